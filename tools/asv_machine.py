@@ -1,9 +1,8 @@
-"""asv plugin: `asv run` works without a terminal, and stores no name of the machine.
+"""asv plugin: `asv run` works without a terminal and does not store the machine's name.
 
-asv asks for the machine's name and hardware the first time, and fails where nobody can answer. This plugin takes asv's
-own guess, with the kernel's version as kfbench's runs show it. The machine's name is a hash of the host's name and of
-the processor. A virtual machine keeps its name when it moves to another processor, but its times are then another
-machine's.
+The first time, asv asks for the machine's name and hardware, which needs a terminal. This plugin uses asv's own guess,
+with the kernel's version as kfbench's runs show it. The stored name is a hash of the host's name and the processor. So
+a virtual machine that moves to another processor counts as another machine.
 """
 
 import socket
@@ -15,7 +14,7 @@ from kfbench.measure.environment import cpu_model, host, kernel
 
 
 def setup() -> None:
-    """Store this machine unless asv knows it. asv calls this before any command."""
+    """Store this machine if asv does not know it. asv calls this before any command."""
     found = Machine.get_defaults()
     found["cpu"] = ", ".join(filter(None, (found["cpu"], cpu_model())))
     Machine.hardcoded_machine_name = name = host(f"{socket.gethostname()} {found['cpu']}")

@@ -1,4 +1,4 @@
-"""A block between two markers that a tool writes into a page; the rest of the page is written by hand."""
+"""The block of a page, between two markers, that a tool writes. The rest of the page is written by hand."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from textwrap import indent
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A block. name: its content; by: the command that writes it, for the reader of the marker."""
+    """A block. name: its content; by: the command that writes it."""
 
     page: Path
     name: str
@@ -27,7 +27,7 @@ class Block:
         marked = re.compile(rf"^( *){re.escape(self.begin)}\n.*?{re.escape(self.end)}", re.DOTALL | re.MULTILINE)
         found, count = marked.subn(lambda at: indent(f"{self.begin}\n{text}\n{self.end}", at[1]), page)
         if count != 1:
-            raise SystemExit(f"{self.page.name}: the markers of the {self.name} are gone, or there twice")
+            raise SystemExit(f"{self.page.name}: the markers of the {self.name} are missing or appear twice")
         return found
 
     def write(self, text: str) -> None:

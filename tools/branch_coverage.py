@@ -1,5 +1,6 @@
-"""Print the share of branches that the last coverage run took in each part of kfbench. Status 1: one is below LEAST.
+"""Print the share of branches that the last coverage run took in each part of kfbench.
 
+The exit status is 1 if a share is below LEAST.
 `coverage report --fail-under` would count statements and branches together.
 """
 

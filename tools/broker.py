@@ -11,7 +11,7 @@ from tools.loopback import answers, free_port, wait_for
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
 POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
-# This version writes v0 and v1 if the topic is configured so.
+# This version writes v0 and v1 if the topic's configuration says so.
 OLDER_POM, OLDER_KAFKA_VERSION = RECORDED / "pom-2.8.xml", "2.8.2"
 CLUSTER_ID = "kfbenchRecordedLogs000"
 SEGMENT = "00000000000000000000.log"
@@ -30,7 +30,7 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def segment(self, topic: str, partition: int = 0) -> Path:
-        """Return the first segment of a partition, which is all of it: these settings never roll by age."""
+        """Return the first segment of a partition. It is the whole log, because the settings never roll by age."""
         return self.logs / f"{topic}-{partition}" / SEGMENT
 
 

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on loopback: a master and workers from PySpark's own jars, a process each.
+"""A standalone Spark cluster on loopback. Master and workers are processes that run PySpark's own jars.
 
 python -m tools.cluster [--workers 2] [--cores 1]       # prints its URL and runs until it is interrupted
 """
@@ -29,7 +29,7 @@ NAMED = ["unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname "$0" && ex
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A running cluster. workers: their processes; folder: their work folders and outputs (NAME.out)."""
+    """A running cluster. folder: has the work folders and outputs (NAME.out); workers: the processes of the workers."""
 
     url: str
     folder: Path
@@ -38,10 +38,10 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> Iterator[Cluster]:
-    """Run a cluster whose workers are registered. At the end all its processes end, executors included.
+    """Run a cluster, and yield it when its workers are registered. End all its processes, executors included.
 
-    Each worker has its own address, so it is a host to Spark. Where `hosts_can_be_named`, it also has its own host name
-    (worker-0, worker-1, ...), so it is a host to kfbench, too.
+    Each worker has its own address, so Spark sees it as a separate host. If `hosts_can_be_named`, it also has its own
+    host name (worker-0, worker-1, ...), so kfbench sees it as a separate host too.
     """
     home = java_home()
     if home is None:
@@ -80,9 +80,9 @@ def hosts_can_be_named() -> bool:
 
 @contextmanager
 def _process(
-    folder: Path, name: str, arguments: list[str], more: Mapping[str, str], named: bool = False
+    folder: Path, name: str, arguments: list[str], variables: Mapping[str, str], named: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process in its own process group, and end the group, which includes a worker's executors.
+    """Run a process in a new process group. At the end, end the whole group, which includes a worker's executors.
 
     named: give the process the host name `name`.
     """
@@ -90,7 +90,7 @@ def _process(
     with (folder / f"{name}.out").open("wb") as out:
         process = subprocess.Popen(
             [*NAMED, name, *command] if named else command,
-            env={**os.environ, **more},
+            env={**os.environ, **variables},
             cwd=folder,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -107,7 +107,7 @@ def _process(
 
 
 def end_on_sigterm() -> None:
-    """Exit on SIGTERM as on an interrupt, so that contexts end their processes. A second SIGTERM is ignored."""
+    """On SIGTERM, exit through exceptions, so that contexts end their processes. Ignore a second SIGTERM."""
 
     def end(number: int, _: object) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)

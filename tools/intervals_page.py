@@ -1,15 +1,15 @@
-"""Writes into docs/methodology.md, between two markers, how often intervals of a median hold the true one.
+"""Write into docs/methodology.md how often the interval of a median contains the true median.
 
 usage: intervals_page.py
 
-Simulated, with fixed seeds, in half a minute: rounds of a known median, and what kfbench.measure.cpu.paired_ratio,
-three of scipy's bootstraps and interpolated order statistics make of them. tests/tools/test_intervals_page.py holds
-what stands there against the binomial distribution, and against other draws.
+Rounds with a known median are simulated with fixed seeds, in half a minute. Intervals are computed by
+kfbench.measure.cpu.paired_ratio, by three of scipy's bootstraps, and from interpolated order statistics.
+tests/tools/test_intervals_page.py compares the page with the binomial distribution and with other draws.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,23 @@ CELLS: Final = 30_000
 BOOTSTRAP_CELLS: Final = 1_000
 
 Samples: TypeAlias = NDArray[np.float64]  # [cells, rounds]
-Ends: TypeAlias = tuple[Samples, Samples]
 
-# Of median 0 and standard deviation 1.
+
+class Ends(NamedTuple):
+    """The ends of the intervals, float64[cells] each."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Simulated(NamedTuple):
+    """The share of intervals with the true median, and half their mean width in standard deviations of a round."""
+
+    share: float
+    half_width: float
+
+
+# Distributions with median 0 and standard deviation 1.
 DISTRIBUTIONS: Final[Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Samples]]] = {
     "normal": lambda random, shape: random.normal(0, 1, shape),
     "Laplace": lambda random, shape: random.laplace(0, 0.5**0.5, shape),
@@ -36,21 +50,21 @@ DISTRIBUTIONS: Final[Mapping[str, Callable[[np.random.Generator, tuple[int, int]
 
 def ours(rounds: Samples) -> Ends:
     found = np.array([paired_ratio(each, np.ones(len(each))) for each in rounds])
-    return found[:, 1], found[:, 2]
+    return Ends(found[:, 1], found[:, 2])
 
 
 def order_statistics(rounds: Samples) -> Ends:
-    """Hettmansperger and Sheather, Confidence intervals based on interpolated order statistics, Statistics and
-    Probability Letters 4 (1986) 75."""
+    """Return intervals as in Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics"
+    (Statistics and Probability Letters 4 (1986) 75)."""
     n = rounds.shape[1]
-    held = 1 - 2 * binom.cdf(np.arange(n // 2 + 1) - 1, n, 0.5)  # by the k-th of each side
-    k = int(np.flatnonzero(held >= CONFIDENCE)[-1])
-    part = (held[k] - CONFIDENCE) / (held[k] - held[k + 1])
+    coverage = 1 - 2 * binom.cdf(np.arange(n // 2 + 1) - 1, n, 0.5)  # of the interval between the k-th of each side
+    k = int(np.flatnonzero(coverage >= CONFIDENCE)[-1])
+    part = (coverage[k] - CONFIDENCE) / (coverage[k] - coverage[k + 1])
     inward = (n - k) * part / (k + (n - 2 * k) * part)
     ordered = np.sort(rounds, axis=1)
     low = (1 - inward) * ordered[:, k - 1] + inward * ordered[:, k]
     high = (1 - inward) * ordered[:, n - k] + inward * ordered[:, n - k - 1]
-    return low, high
+    return Ends(low, high)
 
 
 def scipys(method: str) -> Callable[[Samples], Ends]:
@@ -58,7 +72,7 @@ def scipys(method: str) -> Callable[[Samples], Ends]:
         found = bootstrap(
             (rounds,), np.median, axis=1, method=method, n_resamples=RESAMPLES, batch=100, rng=np.random.default_rng(2)
         ).confidence_interval
-        return found.low, found.high
+        return Ends(found.low, found.high)
 
     return ends
 
@@ -72,11 +86,10 @@ METHODS: Final[Mapping[str, tuple[Callable[[Samples], Ends], int]]] = {
 }
 
 
-def simulated(method: str, distribution: str, rounds: int, cells: int, seed: int = 1) -> tuple[float, float]:
-    """(share of cells whose interval holds the true median, half the mean width in standard deviations of a round)."""
+def simulated(method: str, distribution: str, rounds: int, cells: int, seed: int = 1) -> Simulated:
     samples = DISTRIBUTIONS[distribution](np.random.default_rng(seed), (cells, rounds))
     low, high = METHODS[method][0](samples)
-    return float(np.mean((low <= 0) & (high >= 0))), float(np.mean(high - low)) / 2
+    return Simulated(float(np.mean((low <= 0) & (high >= 0))), float(np.mean(high - low)) / 2)
 
 
 def table() -> str:
@@ -84,9 +97,9 @@ def table() -> str:
     for rounds, what in ROUNDS.items():
         for distribution in DISTRIBUTIONS:
             found = (simulated(name, distribution, rounds, cells) for name, (_, cells) in METHODS.items())
-            shown = (f"{100 * held:.1f} %, {width:.2f}" for held, width in found)
+            shown = (f"{100 * each.share:.1f} %, {each.half_width:.2f}" for each in found)
             lines.append(f"| {rounds} ({what}), {distribution} | {' | '.join(shown)} |")
-    return "\n".join(["", *lines, ""])  # Markdown wants an empty line around a table within an item
+    return "\n".join(["", *lines, ""])  # in a list item, Markdown needs empty lines around a table
 
 
 def main() -> None:

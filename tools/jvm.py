@@ -1,7 +1,7 @@
-"""Jars that Maven fetches for a pom, and classes that javac compiles, both kept in a cache folder.
+"""Jars that Maven fetches for a pom, and classes that javac compiles, both stored in a cache folder.
 
-A folder of the cache is complete or absent: it is filled under another name first, so two processes may fill it at
-once. Its name ends in a hash of its sources.
+A folder of the cache is complete or absent. It is filled under another name first, so two processes may fill it at the
+same time. Its name ends in a hash of its sources.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown hos
 
 
 class ToolError(Exception):
-    """There are no jars or no classes; one line with the reason."""
+    """Jars or classes cannot be made. The message is one line with the reason."""
 
 
 class UnreachableError(ToolError):
@@ -42,7 +42,7 @@ def fetched(pom: Path) -> Path:
             first, *_ = output.splitlines() or [f"mvn ends with status {status} and prints nothing"]
             raise kind(f"{pom}: {first}")
 
-    return _kept("jars", [pom], "", fill)
+    return _cached("jars", [pom], "", fill)
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
@@ -54,12 +54,10 @@ def compiled(sources: Sequence[Path], jars: Path) -> Path:
         if status:
             raise ToolError(f"javac ends with status {status}: {output}")
 
-    return _kept("classes", sources, jars.name, fill)
+    return _cached("classes", sources, jars.name, fill)
 
 
 class _Ended(NamedTuple):
-    """An ended command."""
-
     status: int
     output: str
 
@@ -75,19 +73,16 @@ def _run(command: Sequence[str]) -> _Ended:
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
-    """Return a command, to be started in `environment`.
-
-    `class_path` holds folders of classes, and folders of jars as FOLDER/*.
-    """
+    """Return a command, to be started in `environment`. class_path: folders of classes, and FOLDER/* for jars."""
     return ["java", "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for a JVM: ours, in a locale in which paths are UTF-8."""
+    """Return the environment of this process, in a locale in which a JVM reads paths as UTF-8."""
     return {**os.environ, **UTF8_LOCALE}
 
 
-def _kept(kind: str, sources: Sequence[Path], salt: str, fill: Callable[[Path], None]) -> Path:
+def _cached(kind: str, sources: Sequence[Path], salt: str, fill: Callable[[Path], None]) -> Path:
     digest = hashlib.sha256(salt.encode())
     for source in sorted(sources):
         digest.update(source.read_bytes())

@@ -1,4 +1,4 @@
-"""Servers on loopback: a free port, and the wait for an answer."""
+"""Helpers for servers on loopback: a free port, and the wait for an answer."""
 
 import socket
 import time

@@ -1,6 +1,6 @@
-"""Run the notebooks from their .py halves and store them with their outputs: `python tools/notebooks.py [NAME...]`.
+"""Run the notebooks from their .py files and store them with their outputs: `python tools/notebooks.py [NAME...]`.
 
-The .py is the source. Execution times are not stored, so that an unchanged result is an unchanged file.
+Execution times are not stored, so that an unchanged result is an unchanged file.
 """
 
 import argparse
@@ -14,7 +14,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
-    """Run the notebook of a .py in the working directory `folder`. Raises CellExecutionError."""
+    """Run the notebook of a .py file in the working directory `folder`. Raises CellExecutionError."""
     notebook: nbformat.NotebookNode = jupytext.read(source)
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}
@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="notebooks to run (default: all)")
     parser.add_argument(
-        "--folder", type=Path, default=NOTEBOOKS, help="working directory, beside reports/ and datasets/"
+        "--folder", type=Path, default=NOTEBOOKS, help="working directory, next to reports/ and datasets/"
     )
     parser.add_argument("--out", type=Path, default=NOTEBOOKS, help="folder of the .ipynb files")
     options = parser.parse_args()

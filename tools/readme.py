@@ -27,7 +27,7 @@ def spliced(readme: str, report: Path, root: Path) -> str:
     """Return README.md's text with the report's head between the markers."""
     block = f"{BEGIN.format(report=report.relative_to(root).as_posix())}\n{head(report, root)}\n{END}"
     if not BLOCK.search(readme):
-        raise SystemExit("README.md: the markers of the report are gone")
+        raise SystemExit("README.md: the markers of the report are missing")
     return BLOCK.sub(lambda _: block, readme)
 
 

@@ -2,7 +2,7 @@
 
 usage: reference_pages.py
 
-Signatures are read from the source, so that the pages are the same under every Python.
+Signatures are read from the source, so that the pages are the same with every version of Python.
 """
 
 import ast
@@ -20,7 +20,7 @@ INTRODUCTION: Final = """\
 The public names of the package, with their docstrings. A `Format` is an item of `kfbench.FORMATS`, a `Workload` an item
 of `kfbench.WORKLOADS`."""
 
-# The public names of each section, by the module that users import them from. A class brings its public methods.
+# The public names of each section, by the module that users import them from. Public methods of a class are added.
 SECTIONS: Final = {
     "Records": {"kfbench": "Records Shapes"},
     "Formats and batches": {"kfbench.formats": "Format", "kfbench": "EncodedLog DecodedLog BatchFields Limits"},
@@ -40,7 +40,7 @@ SECTIONS: Final = {
 
 
 def definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """The definition of a public function or class in the source. Raises LookupError if it is not there."""
+    """Return the definition of a public function or class in the source. Raises LookupError if it is missing."""
     source = Path(inspect.getfile(getattr(import_module(module), name)))
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
@@ -55,7 +55,7 @@ def signature(function: ast.FunctionDef) -> str:
 
 
 def methods(class_: ast.ClassDef) -> Iterator[str]:
-    """A paragraph for each public method and property with a docstring."""
+    """Yield a paragraph for each public method and property with a docstring."""
     for node in class_.body:
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
             continue
@@ -76,11 +76,7 @@ def paragraphs(module: str, name: str) -> Iterator[str]:
 
 
 def api() -> str:
-    parts = [
-        "# API",
-        WRITTEN_BY,
-        INTRODUCTION,
-    ]
+    parts = ["# API", WRITTEN_BY, INTRODUCTION]
     for title, modules in SECTIONS.items():
         parts.append(f"## {title}")
         for module, names in modules.items():
@@ -90,19 +86,9 @@ def api() -> str:
 
 
 def cli() -> str:
-    """The help of every command, as Typer writes it in Markdown."""
-    command = [
-        sys.executable,
-        "-m",
-        "typer",
-        "kfbench.cli",
-        "utils",
-        "docs",
-        "--name",
-        "kfbench",
-        "--title",
-        "Commands",
-    ]
+    """Return the help of every command, as Typer writes it in Markdown."""
+    options = ["--name", "kfbench", "--title", "Commands"]
+    command = [sys.executable, "-m", "typer", "kfbench.cli", "utils", "docs", *options]
     shown = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
     head, _, rest = shown.strip().partition("\n")
     return f"{head}\n\n{WRITTEN_BY}\n{rest}\n"

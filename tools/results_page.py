@@ -1,4 +1,4 @@
-"""Write the columns of a run into docs/results.md, between two markers, from kfbench/measure/schema.py.
+"""Write the columns of a run into docs/results.md, from kfbench/measure/schema.py.
 
 usage: results_page.py
 

@@ -1,9 +1,11 @@
 """Compare ratios from Spark with those of a serial run: `python -m tools.serial [PROFILE] [--out FOLDER]`, in minutes.
 
-Spark's workers measure the CPU cells of a profile, as in a sweep. Then this process measures them one after another,
-without Spark or a JVM. Both runs stay under FOLDER/runs for `kfbench compare`. The output is the difference of each
-format's ratio to v2 in the median cell. Exit status: 0 if v3's ratios on warm caches differ by TARGET at most, 3 if
-they differ by more or there are none, 1 if a run failed.
+Spark's workers measure the CPU cells of a profile, as in a sweep. Then this process measures the same cells one after
+another, without Spark or a JVM. Both runs stay under FOLDER/runs for `kfbench compare`. The output is the difference of
+each format's ratio to v2 in the median cell.
+
+Exit status: 0 if v3's ratios on warm caches differ by at most TARGET, 3 if they differ by more or are missing, 1 if a
+run failed.
 """
 
 import argparse
@@ -52,7 +54,7 @@ def here(calls: Sequence[Call[Task, Measured]], _: int) -> Iterator[tuple[Task, 
 
 
 def is_met(found: Agreement) -> bool:
-    """Return True if ratios were compared and are within TARGET. Cold cells do not count: they are few and noisy."""
+    """Return True if ratios were compared and are within TARGET. Cold cells do not count, because they are noisy."""
     groups = [group for group in found.judged if group.format == COMPARED and group.operation in OPERATIONS]
     return bool(groups) and all(group.median_difference <= TARGET for group in groups)
 

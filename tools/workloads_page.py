@@ -1,8 +1,8 @@
-"""Write docs/workloads.md and its figures: the question of each workload of the catalogue and figures of its records.
+"""Write docs/workloads.md and its figures: the question of each named workload, and statistics of its records.
 
 usage: workloads_page.py
 
-The page follows from datasets/workloads and one block of each workload with seed 0. A test fails when it is stale.
+The page is made from datasets/workloads and one block of each workload with seed 0. A test fails when it is stale.
 """
 
 import hashlib
@@ -28,20 +28,20 @@ HEAD: Final = """\
 <!-- Written by `make workloads` from datasets/workloads: do not edit. -->
 # Workloads
 
-The named workloads: the question that each answers, what it assumes, and what its records look like. `kfbench
-workloads` lists them, and a sweep takes them by name. `datasets/workloads/NAME.toml` has every number with its
-source; a number without one is marked as assumed. Records are made by seed and number: any slice of any size is the
-same everywhere.
+This page shows the question that each named workload answers, its assumptions, and statistics of its records. `kfbench
+workloads` lists the workloads, and a sweep takes them by name. `datasets/workloads/NAME.toml` has every number with its
+source. A number without a source is marked as assumed. Records depend only on seed and record number, so any slice is
+the same everywhere.
 
-- **Batches** are what a producer makes of its records. One opens with its first record, and closes after `linger.ms`
-  or when the next record does not fit `batch.size`. At a rate λ that is 1 + λ · linger records on average, until the
-  size sets the limit. Where batches have another reason (a transaction, an upload, compaction), the file says so.
-- **Bands** are the shares that a codec should leave of a batch's records at 1, 10 and 100 records. Tests hold each
-  workload to them.
-- **Tables** are of one block, 65,536 records of seed 0: means over records or batches, lengths without nulls, and
-  what v2 takes without a codec.
-- **Figures** are of the first variant: lengths of values (bars) and keys (line), time from a record to the next one
-  in the log, and records per batch. A class is named by its least value; its height is per cent of all.
+- **Batches**: a producer opens a batch with its first record. It closes the batch after `linger.ms`, or when the next
+  record does not fit into `batch.size`. At a rate λ a batch has 1 + λ · linger records on average, unless the size is
+  the limit. If batches have another reason (a transaction, an upload, compaction), the file says so.
+- **Bands** are the expected sizes after compression, as shares of the records' size, in batches of 1, 10 and 100
+  records. Tests check them.
+- **Tables** show one block: 65,536 records of seed 0. They have means over records or batches, lengths without nulls,
+  and sizes in v2 without a codec.
+- **Figures** show the first variant: lengths of values (bars) and keys (line), the time from a record to the next one
+  in the log, and records per batch. A class is named by its lowest value. Heights are per cent of all values.
 """
 TIME_CLASSES: Final = (
     ("< 0", -np.inf), ("0", 0), ("1 ms", 1), ("10 ms", 10), ("0.1 s", 100), ("1 s", 1_000), ("10 s", 10_000),
@@ -58,7 +58,7 @@ def every() -> Iterator[NamedWorkload]:
 
 
 def shares(values: NDArray[np.int64] | NDArray[np.int32], classes: Mapping[str, float]) -> pd.Series:
-    """Return the share of the values in each class, from its least value up to the next class's."""
+    """Return the share of the values in each class. classes: the lowest value of each class, by its name."""
     place = np.searchsorted(np.array(list(classes.values()), float), values, side="right") - 1
     return pd.Series(np.bincount(place, minlength=len(classes)) / max(len(values), 1), index=list(classes))
 

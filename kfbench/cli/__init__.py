@@ -1,7 +1,6 @@
-"""The command line: parse, delegate, print. One module per group of commands.
+"""The command line, one module per group of commands.
 
-Results go to stdout, progress and complaints to stderr. Modules with heavy imports are imported inside the commands, so
-that `kfbench --help` stays quick.
+Modules with slow imports are imported inside the commands, so that `kfbench --help` stays quick.
 """
 
 from importlib import import_module

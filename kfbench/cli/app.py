@@ -1,14 +1,18 @@
-"""The entry point: run one command and turn its failure into one line and an exit status.
+"""The entry point: run one command, and turn its failure into one line and an exit status.
 
-Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 wrong usage, 3 done, but a measurement or a
-check failed, 130 interrupted.
+Exit status:
+    0    done
+    1    failed; one line says why, and `--debug` shows the traceback
+    2    wrong usage
+    3    done, but a measurement or a check failed
+    130  interrupted
 """
 
 import os
 import signal
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
@@ -16,7 +20,7 @@ from kfbench.cli.output import complain, print_result, stop_printing
 from kfbench.errors import KfbenchError
 
 app = typer.Typer(
-    help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",
+    help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -26,8 +30,10 @@ app = typer.Typer(
 
 def main() -> int:
     """Run the command in sys.argv; return its exit status."""
-    options, names = _split_at(sys.argv[1:], "--")
-    is_debug = "--debug" in options  # anywhere: people append it to a command that failed
+    arguments = sys.argv[1:]
+    names_at = arguments.index("--") if "--" in arguments else len(arguments)
+    options, names = arguments[:names_at], arguments[names_at:]
+    is_debug = "--debug" in options  # anywhere, because people append it to a command that failed
     options = [option for option in options if option != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
@@ -40,9 +46,9 @@ def main() -> int:
     except Exception as error:
         if is_debug:
             traceback.print_exc()
-        message, status = _complaint(error)
-        complain(message)
-        return status
+        failure = _failure(error)
+        complain(failure.message)
+        return failure.status
     if status == 130:
         complain("interrupted")
     return status or 0
@@ -53,24 +59,23 @@ def _on_sigterm(number: int, _: object) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _split_at(arguments: list[str], mark: str) -> tuple[list[str], list[str]]:
-    at = arguments.index(mark) if mark in arguments else len(arguments)
-    return arguments[:at], arguments[at:]
+class _Failure(NamedTuple):
+    message: str
+    status: int = 1
 
 
-def _complaint(error: Exception) -> tuple[str, int]:
-    """Return the message and the exit status of a failure."""
+def _failure(error: Exception) -> _Failure:
     match error:
         case typer.TyperException():
             context = getattr(error, "ctx", None)
             hint = f" (see {context.command_path} --help)" if context else ""
-            return error.format_message() + hint, error.exit_code
+            return _Failure(error.format_message() + hint, error.exit_code)
         case KfbenchError():
-            return str(error), 1
+            return _Failure(str(error))
         case OSError(filename=name, strerror=why) if name and why:
-            return f"{os.fsdecode(name)}: {why}", 1
+            return _Failure(f"{os.fsdecode(name)}: {why}")
         case _:
-            return f"{type(error).__name__}: {error} (unexpected; --debug shows where)", 1
+            return _Failure(f"{type(error).__name__}: {error} (unexpected; --debug shows where)")
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -88,4 +93,4 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
-    """Declare the options of `kfbench` itself for --help. `main` has already removed --debug."""
+    """Declare the options of `kfbench` for --help. `main` removes --debug before."""

@@ -1,4 +1,4 @@
-"""Commands that check bytes: inspect a log, verify the formats."""
+"""Commands that check bytes: inspect, verify."""
 
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +36,7 @@ def verify(
     golden: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", envvar="KFBENCH_GOLDEN", help="Vectors of Kafka's own classes; kfbench's unless given."
+            metavar="DIR", envvar="KFBENCH_GOLDEN", help="A folder of golden vectors; default: those of kfbench."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -50,8 +50,8 @@ def verify(
     if as_json:
         print_json(verification.to_dict())
     else:
-        for caption, tally in verification.tallies.items():
-            print_result(table_of(caption, tally.rows(), tally.legend).to_text() + "\n")
+        for caption, results in verification.results_by_title.items():
+            print_result(table_of(caption, results.rows(), results.legend).to_text() + "\n")
         print_result(verification.summary)
     for failure in verification.failures:
         complain(failure.line)

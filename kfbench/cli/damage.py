@@ -1,4 +1,4 @@
-"""Complaints about damaged and unreadable sources, after their sound part was shown."""
+"""Complaints about damaged and unreadable sources, printed after their sound part."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
-    """Exit with status 1 and one line per source that is damaged or has nothing sound in it. unread: further lines."""
+    """Print one line per source that is damaged or has no sound batch, and exit with status 1. unread: more lines."""
     complaints = [complaint for source in sources if (complaint := _damage_line(source))]
     complaints += unread
     for complaint in complaints:

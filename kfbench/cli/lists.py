@@ -18,9 +18,9 @@ LONGEST_VALUE = 60  # characters of a parameter in a table
 
 @app.command()
 def table(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ...")], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ….")], as_json: AsJson = False
 ) -> None:
-    """A published table, recomputed from real bytes; differences are flagged."""
+    """Recompute a published table from real bytes, and flag differences."""
     from kfbench.claims.documents import CLAIMS, table
 
     check_names("NAME", [name], CLAIMS)
@@ -33,7 +33,7 @@ def table(
 
 @app.command()
 def formats(as_json: AsJson = False) -> None:
-    """The record formats and what they can carry."""
+    """List the record formats and what they can carry."""
     from kfbench.formats import FORMATS
 
     rows = [
@@ -51,10 +51,10 @@ def formats(as_json: AsJson = False) -> None:
 
 @app.command()
 def workloads(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, with all its numbers.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show all numbers of this workload.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The workloads that a sweep can name and the question of each; or the story, numbers and sources of one."""
+    """List the workloads that a sweep can name; with NAME: show the story, numbers and sources of one."""
     from kfbench.workloads import WORKLOADS
 
     if name is None:
@@ -74,7 +74,7 @@ def workloads(
 
 
 def _workload_table(name: str) -> "Table":
-    """Return the parameters of a workload under its story; assumptions are notes."""
+    """Return the parameters of a workload. Its story is the caption, its assumptions are the notes."""
     from kfbench.workloads import WORKLOADS
 
     about = WORKLOADS[name].describe()
@@ -94,7 +94,7 @@ def _short(value: object) -> str:
 
 @app.command()
 def codecs(as_json: AsJson = False) -> None:
-    """The codecs, their levels and the libraries behind them."""
+    """List the codecs, their levels and their libraries."""
     from kfbench.codecs import CODECS
 
     rows = [
@@ -112,7 +112,7 @@ def codecs(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """List what this machine has and lacks, with the command that fixes it."""
+    """Check what this machine has and lacks; show the commands that install what is missing."""
     from kfbench.doctor import checks
 
     results = checks()

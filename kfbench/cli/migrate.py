@@ -14,30 +14,40 @@ from kfbench.errors import IllegalCombination, InvalidConfig
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutOptions:
-    """Shares of old clients, old data and canary leaders; the defaults are those of `Traffic`."""
+    """Shares of old clients, old data and canary leaders. The defaults are those of `Traffic`."""
 
-    old_producers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records produced.")] = 0.1
-    old_consumers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records fetched.")] = 0.2
-    old_data: Annotated[float, typer.Option(metavar="SHARE", help="Fetched, and stored before the change.")] = 0.0
-    canary_leaders: Annotated[float, typer.Option(metavar="SHARE", help="Leaders on the canary.")] = 0.05
+    old_producers: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of produced records that come from old producers.")
+    ] = 0.1
+    old_consumers: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of fetched records that go to old consumers.")
+    ] = 0.2
+    old_data: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of fetched records that were stored before the change.")
+    ] = 0.0
+    canary_leaders: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of partition leaders on the canary broker.")
+    ] = 0.05
 
 
 @app.command()
 @with_option_groups
 def migrate(
     source: Annotated[
-        Path | None, typer.Argument(metavar="SOURCE", help="A log segment; nine shapes of records unless given.")
+        Path | None, typer.Argument(metavar="SOURCE", help="A log segment; default: nine shapes of records.")
     ] = None,
-    plan_name: Annotated[str, typer.Option("--plan", metavar="NAME", help="kip31, kip724 or v3.")] = "v3",
+    plan_name: Annotated[str, typer.Option("--plan", metavar="NAME", help="The rollout: kip31, kip724 or v3.")] = "v3",
     codec: Annotated[str, typer.Option(metavar="NAME", help="The codec of all producers.")] = "lz4",
     *,
     rollout: RolloutOptions,
     traffic: TrafficOptions,
-    price_cpu_core_hour: Annotated[float, typer.Option(metavar="USD", help="Assumed, like all prices.")] = 0.04,
+    price_cpu_core_hour: Annotated[
+        float, typer.Option(metavar="USD", help="Price of a core for an hour (assumed).")
+    ] = 0.04,
     prices: PriceOptions,
     as_json: AsJson = False,
 ) -> None:
-    """A rollout of a new format, phase by phase: who is converted for or refused, what it costs, where it pays."""
+    """Show each phase of a format's rollout: conversions, refusals, costs, and where it pays."""
     from kfbench.codecs import CODECS
     from kfbench.migration.bills import Prices, Traffic
     from kfbench.migration.plans import PLANS, check_codec
@@ -47,8 +57,8 @@ def migrate(
     plan = PLANS[plan_name]
     try:
         check_codec(plan, codec)
-        asked_traffic = Traffic(**vars(rollout), **vars(traffic))
-        asked_prices = Prices(
+        chosen_traffic = Traffic(**vars(rollout), **vars(traffic))
+        chosen_prices = Prices(
             cpu_core_hour=price_cpu_core_hour,
             storage_gb_month=prices.price_storage_gb_month,
             network_gb=prices.price_network_gb,
@@ -63,7 +73,7 @@ def migrate(
     from kfbench.migration.ask import migrate
     from kfbench.migration.text import migration_text
 
-    answer = migrate(plan, codec, asked_traffic, asked_prices, source, tracked)
+    answer = migrate(plan, codec, chosen_traffic, chosen_prices, source, tracked)
     if as_json:
         print_json(answer.to_dict())
     else:

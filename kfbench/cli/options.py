@@ -10,17 +10,19 @@ import typer
 
 from kfbench.errors import KfbenchError
 
-Profile = Annotated[str, typer.Argument(metavar="PROFILE|FILE.toml", help="A profile by name, or your own sweep.")]
+Profile = Annotated[
+    str, typer.Argument(metavar="PROFILE|FILE.toml", help="The name of a profile, or the file of a sweep.")
+]
 ReportOut = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Where reports go, and runs to DIR/runs; unless given, reports/, and reports/unpublished/ for a report "
-        "that is not for publishing (docs/publish.md).",
+        help="Reports go to DIR, runs to DIR/runs. Default: reports/, and reports/unpublished/ for a report that is "
+        "not for publishing (docs/publish.md).",
     ),
 ]
 Archive = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="For a cluster's executors: what `kfbench pack` wrote.")
+    Path | None, typer.Option(metavar="FILE", help="The file that `kfbench pack` wrote, for a cluster's executors.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 REPORTS: Final = Path("reports")
@@ -31,22 +33,26 @@ class TrafficOptions:
     """The reads and copies of each record. The defaults are those of `Traffic`."""
 
     fan_out: Annotated[float, typer.Option(metavar="NUMBER", help="Consumers that read each record.")] = 3.0
-    replication: Annotated[int, typer.Option(metavar="NUMBER", help="Copies, the leader's included.")] = 3
-    retention_days: Annotated[float, typer.Option(metavar="DAYS", help="How long records are kept.")] = 7.0
+    replication: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Copies of each record, the leader's included.")
+    ] = 3
+    retention_days: Annotated[float, typer.Option(metavar="DAYS", help="Days that records are stored.")] = 7.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOptions:
-    """Prices of storage and network; the defaults are those of `Prices`."""
+    """Prices of storage and network. The defaults are those of `Prices`."""
 
     price_storage_gb_month: Annotated[
-        float, typer.Option(metavar="USD", help="Assumed, like all prices. A GB is 10**9 bytes.")
+        float, typer.Option(metavar="USD", help="Price to store a GB (10**9 bytes) for a month (assumed).")
     ] = 0.08
-    price_network_gb: Annotated[float, typer.Option(metavar="USD", help="In or out of a broker.")] = 0.01
+    price_network_gb: Annotated[
+        float, typer.Option(metavar="USD", help="Price of a GB into or out of a broker (assumed).")
+    ] = 0.01
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options: typer sees each of their fields as one option, in the same place."""
+    """Let a command take dataclasses of options. Typer sees each field as one option, in the place of its dataclass."""
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {
         each.name: each.annotation
@@ -70,24 +76,24 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def existing(path: Path) -> Path:
-    """Return the path. Raise KfbenchError when there is no such file or folder."""
+    """Return the path. Raises KfbenchError if there is no such file or folder."""
     if not path.exists():
         raise KfbenchError(f"{path}: no such file or folder")
     return path
 
 
 def check_names(option: str, names: Iterable[str] | None, known: Collection[str]) -> None:
-    """Refuse names that are not known, as wrong usage of `option`."""
+    """Raise BadParameter, for wrong usage of `option`, if a name is not known."""
     for name in names or ():
         if name not in known:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint=option)
 
 
 def check_archive(archive: Path | None, master: str | None) -> None:
-    """Refuse --archive without a cluster, and an archive that does not exist."""
+    """Raise an error for --archive without a cluster, and for an archive that does not exist."""
     if archive is None:
         return
     if master is None or master == "local" or master.startswith("local["):
-        raise typer.BadParameter("only a cluster's executors need one (--master)", param_hint="--archive")
+        raise typer.BadParameter("only a cluster's executors need an archive (--master)", param_hint="--archive")
     if not archive.is_file():
         raise KfbenchError(f"{archive}: no such file: write it with `kfbench pack {archive}`")

@@ -1,4 +1,4 @@
-"""Printing: results to stdout, progress and complaints to stderr."""
+"""Print results to stdout, progress and complaints to stderr."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def complain(message: str) -> None:
 
 
 def print_result(text: object) -> None:
-    """Print to stdout and flush. A reader that closes the pipe early, such as `head`, does not change the status."""
+    """Print to stdout and flush. The exit status does not change if a reader, such as `head`, closes the pipe early."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -42,7 +42,7 @@ def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":
-    """Return rows with the same keys as a table; an empty line precedes the notes."""
+    """Return rows with the same keys as a table. An empty line precedes the notes."""
     from kfbench.tables import Column, Table
 
     lines = tuple(notes)
@@ -57,7 +57,7 @@ def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()
 
 @contextmanager
 def busy(activity: str, *, always: bool = False) -> Iterator[None]:
-    """Show on a terminal an activity that takes seconds and has no count. always: elsewhere too, as one line."""
+    """Show an activity on a terminal while it runs. always: also print it as one line if stderr is not a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -68,7 +68,7 @@ def busy(activity: str, *, always: bool = False) -> Iterator[None]:
 
 
 def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
-    """Return the items; show a progress bar on a terminal."""
+    """Return the items, and show a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import track
 

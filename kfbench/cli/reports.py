@@ -12,10 +12,10 @@ from kfbench.cli.output import busy, print_json, print_result
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run, or of a report.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run or of a report.")],
     out: ReportOut = None,
 ) -> None:
-    """Publish a stored run as tables and figures; print the path of the report."""
+    """Write the report of a stored run, with tables and figures; print its path."""
     from kfbench.report.publish import place_of, publish
 
     existing(run)
@@ -26,16 +26,16 @@ def report(
 
 @app.command()
 def compare(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="A finished run or a report: the reference.")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another: the one that may have regressed.")],
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The reference: a finished run or a report.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run or report that may have regressed.")],
     threshold: Annotated[
-        float, typer.Option(metavar="SHARE", help="By how much a CPU ratio may grow; .03 is 3 %.")
+        float, typer.Option(metavar="SHARE", help="The allowed growth of a CPU ratio; 0.03 is 3 %.")
     ] = 0.03,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs: bytes exactly, CPU by interval; status 3 where the second regressed."""
+    """Compare the bytes of two runs exactly and their CPU by interval; status 3 if the second one regressed."""
     if not 0 < threshold < 1:
-        raise typer.BadParameter(f"{threshold:g} does not lie between 0 and 1", param_hint="--threshold")
+        raise typer.BadParameter(f"{threshold:g} is not between 0 and 1", param_hint="--threshold")
 
     from kfbench.comparison.compare import compare
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """Options of every command that measures a profile."""
+    """The options of commands that measure a profile."""
 
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")
+        str | None, typer.Option(metavar="URL", help="A Spark master; default: all cores of this machine.")
     ] = None
     archive: Archive = None
     filters: Annotated[
@@ -31,8 +31,8 @@ class SweepOptions:
         typer.Option(
             "--filter",
             metavar="COLUMN=VALUE[,...]",
-            help="Only such cells; also != < <= > >=, and * in names. Repeated: all must hold. Columns: grid, kind, "
-            "workload, codec, level, path, to, and each axis by its name, such as batch_size or variant.",
+            help="Measure only matching cells. Other signs: != < <= > >=; names may have *. Repeat it for more "
+            "conditions. Columns: grid, kind, workload, codec, level, path, to, and axes such as batch_size.",
         ),
     ] = None
     resume: Annotated[
@@ -40,15 +40,15 @@ class SweepOptions:
         typer.Option(metavar="RUN", help="Continue this run of the same sweep instead of starting a new one."),
     ] = None
     cell_budget_s: Annotated[
-        float, typer.Option(metavar="SECONDS", help="A cell that would take longer is split by format, or skipped.")
+        float, typer.Option(metavar="SECONDS", help="A cell that would take longer is split by format or skipped.")
     ] = 120.0
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done and how long it takes; do nothing.")
+        bool, typer.Option("--dry-run", help="Show the plan and how long it would take; measure nothing.")
     ] = False
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: JSON instead of text.")] = False
 
     def check(self) -> None:
-        """Refuse values that contradict each other or that no sweep can have."""
+        """Raise BadParameter for invalid values and for options that contradict each other."""
         check_archive(self.archive, self.master)
         if self.as_json and not self.dry_run:
             raise typer.BadParameter("only with --dry-run", param_hint="--json")
@@ -59,7 +59,7 @@ class SweepOptions:
 @app.command()
 @with_option_groups
 def run(profile: Profile, out: ReportOut = None, *, options: SweepOptions) -> None:
-    """Sweep, then report: the main job."""
+    """Measure a profile and write its report; print the path of the report."""
     from kfbench.report.publish import place_of, publish
 
     path = _swept(profile, out or REPORTS, options)
@@ -85,16 +85,16 @@ def sweep(
 
 @app.command()
 def pack(
-    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Replaced if it exists.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="The archive; replaced if it exists.")],
 ) -> None:
-    """Write what a cluster's executors need (Python, packages, kfbench) as one archive, for --archive."""
+    """Write an archive of Python, packages and kfbench for a cluster's executors (see --archive)."""
     from kfbench.sweep.host.packing import pack
 
     print_result(pack(file, tracked).to_text())
 
 
 def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
-    """Measure a profile; return the path of the run. Exit after a dry run."""
+    """Measure a profile. Return the path of the run. Exit after a dry run."""
     from kfbench.sweep.definition.filter import filtered
     from kfbench.sweep.definition.profile import load_profile
 
@@ -155,7 +155,7 @@ def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bo
     cell_count = sum(each["cells"] for each in planned)
     notes = [
         f"{cell_count:,} cells, about {total_s:,.0f} s on {core_count} cores: {', '.join(parts)}",
-        f"estimated from what cells took in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
+        f"estimated from the times of cells in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
         *(f"split by format: {title}" for each in planned for title in each["split"]),
         *(f"skipped: {cell['cell']}: {cell['reason']}" for each in planned for cell in each["skipped"]),
     ]
@@ -176,7 +176,7 @@ def _stage_row(stage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fail_on_error_rows(run: Path) -> None:
-    """Exit with status 3 when rows of the run are errors. The other rows are stored and shown by then."""
+    """Exit with status 3 if rows of the run are errors. The other rows are stored."""
     from kfbench.store import open_run
 
     if errors := open_run(run).manifest["counts"]["error"]:

@@ -1,11 +1,12 @@
-"""Runs on disk: `measurements/*.parquet` and `manifest.json`, written once and never overwritten.
+"""Runs on disk: `measurements/*.parquet` and `manifest.json`.
 
-A run is `running` in its manifest until everything is there. At the end the manifest is replaced in one step and says
-`complete`. No report reads an interrupted run; `resume_run` continues it. Each part of the measurements is there in
-whole or not at all. Checksums of its pages detect damage to its values; its schema detects damage to its footer.
+While a run is written, its manifest has the state `running`. At the end the manifest is replaced atomically, and has
+the state `complete`. No report reads an interrupted run; `resume_run` continues it. Each part of the measurements is
+written atomically and never changed. Checksums of its pages detect damage to values; the schema detects damage to the
+footer.
 
     part-00007.parquet       rows
-    passing-00008.parquet    rows of errors that another try may not have: `resume_run` drops them
+    passing-00008.parquet    rows of errors that may be gone at the next try: `resume_run` deletes them
     part-00009.damaged       a part that `resume_run` could not read
 """
 

@@ -1,4 +1,4 @@
-"""The manifest of a run: the facts that reports need, and those that a continuation must share."""
+"""The manifest of a run: the facts that reports need, and the facts that a resuming sweep must share."""
 
 import json
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from kfbench.measure.schema import SCHEMA_VERSION
 
 MANIFEST: Final = "manifest.json"
 RUNNING, COMPLETE = "running", "complete"
-# A run is continued by the sweep that began it: the facts that must be the same, and their names for users.
+# Only the sweep that began a run may resume it. These facts must be the same; the values are their names in messages.
 SAME: Final = {
     "profile_text": "the text of the profile",
     "seed": "the seed",
     "filter": "the filter",
     "cell_budget_s": "the time budget of a cell",
     "kfbench": "kfbench",
-    "code": "the code of kfbench",  # not its revision, which a change of documentation changes, too
+    "code": "the code of kfbench",  # not the git revision, because a change of documentation changes it
     "libraries": "the libraries",
     "codecs": "the codecs' libraries",
 }
@@ -55,7 +55,7 @@ class _Noise(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """The part of a manifest that a report reads; there is more in it."""
+    """The part of a manifest that a report reads."""
 
     started: datetime
     profile: str
@@ -68,7 +68,7 @@ class _Manifest(msgspec.Struct):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run of our schema, in any state. Raises RunError for anything else."""
+    """Return the manifest of a run, in any state. Raises RunError if it is no run or has another schema version."""
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
@@ -79,7 +79,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RunError(f"{file}: cannot be read: {error}") from None
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
-        raise RunError(f"{file}: schema_version: missing, so this is no run of kfbench")
+        raise RunError(f"{file}: schema_version: missing, so this is not a run of kfbench")
     if manifest["schema_version"] != SCHEMA_VERSION:
         raise RunError(
             f"{file}: schema_version: {manifest['schema_version']}, this kfbench reads {SCHEMA_VERSION}; "
@@ -92,7 +92,9 @@ def read_complete(path: Path) -> dict[str, Any]:
     """Return the manifest of a complete run. Raises RunError."""
     file, manifest = path / MANIFEST, read_manifest(path)
     if manifest.get("state") != COMPLETE:
-        raise RunError(f"{file}: state: {manifest.get('state')}; the run was interrupted and is not reported on")
+        raise RunError(
+            f"{file}: state: {manifest.get('state')}; the run was interrupted, and only complete runs can be read"
+        )
     try:
         msgspec.convert(manifest, _Manifest)
     except msgspec.ValidationError as error:
@@ -101,23 +103,22 @@ def read_complete(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a run that a sweep of these facts may continue. Raises RunError for any other."""
+    """Return the manifest of a run that a sweep with these facts may resume. Raises RunError for any other run."""
     file, manifest = path / MANIFEST, read_manifest(path)
     if manifest.get("state") != RUNNING:
         raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
     for key, name in SAME.items():
         if difference := _difference(name, manifest.get(key), facts.get(key)):
-            raise RunError(f"{file}: {key}: {difference}; a run is resumed by the sweep that began it")
+            raise RunError(f"{file}: {key}: {difference}; only the sweep that began a run can resume it")
     return manifest
 
 
 def to_json(content: Mapping[str, Any]) -> str:
-    """Return the text of a manifest."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return what is not the same, in words; empty where nothing differs."""
+    """Return the first difference of a fact in words; empty if nothing differs."""
     if before == now:
         return ""
     if isinstance(before, dict) and isinstance(now, dict):

@@ -15,14 +15,14 @@ PART, PASSING = "part-", "passing-"
 
 
 class SoundParts(NamedTuple):
-    """The rows of the parts that can be read, and the parts that cannot."""
+    """The rows of all readable parts, and the files that cannot be read."""
 
     rows: pa.Table
     damaged: list[Path]
 
 
 def parts_of(run: Path) -> list[Path]:
-    """Return the parts of a run, or the one file of a report."""
+    """Return the files of a run's parts, or the one file of a report."""
     one = run / f"{MEASUREMENTS}.parquet"
     return [one] if one.is_file() else sorted((run / MEASUREMENTS).glob("*.parquet"))
 
@@ -33,12 +33,12 @@ def read_parts(parts: Sequence[Path]) -> pa.Table:
 
 
 def sound_rows(run: Path) -> pa.Table:
-    """Return the rows of an unfinished run that `resume_run` would keep. Nothing is changed."""
+    """Return the rows of an unfinished run that `resume_run` would keep. Change nothing."""
     return sound_parts(run).rows
 
 
 def sound_parts(run: Path) -> SoundParts:
-    """Read the parts of an unfinished run that can be read."""
+    """Read all readable parts of an unfinished run. Change nothing."""
     tables, damaged = [SCHEMA.empty_table()], []
     for part in sorted((run / MEASUREMENTS).glob(f"{PART}*.parquet")):
         try:
@@ -49,7 +49,7 @@ def sound_parts(run: Path) -> SoundParts:
 
 
 def set_damaged_aside(run: Path) -> SoundParts:
-    """Rename damaged parts, and remove half written files and errors of a busy moment."""
+    """Rename damaged parts. Delete half-written files and errors of a busy host."""
     rows, damaged = sound_parts(run)
     renamed = [part.rename(part.with_suffix(".damaged")) for part in damaged]
     measurements = run / MEASUREMENTS
@@ -59,7 +59,7 @@ def set_damaged_aside(run: Path) -> SoundParts:
 
 
 def _read(part: Path) -> pa.Table:
-    """Read one part. Raises RunError for columns other than ours and for damaged values."""
+    """Read one part. Raises RunError for columns that are not of SCHEMA and for damaged values."""
     try:
         _check_columns(part, pq.read_schema(part))
         return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
@@ -74,8 +74,8 @@ def _check_columns(part: Path, schema: pa.Schema) -> None:
             raise RunError(f"{part}: column {field.name}: not of schema {SCHEMA_VERSION}")
     if missing := [name for name in SCHEMA.names if name not in schema.names]:
         raise RunError(
-            f"{part}: no column {', '.join(missing)}: the run is older than this kfbench reads; measure again, or use "
-            "the kfbench that wrote it"
+            f"{part}: no column {', '.join(missing)}: the run is too old for this kfbench; measure again, or use the "
+            "kfbench that wrote it"
         )
     if schema.names != SCHEMA.names:
         raise RunError(f"{part}: its columns are not in the order of schema {SCHEMA_VERSION}")

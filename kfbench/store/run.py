@@ -26,20 +26,20 @@ class Run:
 
     @cached_property
     def table(self) -> pa.Table:
-        """All rows, kfbench.measure.schema.SCHEMA, in a fixed order."""
+        """All rows, of kfbench.measure.schema.SCHEMA, in the order of IDENTITY."""
         table = read_parts(parts_of(self.path))
         if len(table) != self.manifest["rows"]:
-            raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
+            raise RunError(f"{self.path}: measurements: {len(table)} rows, but {MANIFEST} has {self.manifest['rows']}")
         return table.sort_by([(name, "ascending") for name in IDENTITY])
 
     def measurements(self) -> "pd.DataFrame":
-        """Return all rows as a pandas frame. level is Int32; other integers with nulls are float64 with NaN."""
+        """Return all rows as a pandas frame. The column level is Int32; other integers with nulls are float64."""
         frame: pd.DataFrame = self.table.to_pandas()
         return frame.astype({"level": "Int32"})
 
 
 def open_run(path: str | Path) -> Run:
-    """Open a run, or a published report's copy of one. Raises RunError unless it is complete and of our schema."""
+    """Open a run, or the copy of a run in a report. Raises RunError if it is incomplete or of another schema."""
     path = Path(path)
     manifest = read_complete(path)
     if not parts_of(path):

@@ -1,4 +1,4 @@
-"""A run that is being written: begun, resumed, completed."""
+"""Write a run: begin, resume, complete."""
 
 import errno
 import fcntl
@@ -20,17 +20,18 @@ from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable,
 from kfbench.store.parts import MEASUREMENTS, PART, PASSING, set_damaged_aside
 from kfbench.store.run import Run
 
-LOCK: Final = "lock"  # the process that writes the run holds it; the kernel frees it when that process dies
+LOCK: Final = "lock"  # the writing process holds this lock; the kernel frees it when the process dies
 
 
 class RunWriter:
-    """A run that is being written; `create_run` or `resume_run` makes one, `complete` ends it.
+    """The writer of a run. `create_run` or `resume_run` makes one, `complete` ends the run.
 
-    A context manager: at its end another process may write the run.
+    It is a context manager. At its end it releases the lock, so another process may write the run.
 
     Args:
-        found: the rows that were there when the run was resumed.
-        damaged: the parts that could not be read, with their new names.
+        lock: the file descriptor of the locked lock file.
+        found: the rows that a resumed run already has.
+        damaged: the parts that could not be read, under their new names.
     """
 
     def __init__(
@@ -59,31 +60,31 @@ class RunWriter:
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest as it is on disk while the run is being written."""
+        """The manifest on disk while the run is being written."""
         return self._manifest
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Add facts to the manifest of the unfinished run: they outlive a session that dies. Raises RunError."""
+        """Add facts to the manifest on disk, so they survive a session that dies. Raises RunError."""
         self._manifest |= facts
         self._write_manifest(self._manifest)
 
     def add(self, rows: pa.Table, *, passing: bool = False) -> None:
-        """Write one part of the measurements, in whole or not at all. Without rows there is none.
+        """Write one part of the measurements atomically; without rows, write nothing.
 
-        passing: errors of a busy moment, which a resumed run drops. Raises RunError for a row that the run has already,
-        and where the part cannot be written.
+        passing: the rows are errors of a busy host, which `resume_run` deletes. Raises RunError for a row that the run
+        already has, and if the part cannot be written.
         """
         if not rows.num_rows:
             return
         part = self.path / MEASUREMENTS / f"{PASSING if passing else PART}{self._next_part:05d}.parquet"
         rows = rows.cast(SCHEMA)
         self._count(rows, part)
-        with self._writing(part) as beside:
-            pq.write_table(rows, beside, compression="zstd", write_page_checksum=True)
+        with self._writing(part) as unfinished:
+            pq.write_table(rows, unfinished, compression="zstd", write_page_checksum=True)
         self._next_part += 1
 
     def complete(self, facts: Mapping[str, Any]) -> Run:
-        """End the run: `facts` join the manifest, which then says complete. Raises RunError."""
+        """Add `facts` to the manifest, set its state to complete, and release the lock. Raises RunError."""
         facts = {**facts, "rows": self.counts.total(), "duration_s": round(time.monotonic() - self._started, 1)}
         manifest = {**self._manifest, **facts, "state": COMPLETE, "finished": _now()}
         self._write_manifest(manifest)
@@ -95,31 +96,31 @@ class RunWriter:
     def _count(self, rows: pa.Table, part: Path) -> None:
         keys = [hash(repr(key)) for key in zip(*(rows[name].to_pylist() for name in IDENTITY), strict=True)]
         if len(set(keys)) < len(keys) or not self._keys.isdisjoint(keys):
-            raise RunError(f"{part}: a row is there already: the run would have it twice")
+            raise RunError(f"{part}: the run already has one of its rows")
         self._keys.update(keys)
         self.counts.update(rows["status"].to_pylist())
         self.hosts.update(host for host in rows["host"].to_pylist() if host is not None)
 
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        with self._writing(self.path / MANIFEST) as beside:
-            beside.write_text(to_json(manifest), encoding="utf-8")
+        with self._writing(self.path / MANIFEST) as unfinished:
+            unfinished.write_text(to_json(manifest), encoding="utf-8")
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[Path]:
-        """Give a file beside the wanted one, and then rename it."""
-        beside = path.with_suffix(".tmp")
+        """Yield a temporary path in the same folder, and rename this file to `path` at the end."""
+        unfinished = path.with_suffix(".tmp")
         try:
-            yield beside
-            _settle(beside, path)
+            yield unfinished
+            _sync_and_rename(unfinished, path)
         except OSError as error:
             with suppress(OSError):
-                beside.unlink()
+                unfinished.unlink()
             why = os.strerror(error.errno) if error.errno else error
             raise RunError(f"{path}: cannot be written: {why}; --resume {self.path} continues the run") from None
 
 
 def check_place(out: Path) -> None:
-    """Raise RunError where no run can be written under `out`. Nothing is changed.
+    """Raise RunError if no run can be written under `out`. Change nothing.
 
     This early check is incomplete: `create_run` may still fail.
     """
@@ -138,9 +139,9 @@ def check_place(out: Path) -> None:
 
 
 def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
-    """Begin a run OUT/runs/<date>.<n>/, with the first n that is free. `facts` go into its manifest.
+    """Begin a run in OUT/runs/<date>.<n>/, with the first free n. `facts` go into its manifest.
 
-    Raises RunError when the folder cannot be written.
+    Raises RunError if the folder cannot be written.
     """
     runs = out / "runs"
     started = _now()
@@ -151,7 +152,7 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(lock, fcntl.LOCK_EX)
         own = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started}
-        manifest = {**own, **facts, **own}  # first in the file; and `facts` may be those of another run
+        manifest = {**own, **facts, **own}  # `own` comes first in the file, and `facts` may be those of another run
         _write_manifest(path, manifest)
     except OSError as error:
         raise RunError(f"{runs}: no run can be written here: {error.strerror}") from None
@@ -159,11 +160,12 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
 
 
 def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, Any]) -> RunWriter:
-    """Continue an interrupted run with a sweep of the same facts.
+    """Continue an interrupted run of the same sweep.
 
-    again: the facts of this continuation, one more item of `resumed` in the manifest. Damaged parts are set aside. Half
-    written files and errors of a busy moment go. Raises RunError, and touches nothing, for a run that is complete, of
-    another schema, of another sweep (see SAME), or still being written.
+    Damaged parts are renamed. Half-written files and errors of a busy host are deleted. Raises RunError, without any
+    change, if the run is complete, of another schema, of another sweep (see SAME), or still being written.
+
+    again: the facts of this session, which become an item of `resumed` in the manifest.
     """
     path = Path(path)
     check_resumable(path, facts)
@@ -173,7 +175,7 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
         raise RunError(f"{path / LOCK}: cannot be opened: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        manifest = check_resumable(path, facts)  # another process may have completed it
+        manifest = check_resumable(path, facts)  # another process may have completed the run meanwhile
         rows, damaged = set_damaged_aside(path)
         manifest["resumed"] = [*manifest.get("resumed", []), {"at": _now(), **again}]
         _write_manifest(path, manifest)
@@ -188,7 +190,7 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
 
 
 def _new_folder(runs: Path, date: str) -> Path:
-    """Make a new folder. mkdir decides: two processes that start at once get two runs."""
+    """Make a new folder for a run. mkdir is atomic, so two processes that start at once get two folders."""
     n = 1
     while True:
         path = runs / f"{date}.{n}"
@@ -202,16 +204,16 @@ def _new_folder(runs: Path, date: str) -> Path:
 
 def _write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
     path = run / MANIFEST
-    beside = path.with_suffix(".tmp")
-    beside.write_text(to_json(manifest), encoding="utf-8")
-    _settle(beside, path)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(to_json(manifest), encoding="utf-8")
+    _sync_and_rename(unfinished, path)
 
 
-def _settle(beside: Path, path: Path) -> None:
-    """Put a file on disk, then rename it: after a power cut there is the old file or the new one, never half of it."""
-    with beside.open("rb") as file:
+def _sync_and_rename(unfinished: Path, path: Path) -> None:
+    """Flush the file to disk before renaming it. After a power cut there is the old file or the whole new one."""
+    with unfinished.open("rb") as file:
         os.fsync(file.fileno())
-    beside.replace(path)
+    unfinished.replace(path)
 
 
 def _now() -> str:

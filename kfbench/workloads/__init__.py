@@ -1,4 +1,4 @@
-"""Workloads by name. Each module in this folder is a family and defines `WORKLOADS`; the folders have its parts."""
+"""Workloads by name. Each module in this folder is a family and defines `WORKLOADS`; the folders hold its parts."""
 
 from collections.abc import Mapping
 from importlib import import_module

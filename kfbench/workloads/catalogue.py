@@ -1,4 +1,4 @@
-"""Named workloads, one per file in datasets/workloads. Each answers a question; its numbers have sources."""
+"""Named workloads, one per file in datasets/workloads. Each answers a question, and its numbers have sources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
 from kfbench.workloads.base.workload import BLOCK_RECORDS, Description, Sample
 from kfbench.workloads.named import file as toml
-from kfbench.workloads.named.batching import in_batches_of
+from kfbench.workloads.named.batching import rebatch
 from kfbench.workloads.named.sampling import sample
 from kfbench.workloads.named.tables import Model
 
@@ -20,9 +20,9 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedWorkload:
-    """A workload of the catalogue, or a variant of it, as its file defines it. Raises InvalidConfig.
+    """A workload of the catalogue or a variant of it, as defined in its file. Raises InvalidConfig.
 
-    batch_size: records per batch, in place of the workload's own batches. The records stay the same.
+    batch_size: records per batch; None: the workload's own batches. The records are the same.
     """
 
     name: str
@@ -51,16 +51,16 @@ class NamedWorkload:
 
     @property
     def workload_class(self) -> str:
-        """The row of a report's verdict that the workload counts in. Without a class in its file: its own name."""
+        """The row of a report's verdict that the workload counts in; its name if its file has no class."""
         return toml.prose(self.file).class_ or self.name
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The default first."""
+        """The names of all variants, the default first."""
         return (DEFAULT, *toml.variants(self.file))
 
     def describe(self) -> Description:
-        """Describe the workload with all variants. Raises InvalidConfig for a file that no sweep would take."""
+        """Describe the workload with all variants. Raises InvalidConfig if a sweep would refuse its file."""
         prose = toml.prose(self.file)
         for variant in self.variants:
             _ = NamedWorkload(name=self.name, variant=variant).model
@@ -73,16 +73,16 @@ class NamedWorkload:
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1; a slice may begin and end inside a batch."""
+        """Return the records start ... start + records - 1. A slice may begin and end inside a batch."""
         if self.batch_size is None:
             return sample(self.model, records=records, seed=seed, start=start)
         own = _with_own_batches(replace(self, batch_size=None), records, seed, start)
-        return in_batches_of(own, self.batch_size, start)
+        return rebatch(own, self.batch_size, start)
 
 
 @lru_cache(maxsize=1)
 def _with_own_batches(workload: NamedWorkload, records: int, seed: int, start: int) -> Sample:
-    """Keep the last sample: points that differ only in batch size come in a row, and share their records."""
+    """Generate a sample and keep the last one, because points in a row that differ only in batch size share records."""
     return workload.generate(records=records, seed=seed, start=start)
 
 

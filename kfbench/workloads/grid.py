@@ -1,8 +1,6 @@
-"""The grid: every property of the records is an axis, so that a sweep can vary one and fix the others.
+"""The grid: a family of workloads in which every property of the records is an axis.
 
-Assumed, not taken from a source: all batches have the same base time, so a batch's bytes depend only on its own
-records. Timestamps rise within a batch from its base by `timestamp_spread_ms`, evenly with jitter. Null values are
-drawn independently.
+A sweep can vary one axis and fix the others. `GridPoint.describe` lists what is assumed.
 """
 
 from collections.abc import Mapping
@@ -17,13 +15,21 @@ from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
 from kfbench.workloads.base.patterns import PAYLOADS, Part, names, pattern
-from kfbench.workloads.base.workload import Description, NoSuchPoint, Parameter, Sample, check_slice, draw_words
+from kfbench.workloads.base.workload import (
+    Description,
+    Filled,
+    NoSuchPoint,
+    Parameter,
+    Sample,
+    check_slice,
+    draw_words,
+)
 
-TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream of draws each: axes do not disturb each other
+TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # separate streams of draws, so one axis does not change another
 START_OF_2026_MS: Final = 1_767_225_600_000
 APPEND_DELAY_MS: Final = 5
 PRODUCER_ID: Final = 4_711
-MAX_OFFSET_DELTA: Final = 2**31 - 1  # int32 in the batch header and in each record
+MAX_OFFSET_DELTA: Final = 2**31 - 1  # an int32 in the batch header and in each record
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
 
 
@@ -33,25 +39,25 @@ def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high
 
 @dataclass(frozen=True, kw_only=True)
 class GridPoint:
-    """A point of the grid. Each field is an axis. Raises InvalidConfig (or its child NoSuchPoint) with the axis."""
+    """A point of the grid. Each field is an axis. Raises InvalidConfig or its child NoSuchPoint, with the axis."""
 
     name: ClassVar[str] = "grid"
-    summary: ClassVar[str] = "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
+    summary: ClassVar[str] = "an axis per property: batch size, key, value, timestamp spread, headers, payload, nulls"
 
-    batch_size: int = _axis(100, "records a batch", unit="records", low=1)
+    batch_size: int = _axis(100, "records per batch", unit="records", low=1)
     key_bytes: int = _axis(16, "length of every key; null (-1) for no key", unit="bytes", low=NULL_LENGTH)
     value_bytes: int = _axis(100, "length of every value; null (-1) for tombstones", unit="bytes", low=NULL_LENGTH)
     timestamp_spread_ms: int = _axis(0, "last timestamp of a batch minus its first", unit="ms", high=2**62)
-    headers: int = _axis(0, "headers a record", unit="headers", high=1_000)
-    payload: str = _axis("template", "what keys and values are made of: " + ", ".join(PAYLOADS))
+    headers: int = _axis(0, "headers per record", unit="headers", high=1_000)
+    payload: str = _axis("template", "the content of keys and values: " + ", ".join(PAYLOADS))
     null_share: float = _axis(0.0, "share of the records whose value is null", high=1.0)
     header_key_bytes: int = _axis(12, "length of every header key", unit="bytes", low=0)
-    header_value_bytes: int = _axis(20, "length of every header value; null (-1)", unit="bytes", low=NULL_LENGTH)
-    offset_stride: int = _axis(1, "step between offsets; above 1: the holes of compaction", low=1)
+    header_value_bytes: int = _axis(20, "length of every header value; -1 for null", unit="bytes", low=NULL_LENGTH)
+    offset_stride: int = _axis(1, "step between offsets; above 1: holes, as after compaction", low=1)
     base_timestamp_ms: int = _axis(
         START_OF_2026_MS, "first timestamp of each batch; -1 for none", unit="ms", low=-1, high=2**62
     )
-    producer: bool = _axis(False, "idempotent producer: id, epoch and base sequence are set")
+    producer: bool = _axis(False, "idempotent producer: producer id, epoch and base sequence are set")
     append_time: bool = _axis(False, "log append time, 5 ms after the batch's last record")
 
     def __post_init__(self) -> None:
@@ -90,13 +96,13 @@ class GridPoint:
 
     def describe(self) -> Description:
         return Description(
-            question="What does one property change while all others stand still?",
-            story="A sweep varies its axes: their product, or one while the others keep their default.",
+            question="What does one property change while all others stay the same?",
+            story="A sweep varies its axes: their product, or one axis while the others keep their default.",
             variants=(),
             assumptions=(
-                "A batch follows the last one at the same base time: its bytes depend on its own records only.",
+                "All batches have the same base time, so the bytes of a batch depend only on its own records.",
                 "Timestamps rise within a batch from its base, evenly with jitter.",
-                "Which values are null is drawn independently.",
+                "Null values are drawn independently.",
             ),
             parameters=tuple(
                 Parameter(path=axis.name, value=axis.default, meaning=axis.metadata["meaning"]) for axis in fields(self)
@@ -104,7 +110,7 @@ class GridPoint:
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1; a slice may begin and end inside a batch."""
+        """Return the records start ... start + records - 1. A slice may begin and end inside a batch."""
         check_slice(records, seed, start)
         number = np.arange(start, start + records)
         value_lengths = np.full(records, self.value_bytes, np.int32)
@@ -130,7 +136,7 @@ class GridPoint:
         )
 
     def _spread(self, number: NDArray[np.int64], seed: int, start: int) -> NDArray[np.int64]:
-        """Return milliseconds after the batch's base: 0 for the first record, the whole spread for the last."""
+        """Return milliseconds after the batch's base: 0 for its first record, the whole spread for its last."""
         if not self.timestamp_spread_ms:
             return np.zeros(len(number), np.int64)
         k, last = number % self.batch_size, self.batch_size - 1
@@ -149,29 +155,29 @@ class GridPoint:
 
     def _records(self, shapes: Shapes, seed: int, start: int) -> Records:
         records = len(shapes)
-        none = np.zeros(0, np.uint8), np.zeros(records, np.int64)
 
-        def column(part: Part, purpose: int, length: int, each: int = 1) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-            if length <= 0 or not each:
-                return none[0], np.zeros(records * each, np.int64)
-            made = pattern(part, self.payload, length).make(seed, purpose, start=start * each, records=records * each)
-            return made.reshape(-1), np.arange(records * each) * length
+        def column(part: Part, purpose: int, length: int, per_record: int = 1) -> Filled:
+            count = records * per_record
+            if length <= 0 or not count:
+                return Filled(np.zeros(0, np.uint8), np.zeros(count, np.int64))
+            made = pattern(part, self.payload, length).make(seed, purpose, start=start * per_record, records=count)
+            return Filled(made.reshape(-1), np.arange(count) * length)
 
-        key_data, key_starts = column("key", KEYS, self.key_bytes)
-        # Null values leave gaps in the buffer: a record's bytes do not depend on which others are null.
-        value_data, value_starts = none if self.null_share == 1 else column("value", VALUES, self.value_bytes)
-        header_data, header_starts = column("header", HEADERS, self.header_value_bytes, self.headers)
+        keys = column("key", KEYS, self.key_bytes)
+        # Null values leave gaps in the buffer, so a record's bytes do not depend on the nulls of other records.
+        values = column("value", VALUES, 0 if self.null_share == 1 else self.value_bytes)
+        headers = column("header", HEADERS, self.header_value_bytes, self.headers)
         header_names = names("x-header-", self.header_key_bytes, self.headers)
         return Records(
             shapes=shapes,
-            key_data=key_data,
-            key_starts=key_starts,
-            value_data=value_data,
-            value_starts=value_starts,
+            key_data=keys.data,
+            key_starts=keys.starts,
+            value_data=values.data,
+            value_starts=values.starts,
             header_key_data=np.frombuffer(b"".join(header_names), np.uint8),
             header_key_starts=np.tile(np.arange(self.headers) * self.header_key_bytes, records),
-            header_value_data=header_data,
-            header_value_starts=header_starts,
+            header_value_data=headers.data,
+            header_value_starts=headers.starts,
         )
 
 

@@ -1,4 +1,4 @@
-"""A command as a test runs it: arguments in; exit status, stdout and stderr out."""
+"""Run a command in a test: from arguments to exit status, stdout and stderr."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ class Done(NamedTuple):
     err: str
 
     def refused(self, status: int = 1) -> str:
-        """Check that the command failed and printed nothing else; return its one line on stderr."""
+        """Check that the command failed and printed only one line, on stderr. Return this line."""
         assert self.status == status
         assert self.out == ""
         assert self.err.startswith("kfbench: ")

@@ -43,7 +43,7 @@ def segment(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damaged(segment: Path) -> tuple[Path, int]:
-    """A segment with one bit of its second batch flipped, and the position of that batch."""
+    """A segment with a flipped bit in its second batch, and the position of this batch."""
     data = bytearray(segment.read_bytes())
     start = len(data) // 3
     data[start + 70] ^= 1

@@ -17,8 +17,8 @@ from tests.vectors import write_vectors
 )
 def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, status: int, line: str) -> None:
     pipe = tmp_path / "segment.log"
-    os.mkfifo(pipe)  # nobody writes to it, so the command waits
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs deaf to SIGINT
+    os.mkfifo(pipe)  # no process writes to it, so the command waits
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs that ignore SIGINT
     try:
         running = process("inspect", pipe, "--debug")
     finally:

@@ -80,7 +80,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_ce
     text = kfbench(command, two_cells, "--out", out, "--dry-run")
     assert (text.status, text.err) == (0, "") and "0 s of stages\n" in text.out
     assert re.search(r"^2 cells, about \d+ s on \d+ cores: ", text.out, re.MULTILINE)
-    assert f"estimated from what cells took in {estimate.ESTIMATED_FROM}, on " in text.out
+    assert estimate.ESTIMATED_FROM in text.out
     data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
     (stage,) = data["stages"]
     assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])
@@ -193,6 +193,6 @@ def test_an_archive_is_for_a_cluster_and_has_to_be_there(
     archive = tmp_path / "environment.tar.gz"
     for master in ([], ["--master", "local"], ["--master", "local[2]"]):
         refused = kfbench(*asked, *master, "--archive", archive).refused(2)
-        assert "--archive: only a cluster's executors need one (--master)" in refused
+        assert "--archive: only a cluster's executors" in refused
     refused = kfbench(*asked, "--master", "spark://host:7077", "--archive", archive).refused()
     assert f"{archive}: no such file: write it with `kfbench pack {archive}`" in refused

@@ -1,4 +1,4 @@
-"""Sizes are exactly the bytes that encode writes."""
+"""Sizes are exactly the numbers of bytes that encode writes."""
 
 import json
 from dataclasses import replace

@@ -122,7 +122,7 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
         ([9, 5, 5, 5, 5], 4),  # the first was slow, and none of two was faster than the second
         ([9, 8, 7, 6, 5, 5, 5], 7),
         ([9, 5, 5, 3, 3, 3, 3], 6),  # a jump when it already looked warm comes in time
-        ([*range(60, 0, -1)], MOST_WARM_UP_CALLS),  # faster and faster, which has to end somewhere
+        ([*range(60, 0, -1)], MOST_WARM_UP_CALLS),  # calls get faster without end, but warming up must end
         ([1500, 1000, 100, 100], LEAST_WARM_UP_CALLS),  # too long for more
     ],
 )
@@ -229,7 +229,7 @@ def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
 
 @pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
 def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
-    """The ends are the sorted ratios that many resamples give, or their neighbours."""
+    """The ends are those of scipy with many resamples, or neighbours of them among the sorted ratios."""
     random = np.random.default_rng(rounds)
     for _ in range(3):
         ratios = np.sort(random.lognormal(0, 0.1, rounds))
@@ -260,6 +260,6 @@ def test_same_code_twice_reads_one() -> None:
     arms = prepared(["v2", "v2"], "encode", sample)
     for each in arms:
         warm_up(each)
-    base, again = measure(arms, 0, 301, 300_000, seed=1)  # so many because other tests run beside it
+    base, again = measure(arms, 0, 301, 300_000, seed=1)  # a high limit, because other tests run at the same time
     median, _, _ = paired_ratio(again.cpu_ns, base.cpu_ns, seed=1)
     assert median == pytest.approx(1.0, abs=0.1)

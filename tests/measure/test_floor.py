@@ -19,7 +19,7 @@ from kfbench.workloads.grid import GridPoint
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.strategies import Case, cases_of
 
-PLAIN = HEADER_BYTES + 1  # of a batch of up to 127 records
+PLAIN = HEADER_BYTES + 1  # the header of a batch of up to 127 records
 COLUMNS = (
     "timestamp_delta", "offset_delta", "key_length", "value_length", "header_count", "header_key_length",
     "header_value_length",
@@ -37,7 +37,7 @@ def of(given: Shapes, *bounds: int, **fields: Any) -> Floor:
 
 
 def bits(given: Shapes, *bounds: int, **fields: Any) -> dict[str, float]:
-    """Return the columns that take any bits."""
+    """Return the columns whose entropy is not 0."""
     return {name: found for name, found in of(given, *bounds, **fields).bits.items() if found}
 
 
@@ -63,7 +63,7 @@ def test_lengths_take_their_entropy() -> None:
 
 
 def test_one_model_serves_all_batches() -> None:
-    """Each batch has records of one length. A model per batch would charge nothing."""
+    """Each batch has records of one length. With a model per batch, the entropy would be 0."""
     assert bits(shapes(4, value_lengths=[5, 5, 6, 6]), 0, 2, 4) == {"value_length": 4}
 
 

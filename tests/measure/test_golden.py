@@ -1,4 +1,4 @@
-"""Any wrong value in a vector's index, sidecar or bytes gives one failure with its name."""
+"""A wrong value in a vector's index, sidecar or bytes gives one failure with its name."""
 
 import json
 import os

@@ -187,7 +187,7 @@ def test_another_process_is_seen() -> None:
 
 @pytest.mark.parametrize("own_s", [0.0, 2.0, 5.0])
 def test_our_own_cpu_time_is_not_counted_as_that_of_others(monkeypatch: pytest.MonkeyPatch, own_s: float) -> None:
-    """The host worked 5 s and own_s of them were ours, whatever kind of time it was."""
+    """The host worked 5 s. own_s of them were ours, as user or system time."""
     kinds = ("user", "nice", "system", "irq", "softirq")
 
     def seen(**counted: float) -> dict[str, int | None]:

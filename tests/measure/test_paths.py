@@ -158,7 +158,7 @@ class Outcome:
 
 
 def a_path(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], **options: Any) -> Any:
-    """Return a path that runs `call` on its input. Its check accepts the first bytes that come."""
+    """Return a path that runs `call` on its input. Its check accepts the bytes of the first call."""
     path = Path(
         name="made-up",
         title="Made up",

@@ -1,4 +1,4 @@
-"""Reads of a prefix: their cost, their equal results, and each check that they skip."""
+"""Reads of a prefix have a lower cost and equal results, and skip some checks."""
 
 import struct
 import zlib

@@ -101,7 +101,7 @@ def test_a_jvm_that_is_not_there_or_does_not_start_is_absent(peer: Java, monkeyp
 def test_a_jvm_that_ends_while_it_measures_is_one_line() -> None:
     with java.start() as started:
         (arm, *_) = started.arms(given(0))
-        started._ask(b"?")  # at which it ends
+        started._request(b"?")  # at which it ends
         for _ in range(2):  # with a request under way, and with nobody to take one
             with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
                 arm.sample(1)

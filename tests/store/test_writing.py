@@ -57,7 +57,7 @@ def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
-    """Each step leaves no run, a run that can be resumed, or a whole one."""
+    """Each step leaves no run, a run that can be resumed, or a complete run."""
     from tests.killed import write
 
     command = [sys.executable, "-m", "tests.killed", str(tmp_path)]
@@ -121,7 +121,7 @@ def test_parts_that_cannot_be_read_are_set_aside_and_half_written_files_go(tmp_p
     [
         (
             {"profile_text": "another"},
-            "profile_text: the text of the profile is not the same: t then, another now; a run",
+            "profile_text: the text of the profile is not the same: t then, another now; ",
         ),
         ({"profile_text": "t\nseed = 1\n"}, "the profile is not the same: line 2: none then, seed = 1 now"),
         ({"seed": 1}, "seed: the seed is not the same: 0 then, 1 now"),
@@ -134,11 +134,11 @@ def test_parts_that_cannot_be_read_are_set_aside_and_half_written_files_go(tmp_p
         ({"kfbench": "0.2.0"}, "kfbench: kfbench is not the same: 0.1.0 then, 0.2.0 now"),
         (
             {"libraries": {"python": "3.12", "numpy": "2.2"}},
-            "libraries: the libraries are not the same: numpy 2.1 then, 2.2 now, numba 0.60 then, none now; a run",
+            "libraries: the libraries are not the same: numpy 2.1 then, 2.2 now, numba 0.60 then, none now; ",
         ),
         (
             {"codecs": {"zstd": "2", "gzip": "1"}},
-            "codecs: the codecs' libraries are not the same: zstd 1 then, 2 now; a run is resumed by",
+            "codecs: the codecs' libraries are not the same: zstd 1 then, 2 now; ",
         ),
     ],
 )
@@ -231,7 +231,7 @@ def test_no_row_is_there_twice(tmp_path: Path) -> None:
     with resume_run(path, FACTS, {}) as writer:
         before = files(path)
         for rows in ([row(format="v3", size_bytes=2)], [row(format="v0"), row(format="v0", size_bytes=1)]):
-            with pytest.raises(RunError, match="a row is there already"):
+            with pytest.raises(RunError, match="already"):
                 writer.add(table(rows))
         assert files(path) == before
         writer.add(table([row(format="v0"), row(format="v0", kind="model", start=5), row(format="v0", seed=2)]))

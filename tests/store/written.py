@@ -28,7 +28,7 @@ def finished(out: Path) -> Path:
 
 
 def interrupted(out: Path) -> Path:
-    """A run of two parts whose process is gone."""
+    """Return a run of two parts whose process has ended."""
     with create_run(out, FACTS) as writer:
         writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
         writer.add(table([row(size_bytes=1)]))

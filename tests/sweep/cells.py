@@ -1,4 +1,4 @@
-"""Cells of every kind, for tests."""
+"""Cells of every kind."""
 
 from dataclasses import replace
 from typing import Any

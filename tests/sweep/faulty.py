@@ -1,7 +1,7 @@
 """Workloads and tasks that fail in a Spark worker.
 
 Workers import them by name and record their failures in a file. Each is an ordinary grid point until its records are
-generated.
+generated, when it fails.
 """
 
 import os
@@ -17,7 +17,7 @@ from kfbench.workloads.grid import GridPoint
 
 
 class Faulty(GridPoint):
-    folder: ClassVar[Path] = Path()  # no axis; of an instance, it travels with it
+    folder: ClassVar[Path] = Path()  # not an axis; an instance with its own folder takes it to the worker
 
     @classmethod
     def like(cls, point: Workload, folder: Path) -> Self:
@@ -33,7 +33,7 @@ class Faulty(GridPoint):
         raise NotImplementedError
 
     def has_failed(self) -> bool:
-        """Return True if it has failed before, and note that it has."""
+        """Return True if the workload has failed before, and record this failure."""
         path = self.folder / type(self).__name__
         found = path.exists()
         path.touch()
@@ -71,5 +71,5 @@ class Deaf(Faulty):
 
 
 def broken(*_: object, **__: object) -> NoReturn:
-    """A task that no worker can run."""
+    """Raise an error, as a task that no worker can run."""
     raise ZeroDivisionError("no way")

@@ -1,4 +1,4 @@
-"""Kernels are compiled before cells and what-if need them, in processes, and no others are."""
+"""The kernels that cells and what-if need are compiled before, in processes. No other kernels are compiled."""
 
 import io
 import json
@@ -68,7 +68,7 @@ def test_processes_run_all_calls_and_say_which_failed() -> None:
     assert said.getvalue().count(COMPILING) == 1
 
 
-# Numba says each function that it compiles, and not those that it loads.
+# Numba sends an event for each function that it compiles, and none for functions that it loads.
 COUNTED = """
 import json, sys
 from numba.core import event

@@ -38,7 +38,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 def rows_of(profile: Profile, kinds: str, hosts: str) -> pa.Table:
-    """Return the rows of the first cells of these kinds, each measured on its host."""
+    """Return the rows of the first cell of each kind, measured on the kind's host."""
     cells = [next(cell for cell in profile.cells if cell.kind == kind) for kind in kinds.split()]
     return table(
         row | {"host": on} for cell, on in zip(cells, hosts.split(), strict=True) for row in measure_cell(cell)
@@ -56,12 +56,12 @@ def test_any_host_may_time_what_none_has_timed(profile: Profile) -> None:
 def test_the_host_that_timed_goes_on(profile: Profile) -> None:
     found = rows_of(profile, "bytes cpu", "elsewhere there")
     assert timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE, "there": HERE}) == "there"
-    assert timed_on(Path("run"), found, profile, {}, {"there": HERE}) == "there"  # what it was is not known
+    assert timed_on(Path("run"), found, profile, {}, {"there": HERE}) == "there"  # its earlier value is not known
 
 
 def test_another_host_or_another_machine_of_its_name_is_refused(profile: Profile) -> None:
     found = rows_of(profile, "cpu", "there")
-    with pytest.raises(RunError, match=r"run: cells were timed on there \(a\), and here is here, other: times of two"):
+    with pytest.raises(RunError, match=r"run: .* there \(a\), .* here, other: "):
         timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE, "other": HERE})
     for name in MACHINE:
         with pytest.raises(
@@ -85,7 +85,7 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
     with create_run(tmp_path, {}) as writer:
         history = History(writer, met)
         assert check_resumable(writer.path, {})["host_facts"] == met
-        met["second"] = HERE  # an executor came in the place of a lost one
+        met["second"] = HERE  # an executor replaced a lost one
         history.add_rows(rows_of(profile, "bytes", "second"))
         assert set(check_resumable(writer.path, {})["host_facts"]) == {"first", "second"}
         history.add_stage({"kind": "bytes"})
@@ -96,12 +96,12 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
     manifest = check_resumable(writer.path, {})
     assert manifest["stages"] == [{"session": 0, "kind": "bytes"}, {"session": 1, "kind": "bytes"}]
     assert set(manifest["host_facts"]) == set(again.hosts) == {"first", "second", "third"}
-    assert again.now == manifest["stages"][1:]
+    assert again.session_stages == manifest["stages"][1:]
 
 
 @pytest.mark.parametrize(("kind", "told"), [("cpu", "a"), ("bytes", "b")])
 def test_host_facts_are_those_of_the_timing(profile: Profile, tmp_path: Path, kind: str, told: str) -> None:
-    """Another machine with the same host name finishes the rest."""
+    """Another machine with the same host name measures the remaining cells."""
     with create_run(tmp_path, {}) as writer:
         History(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
     with resume_run(writer.path, {}, {}) as writer:

@@ -25,7 +25,7 @@ spark.stop()
 
 @pytest.fixture
 def path_without_java(tmp_path: Path) -> Path:
-    """The machine's programs, without java: what Spark's shell scripts need is still there."""
+    """Return a PATH with all programs of this machine except java, because Spark's shell scripts need the others."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in os.environ["PATH"].split(os.pathsep):

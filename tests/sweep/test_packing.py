@@ -1,4 +1,4 @@
-"""The content of an executors' archive. tests/cluster runs on one."""
+"""The content of an executors' archive. tests/cluster runs executors from such an archive."""
 
 import tomllib
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_the_digest_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_archive_that_spark_would_not_unpack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CannotPack, match=r"environment\.zip: Spark unpacks \.tar\.gz by its name"):
+    with pytest.raises(CannotPack, match=r"environment\.zip: .*\.tar\.gz"):
         pack(tmp_path / "environment.zip")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Plans: each cell is in one task, tasks take alike times, cells have a budget, interrupted runs continue."""
+"""Plans: each cell is in one task, tasks take similar times, cells have a budget, interrupted runs continue."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def cells() -> tuple[Cell, ...]:
 def test_every_cell_is_in_one_task_of_the_stage_of_its_kind(cells: tuple[Cell, ...]) -> None:
     stages = planned(cells)
     kinds = {cell.kind for cell in cells}
-    assert "floor" in kinds  # has no stage of its own
+    assert "floor" in kinds  # it runs in the bytes stage
     assert [stage.kind for stage in stages] == [kind for kind in plan.KINDS if kind in kinds - {"floor"}]
     for stage in stages:
         in_tasks = [cell.key for task in stage.tasks for cell in task]
@@ -54,7 +54,7 @@ def test_little_work_is_shared_among_all_cores() -> None:
 
 
 def test_stages_take_about_what_is_estimated(tmp_path: Path) -> None:
-    """Compare busy seconds with a report of the same kind of machine. Look-ups wait for memory there."""
+    """Compare the estimates with the busy seconds of a report. Look-ups were slow there: they wait for memory."""
     run = open_run(ROOT / "reports" / "2026-11-24.1")
     path = tmp_path / "then.toml"
     path.write_text(run.manifest["profile_text"])
@@ -68,7 +68,7 @@ def test_stages_take_about_what_is_estimated(tmp_path: Path) -> None:
 
 
 def test_cells_that_share_records_stay_together(cells: tuple[Cell, ...]) -> None:
-    """Workers cache their last records. Splitting cells that share records would generate these again."""
+    """Workers cache their last records. If cells that share records were split, the records would be made again."""
     (stage, *_) = planned(cells)
     of: dict[object, list[int]] = {}
     for number, task in enumerate(stage.tasks):
@@ -97,7 +97,7 @@ def test_a_cell_above_the_budget_is_split_by_format_or_skipped() -> None:
     ]  # fmt: skip
     (stage,) = planned([cell, a_cell("cpu")], 1e-6)[:1]
     assert stage.tasks == () and [part.formats for part, _ in stage.skipped] == [("v0",), ("v2",), ("v3",)]
-    assert stage.skipped[0][1] == f"about {estimate_s(parts[0]):,.1f} s, and the budget of a cell is 1e-06 s"
+    assert stage.skipped[0][1] == f"about {estimate_s(parts[0]):,.1f} s, but the budget of a cell is 1e-06 s"
     (_, alone) = planned([cell, a_cell("cpu")], 1e-3)
     assert [(part.kind, part.formats) for part, _ in alone.skipped] == [("cpu", ("v0", "v2", "v3"))]
 

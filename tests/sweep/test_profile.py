@@ -14,7 +14,7 @@ from kfbench.workloads.grid import GridPoint
 from tests.sweep.profiles import BROKER, HEAD, MODEL, Load, block
 
 
-# Stored runs have cell ids. The id of a measurable point may never change.
+# Stored runs have cell ids, so the id of a point may never change.
 @pytest.mark.parametrize(
     ("point", "cell_id"),
     [
@@ -46,7 +46,7 @@ def test_all_arms_of_a_comparison_see_the_same_records(load: Load) -> None:
     ).cells
     assert len(cells) == 2 * 3 * 2
     seeds = {(cell.cell_id, cell.seed) for cell in cells}
-    assert len(seeds) == 2  # one per batch size, whatever the codec, level and kind
+    assert len(seeds) == 2  # one per batch size, the same for all codecs, levels and kinds
 
 
 def test_another_seed_gives_other_records_of_the_same_cells(load: Load) -> None:
@@ -157,7 +157,7 @@ def test_the_size_model_is_cut_where_its_cost_can_be_told(load: Load) -> None:
         head=HEAD + "model = { records = 70000000, cell_records = 20000000 }\n",
     ).cells
     ends = [cell.start + cell.records for cell in cells]
-    assert [cell.start for cell in cells] == [0, *ends[:-1]]  # one after another, all of them
+    assert [cell.start for cell in cells] == [0, *ends[:-1]]  # slices follow each other and cover all records
     assert ends[:6] == [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, (1 << 24) + (1 << 24)] and ends[-1] == 70_000_000
     assert all(end % BLOCK_RECORDS == 0 for end in ends[:-1])
     assert max(cell.records for cell in cells) <= 20_000_000

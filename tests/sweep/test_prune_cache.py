@@ -1,4 +1,4 @@
-"""Kernels of other code states in the cache: those that a sweep deletes, and those that it keeps."""
+"""A sweep deletes old kernels of other versions of the code, and keeps recent ones."""
 
 import os
 import time
@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def state(folder: Path, days: float) -> Path:
-    """Make the folder of a code state that was last used `days` ago."""
+    """Make the folder of a version of the code that was last used `days` ago."""
     (folder / "kernels_1").mkdir(parents=True)
     (folder / "kernels_1" / "scan.nbc").touch()
     then = time.time() - days * DAY_S

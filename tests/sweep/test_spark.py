@@ -101,13 +101,13 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
     ],
 )
 def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -> None:
-    """PySpark returns the rows received so far as if complete. Without any row, it raises its own error."""
+    """PySpark returns the rows that it has received as if they were all. Without any row, it raises its own error."""
     done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
     assert f"SweepFailed: Spark gave a task up: {said}" in done.stderr, done.stderr
 
 
 def measuring_until(terminal: Console, words: str) -> None:
-    """Hold the host lock, like another sweep, until the terminal shows these words."""
+    """Hold the host lock, as another sweep would, until the terminal shows these words."""
     with host_lock():
         deadline = time.monotonic() + 120
         while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]

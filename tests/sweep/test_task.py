@@ -1,4 +1,4 @@
-"""Tasks run cells one after another; passing errors, time limits and the host lock."""
+"""Tasks run cells one after another. They handle errors of a busy host, time limits and the host lock."""
 
 import errno
 import os
@@ -83,7 +83,7 @@ def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, 
         and isinstance(found.refused, host_lock.HostLockHeld)
         and found.waited_s > 0.1
     )
-    again = pickle.loads(pickle.dumps(found))  # as it comes from a worker
+    again = pickle.loads(pickle.dumps(found))  # as a worker sends it
     assert str(again.refused) == str(found.refused) and again.left == found.left
     assert measure_task(found.left).left == ()
     (tmp_path / "lock").unlink()

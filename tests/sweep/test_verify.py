@@ -16,7 +16,7 @@ from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.golden.vectors import GOLDEN
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run import verify as verification
-from kfbench.sweep.run.verify import RECORDS_A_CELL, verify
+from kfbench.sweep.run.verify import RECORDS_PER_CELL, verify
 from tests.vectors import write_vectors
 
 SWEEP = """
@@ -63,7 +63,10 @@ def profile(tmp_path: Path) -> Profile:
 def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, golden: Path) -> None:
     found = verify(profile, golden)
     assert not found.failures
-    assert (found.vectors, found.cells) == (1, 6 + 3)  # bytes and CPU of a cell are one, and a floor is of no format
+    assert (found.vectors, found.cells) == (
+        1,
+        6 + 3,
+    )  # bytes and CPU cells with the same records are merged, and a floor has no format
     v1, v2, v3 = found.sweep.rows()
     assert v1 == {
         "format": "v1",
@@ -103,11 +106,11 @@ def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, go
 
 def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -> None:
     found = verify(profile, golden)
-    sizes = {batch: batch * -(-RECORDS_A_CELL // batch) for batch in (1, 300, 2000)}  # whole batches
+    sizes = {batch: batch * -(-RECORDS_PER_CELL // batch) for batch in (1, 300, 2000)}  # whole batches
     assert found.records == 2 * sum(sizes.values()) + 3 * sizes[300]
     assert any(cell.records > 2000 for cell in profile.cells)
-    assert f"at most {RECORDS_A_CELL:,} per cell" in list(found.tallies)[1]
-    assert found.to_dict()["profile"]["most_records_a_cell"] == RECORDS_A_CELL
+    assert f"at most {RECORDS_PER_CELL:,} per cell" in list(found.results_by_title)[1]
+    assert found.to_dict()["profile"]["most_records_a_cell"] == RECORDS_PER_CELL
 
 
 class Broken(BatchedFormat):

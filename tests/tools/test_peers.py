@@ -1,4 +1,4 @@
-"""Other implementations beside ours: each must write our bytes and read them before it is timed."""
+"""Every other implementation must write our bytes and read them before it is timed."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ OTHERS: dict[str, Callable[[Records], Records]] = {
 
 
 def reading(log: Callable[[str], bytes], given: Task) -> PythonClient:
-    """Return kafka-python's writers with a reader that reads other bytes than it is given."""
+    """Return kafka-python's writers with a reader that reads other bytes than those passed to it."""
     batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
     messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
     reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords

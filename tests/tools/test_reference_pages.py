@@ -1,4 +1,4 @@
-"""docs/api.md and docs/cli.md show the docstrings and the help as they are."""
+"""docs/api.md and docs/cli.md show the current docstrings and help."""
 
 from tools.reference_pages import DOCS, api, cli
 

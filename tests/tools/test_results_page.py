@@ -77,7 +77,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def read(name: str, run: Run, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run an example. Return its answers in one order and of one type."""
+    """Run an example. Return its totals and ratios in a fixed order, without their index."""
     names: dict[str, Any] = {"run": str(run.path), **more}
     exec(examples()[name], names)
     totals = names["totals"][["format", "batch_size", "bytes_per_record"]].sort_values(["format", "batch_size"])

@@ -1,4 +1,4 @@
-"""Payloads compress as their files say, at 1, 10 and 100 records of a v2 batch."""
+"""Payloads compress as their files say, with 1, 10 and 100 records per v2 batch."""
 
 import json
 from itertools import product
@@ -19,13 +19,13 @@ EVERY = [NamedWorkload(name=each.name, variant=variant) for each in NAMED for va
 REAL_TOPICS = ((0.65, 0.92), (0.2, 0.35), (0.1, 0.25))  # zstd-3 on JSON topics
 TUNED = "user-activity service-events cloudevents cdc-debezium out-of-order transactional log-shipping".split()
 WIDEST = 2.5  # the ratio of a band's upper bound to its lower bound
-MARGIN = 0.05  # to either bound, but for random bytes, whose bands are as narrow as that
+MARGIN = 0.05  # distance to either bound; random bytes are an exception, because their bands are this narrow
 RANDOM = "producer-perf omb-1kb omb-100b kv-etc kv-mixgraph kv-ycsb compacted-changelog large-payload".split()
 RANDOM_RECORDS = 300
 
 
 def differing() -> list[NamedWorkload]:
-    """Return the variants with different bytes. Variants of rate or batch size compress alike and are left out."""
+    """Return the variants with different bytes. Other variants, of rate or batch size, compress equally well."""
     found: dict[object, NamedWorkload] = {}
     for each in EVERY:
         model = each.model
@@ -40,7 +40,7 @@ def title(workload: NamedWorkload) -> str:
 
 
 def data_of(workload: NamedWorkload, records: int, seed: int) -> Records:
-    """Return the records without transaction markers, which no producer compresses."""
+    """Return the records without transaction markers, because producers do not compress these."""
     sample = workload.generate(records=records, seed=seed)
     rows, sizes = sample.batch_fields.rows, np.diff(sample.bounds)
     is_marker = np.repeat(rows["is_control"], sizes if len(rows) == len(sizes) else sizes.sum())

@@ -13,8 +13,8 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS
-from kfbench.workloads.named.batching import Batching, Linger, Survivors, lingering, plan
-from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.named.batching import Batching, CompactionSurvivors, Linger, linger_batches, plan_batches
+from kfbench.workloads.named.keys import KeyDistribution
 
 Sizes = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ def batching(**settings: Any) -> Batching:
 
 
 def sizes(seed: int = 1, block: int = 0, starts: Sizes | None = None, **settings: Any) -> Sizes:
-    planned = plan(batching(**settings), seed, block, starts)
+    planned = plan_batches(batching(**settings), seed, block, starts)
     assert planned is not None
     bounds = planned.bounds
     assert (bounds[0], bounds[-1]) == (0, BLOCK_RECORDS)
@@ -59,7 +59,7 @@ def test_drawn_sizes_are_those_of_the_distribution(records: dict[str, Any], mean
 
 
 def test_what_is_counted_need_not_be_records() -> None:
-    """Three events, the second of two records: batches of one event each."""
+    """There are three events, and the second has two records. Each batch has one event."""
     starts = np.concatenate([[0], np.arange(2, BLOCK_RECORDS)])
     assert sizes(starts=starts, model="fixed", records=1)[:3].tolist() == [2, 1, 1]
     drawn = sizes(starts=starts, model="drawn", records={"dist": "fixed", "value": 2})
@@ -78,9 +78,9 @@ def test_a_transaction_is_data_and_then_one_marker(most: int) -> None:
         assert data.mean() == pytest.approx(50.5, rel=0.02)
 
 
-def survivors(survival: float, seed: int = 1, block: int = 0) -> tuple[Survivors, Sizes, Sizes]:
-    model = Survivors(of_records=100, survival=survival)
-    planned = plan(model, seed, block, None)
+def survivors(survival: float, seed: int = 1, block: int = 0) -> tuple[CompactionSurvivors, Sizes, Sizes]:
+    model = CompactionSurvivors(of_records=100, survival=survival)
+    planned = plan_batches(model, seed, block, None)
     assert planned is not None and planned.offsets is not None
     return model, planned.offsets, planned.bounds
 
@@ -96,7 +96,7 @@ def test_survivors_lie_as_far_apart_as_chance_has_it(survival: float) -> None:
         expected = geom.ppf(share, survival)
         assert abs(np.quantile(gaps, share) - expected) <= max(1, 0.02 * expected)
     batch = offsets // 100
-    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # a batch: survivors of 100 offsets
+    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # a batch has the survivors of 100 offsets
     kept = np.diff(bounds)[:-1]
     assert kept.mean() == pytest.approx(100 * survival / (1 - (1 - survival) ** 100), rel=0.02)
 
@@ -108,9 +108,9 @@ def test_where_all_survive_there_are_no_holes() -> None:
 
 @pytest.mark.parametrize(("cardinality", "skew", "behind"), [(20_000, 0.99, 40_000), (100_000, 0.99, 20_000)])
 def test_survivors_are_what_the_cleaner_leaves_of_a_zipf_log(cardinality: int, skew: float, behind: int) -> None:
-    """Compact a log of Zipf keys. The records left in its first batches follow the model with their share."""
+    """Compact a log of Zipf keys. The survivors in its first batches follow the model with the same share."""
     seen = 50_000
-    keys = Keys(cardinality=cardinality, skew=skew).ids(7, 0, seen + behind)
+    keys = KeyDistribution(cardinality=cardinality, skew=skew).ids(7, 0, seen + behind)
     last = np.zeros(cardinality, np.int64)
     last[keys] = np.arange(len(keys))  # the last of equal indices stays
     stays = last[keys[:seen]] == np.arange(seen)
@@ -137,7 +137,7 @@ def shapes(n: int, value_bytes: int) -> Shapes:
 def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
     times_us = np.arange(BLOCK_RECORDS)
     given = shapes(BLOCK_RECORDS, 1024)
-    full = lingering(Linger(linger_ms=1, batch_size_bytes=131_072), times_us, given)
+    full = linger_batches(Linger(linger_ms=1, batch_size_bytes=131_072), times_us, given)
     assert set(np.diff(full.bounds)[:-1].tolist()) == {126}
     assert FORMATS["v2"].size(given, full.bounds).max() <= 131_072
     assert FORMATS["v2"].size(shapes(127, 1024), 127).sum() > 131_072
@@ -145,7 +145,7 @@ def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
 
 def test_linger_is_the_kernel_s() -> None:
     times_us = np.arange(BLOCK_RECORDS) * 1_000
-    found = lingering(Linger(linger_ms=2.5), times_us, shapes(BLOCK_RECORDS, 100))
+    found = linger_batches(Linger(linger_ms=2.5), times_us, shapes(BLOCK_RECORDS, 100))
     assert set(np.diff(found.bounds)[:-1].tolist()) == {3}
 
 

@@ -158,7 +158,7 @@ def test_tombstones_follow_their_deletes(files: Files) -> None:
     assert len(deletes) / changes == pytest.approx(0.25, abs=0.01)
     assert sum(value is not None and len(value) == 5 for value in values) / changes == pytest.approx(0.25, abs=0.01)
     first = set(sample.bounds[:-1].tolist())
-    assert all(i + 1 not in first for i in deletes)  # 100 changes a batch, and their tombstones
+    assert all(i + 1 not in first for i in deletes)  # 100 changes per batch, and their tombstones
     for start in (deletes[0] + 1, deletes[1] + 1):  # a slice that begins with a tombstone
         piece = files.sample(text, 10, start)
         assert lists(piece.records) == (keys[start : start + 10], values[start : start + 10])
@@ -320,7 +320,7 @@ def test_records_whose_times_or_offsets_no_int64_holds(files: Files) -> None:
     assert sample(load(slow), records=1, seed=1, start=last - 1).shapes.timestamps_ms[0] > 2**51
     with pytest.raises(InvalidConfig, match=rf"records 2 from start {last - 1} on take .* microseconds"):
         sample(load(slow), records=2, seed=1, start=last - 1)
-    with pytest.raises(InvalidConfig, match=rf"records 1 from start {2**70} on take .*, and .* can be had"):
+    with pytest.raises(InvalidConfig, match=rf"records 1 from start {2**70} on take "):
         sample(load(slow), records=1, seed=1, start=2**70)
     holes = files.write(SURVIVORS.replace("survival = 0.1", "survival = 1e-9").replace("= 1000\n[", "= 1e9\n["))
     with pytest.raises(InvalidConfig, match=r"records 1 from start 10000000000 on take .* offsets"):

@@ -1,4 +1,4 @@
-"""Draws follow their distribution: moments and quantiles within 2 %, Kolmogorov and Smirnov."""
+"""Draws follow their distribution: moments and quantiles within 2 %, and a Kolmogorov-Smirnov test."""
 
 import pickle
 from collections.abc import Callable
@@ -65,7 +65,7 @@ MODELS: dict[str, tuple[Distribution, Any]] = {
 
 
 def distance(drawn: NDArray[Any], cdf: Callable[[Any], Any]) -> float:
-    """Kolmogorov and Smirnov's, of draws that may be whole: the distribution just below each value, and at it."""
+    """Return the Kolmogorov-Smirnov distance. For whole numbers, `cdf` is also compared just below each value."""
     values, counts = np.unique(drawn, return_counts=True)
     until = np.cumsum(counts) / counts.sum()
     at, below = cdf(values), cdf(np.nextafter(values, -np.inf))
@@ -209,7 +209,7 @@ def test_a_record_has_its_length_whatever_else_is_drawn(
 
 
 def test_lengths_of_neighbours_and_of_purposes_are_unrelated() -> None:
-    """Correlation by ranks stays within 5 standard deviations, also of four neighbours that share a word."""
+    """The rank correlation is within 5 standard deviations of 0, also for four neighbours that share a random word."""
     ranks = Uniform(low=0, high=1)
     one, other = (draw(ranks, SEED, purpose, 0, SAMPLE) for purpose in (1, 2))
     for ahead in (1, 2, 3, 4, 5):
@@ -265,6 +265,6 @@ def test_invalid_distributions_are_refused(text: str, said: str) -> None:
     [Fixed(value=-1), Fixed(value=2**31), GeneralisedExtremeValue(mu=5, sigma=5, k=0), Lognormal(mean=1e9, sigma=3)],
 )
 def test_what_is_no_length(d: Distribution) -> None:
-    with pytest.raises(InvalidConfig, match=r"lengths from .* and 0 to 2147483647 can be had"):
+    with pytest.raises(InvalidConfig, match=r"lengths from .* 0 to 2147483647"):
         lengths_table(d)
     assert len(draw(d, SEED, PURPOSE, 0, 3)) == 3

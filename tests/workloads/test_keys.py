@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads.named.keys import ALIKE, Keys, zipf
+from kfbench.workloads.named.keys import ALIKE, KeyDistribution, zipf
 
 SEED, MANY = 11, 2**22
 
 
 def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return the probability of each cell from the table: its own share and what others hand to it."""
+    """Return the probability of each cell of the alias table: its own share and the shares that other cells give it."""
     keep = (table >> np.uint64(32)).astype(np.float64) / 2**32
     other = (table & np.uint64(0xFFFFFFFF)).astype(np.int64)
     shares = keep + np.bincount(other, weights=1 - keep, minlength=len(table))
@@ -43,13 +43,13 @@ def test_the_groups_have_the_law_in_them(cardinality: int, skew: float) -> None:
 
 
 def test_more_keys_than_a_table_of_all_could_hold() -> None:
-    """A harmonic number is ln n + Euler's constant + 1/2n."""
+    """The n-th harmonic number is about ln n + Euler's constant + 1/2n."""
     few, all_keys = (math.log(n) + np.euler_gamma + 1 / (2 * n) for n in (1_000_000, 2**40))
     groups = zipf(2**40, 1.0)
     until = int(np.searchsorted(groups.firsts, 1_000_000))
     beyond = (groups.firsts[until] - 1_000_000) / groups.widths[until - 1] * groups.shares[until - 1]
     assert groups.shares[:until].sum() - beyond == pytest.approx(few / all_keys, rel=1e-6)
-    ids = Keys(cardinality=2**40, skew=1.0).ids(SEED, 0, MANY)
+    ids = KeyDistribution(cardinality=2**40, skew=1.0).ids(SEED, 0, MANY)
     assert np.mean(ids < 1_000_000) == pytest.approx(few / all_keys, rel=0.002)
     assert 2**39 < ids.max() < 2**40
 
@@ -58,10 +58,10 @@ def test_more_keys_than_a_table_of_all_could_hold() -> None:
     ("cardinality", "skew"), [(1_000_000, 0.99), (1_000, 0.0), (10_000, 1.2), (50, 2.68), (2, 1.0)]
 )
 def test_frequencies(cardinality: int, skew: float) -> None:
-    """Chi-squared over the keys that are expected 20 times or more, the others together; at a significance of 1 %."""
+    """Test with chi-squared at 1 % significance. Keys that are expected less than 20 times are counted together."""
     law = np.arange(1, cardinality + 1) ** -skew
     expected = MANY * law / law.sum()
-    counts = np.bincount(Keys(cardinality=cardinality, skew=skew).ids(SEED, 0, MANY), minlength=cardinality)
+    counts = np.bincount(KeyDistribution(cardinality=cardinality, skew=skew).ids(SEED, 0, MANY), minlength=cardinality)
     assert len(counts) == cardinality
     often = max(int((expected >= 20).sum()), 1)
     found, wanted = (np.append(each[:often], each[often:].sum()) for each in (counts, expected))
@@ -74,16 +74,26 @@ def test_frequencies(cardinality: int, skew: float) -> None:
 def test_keys_that_are_met_at_all_are_as_many_as_the_law_says() -> None:
     law = np.arange(1, 1_000_001) ** -0.99
     met = (1 - (1 - law / law.sum()) ** MANY).sum()
-    counts = np.bincount(Keys(cardinality=1_000_000, skew=0.99).ids(SEED, 0, MANY))
+    counts = np.bincount(KeyDistribution(cardinality=1_000_000, skew=0.99).ids(SEED, 0, MANY))
     assert np.count_nonzero(counts) == pytest.approx(met, rel=0.002)
 
 
 @given(
-    st.sampled_from([Keys(), Keys(cardinality=7, in_turn=True), Keys(cardinality=1), Keys(cardinality=999, skew=0.99)]),
-    st.integers(0, 2**63 - 1), st.integers(0, 2**40), st.integers(0, 20), st.integers(0, 20),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            KeyDistribution(),
+            KeyDistribution(cardinality=7, in_turn=True),
+            KeyDistribution(cardinality=1),
+            KeyDistribution(cardinality=999, skew=0.99),
+        ]
+    ),
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**40),
+    st.integers(0, 20),
+    st.integers(0, 20),
+)
 def test_a_record_has_its_key_whatever_else_is_drawn(
-    keys: Keys, seed: int, start: int, skipped: int, count: int
+    keys: KeyDistribution, seed: int, start: int, skipped: int, count: int
 ) -> None:
     whole = keys.ids(seed, start, skipped + count)
     assert whole.dtype == np.int64
@@ -93,12 +103,12 @@ def test_a_record_has_its_key_whatever_else_is_drawn(
 
 
 def test_without_a_cardinality_each_record_has_its_own_and_in_turn_they_come_round() -> None:
-    assert Keys().ids(1, 5, 3).tolist() == [5, 6, 7]
-    assert Keys(cardinality=3, in_turn=True).ids(1, 5, 5).tolist() == [2, 0, 1, 2, 0]
+    assert KeyDistribution().ids(1, 5, 3).tolist() == [5, 6, 7]
+    assert KeyDistribution(cardinality=3, in_turn=True).ids(1, 5, 5).tolist() == [2, 0, 1, 2, 0]
 
 
 def test_neighbours_are_unrelated() -> None:
-    ids = Keys(cardinality=1_000).ids(SEED, 0, 400_000)
+    ids = KeyDistribution(cardinality=1_000).ids(SEED, 0, 400_000)
     for ahead in (1, 2, 4):
         assert abs(np.corrcoef(ids[ahead:], ids[:-ahead])[0, 1]) < 5 / 400_000**0.5
 
@@ -113,9 +123,9 @@ def test_neighbours_are_unrelated() -> None:
 )  # fmt: skip
 def test_what_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfig):
-        Keys(**wrong)
+        KeyDistribution(**wrong)
 
 
 def test_keys_are_a_value() -> None:
-    keys = Keys(cardinality=9, skew=1.0)
+    keys = KeyDistribution(cardinality=9, skew=1.0)
     assert pickle.loads(pickle.dumps(keys)) == keys

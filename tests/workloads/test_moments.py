@@ -11,7 +11,7 @@ from kfbench.formats import FORMATS
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.named.arrivals import block_us, times_us
-from kfbench.workloads.named.batching import Survivors
+from kfbench.workloads.named.batching import CompactionSurvivors
 
 MAX_MESSAGE_BYTES = 1_048_588  # Kafka's default of max.message.bytes
 DAY_MS = 86_400_000
@@ -111,8 +111,8 @@ def test_facebooks_etc() -> None:
     etc = drawn("kv-etc", blocks=8)
     key = NamedWorkload(name="kv-etc").model.key
     assert key is not None
-    ids, first = np.unique(key.keys.ids(11, 0, len(etc.shapes)), return_index=True)
-    distinct = etc.shapes.key_lengths[first]  # over records, the few hottest keys weigh most
+    ids, first = np.unique(key.distribution.ids(11, 0, len(etc.shapes)), return_index=True)
+    distinct = etc.shapes.key_lengths[first]  # over records, the few most frequent keys dominate
     assert len(ids) > 100_000 and distinct.mean() == within(36.2)
     assert np.percentile(distinct, [50, 90, 99]) == whole(33.8, 51.0, 76.3)
     found = values(etc)
@@ -258,7 +258,7 @@ def test_survivors(variant: str, survival: float) -> None:
 @pytest.mark.parametrize("variant", NamedWorkload(name="compacted-changelog").variants)
 def test_a_billion_survivors_are_of_a_few_years(variant: str) -> None:
     model = NamedWorkload(name="compacted-changelog", variant=variant).model
-    assert isinstance(model.batching, Survivors)
+    assert isinstance(model.batching, CompactionSurvivors)
     years = 10**9 / BLOCK_RECORDS * block_us(model.arrival) / (365 * 1_000 * DAY_MS)
     assert years < 2
     written_per_s = BLOCK_RECORDS / block_us(model.arrival) * 1e6 / model.batching.survival

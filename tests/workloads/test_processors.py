@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from kfbench.workloads.catalogue import WORKLOADS, NamedWorkload
-from kfbench.workloads.named.arrivals import Bursts, GeneralisedParetoGaps, Sine, _period, block_us, times_us
-from kfbench.workloads.named.batching import Survivors, _geometric
+from kfbench.workloads.named.arrivals import Bursts, GeneralisedParetoGaps, Sine, _period_cells, block_us, times_us
+from kfbench.workloads.named.batching import CompactionSurvivors, _geometric
 from kfbench.workloads.named.distributions import GeneralisedPareto, Lognormal, lengths_table, table
 from kfbench.workloads.named.keys import zipf
 
@@ -38,8 +38,8 @@ def digests() -> dict[str, str]:
             if isinstance(arrival, Bursts):
                 found[f"{title} pauses"], found[f"{title} within"] = table(arrival.pause_us), table(arrival.gap_us)
             if isinstance(arrival, Sine):
-                found[f"{title} period"] = np.stack(_period(arrival))
-            if isinstance(model.batching, Survivors):
+                found[f"{title} period"] = np.stack(_period_cells(arrival))
+            if isinstance(model.batching, CompactionSurvivors):
                 found[f"{title} survivors"] = _geometric(model.batching.survival)
             for part in (model.key, model.value, *model.header):
                 if part is not None and part.length is not None:
@@ -57,7 +57,7 @@ def test_tables_and_times_are_those_of_any_processor() -> None:
         pytest.skip("NumPy found nothing on this processor that it could do without")
     code = "import json; from tests.workloads.test_processors import digests; print(json.dumps(digests()))"
     environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(features)}
-    environment["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"  # its own logarithms and powers
+    environment["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"  # other logarithms and powers
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
     plain, own = json.loads(child.stdout), digests()

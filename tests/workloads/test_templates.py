@@ -1,4 +1,4 @@
-"""Each slot writes its text, and a record depends on itself alone."""
+"""Each slot writes the right text, and a record does not depend on other records."""
 
 import re
 from datetime import UTC, datetime
@@ -117,7 +117,7 @@ def test_counts_rise() -> None:
 @given(st.integers(-(10**12), 10**12), st.integers(0, 40).map(lambda bits: 2**bits), st.sampled_from(["", " low"]))
 @settings(max_examples=50, deadline=None)
 def test_room_for_every_number(low: int, span: int, how: str) -> None:
-    """Steps test the widths of a scaled range; numbers test a wider one."""
+    """The widths of a scaled range come from steps, those of a wider range from the numbers."""
     span = min(span, 2**31 - 1) if how else span
     for record in records(f"<int {low}..{low + span - 1}{how}>", 40):
         assert low <= int(record) < low + span and record == b"%d" % int(record)
@@ -255,9 +255,9 @@ def test_a_buffer_to_reuse() -> None:
 
 
 def test_longer_than_it_can_be() -> None:
-    with pytest.raises(InvalidConfig, match="template 'user-<5d>': 11 bytes are wanted of record 12, which has 10"):
+    with pytest.raises(InvalidConfig, match="template 'user-<5d>': record 12 has 10 bytes, 11 "):
         records("user-<5d>", 9, [10, -1, 11, 3, 4, 5, 6, 7, 8], start=10)
-    with pytest.raises(InvalidConfig, match="5 bytes are wanted of record 0"):
+    with pytest.raises(InvalidConfig, match="record 0 has 4 bytes, 5 "):
         records("four", 2, [5, 4])
 
 
@@ -270,9 +270,9 @@ def test_longer_than_it_can_be() -> None:
         ("a<b<5d>", "character 2: the slot is not closed"),
         ("<5d><0d>", "character 5: '<0d>': 1 to 1048576 characters"),
         ("<1048577x>", "1 to 1048576 characters"),
-        ("<600000x><600000x>", f"{MAX_WIDTH} are the most"),
-        ("<$x>", "no slot of this name"),
-        ("<$a of 3:5d><$a of 3:4x>", "character 13: .*\\$a has its key, every, of or even already"),
+        ("<600000x><600000x>", str(MAX_WIDTH)),
+        ("<$x>", "no slot .* this name"),
+        ("<$a of 3:5d><$a of 3:4x>", "character 13: .*\\$a already"),
         ("<$key:5d>", "a space before it is missing"),
         ("<$ key every 3:5d>", "key and every do not go together"),
         ("<$ of 0:5d>", "of 0: 1 to"),
@@ -290,7 +290,7 @@ def test_longer_than_it_can_be() -> None:
         ("<$ key:time ms>", "a time depends on the record"),
         ("<time ms -9999999999>", "ms before are possible"),
         ("<text 9..2>", "a range that rises"),
-        ("<" + "|".join("a" * 257) + ">", "257 words; 256 are the most"),
+        ("<" + "|".join("a" * 257) + ">", "257 words; .*256"),
     ],
 )
 def test_invalid_templates_are_refused_with_the_place(text: str, told: str) -> None:

@@ -38,7 +38,7 @@ def joined(
 
 def test_any_partitioning_gives_the_same_records(workload: Workload) -> None:
     start, records = BLOCK_RECORDS - 70, 200
-    cuts = [0, 1, 64, 70, 71, 133, 200]  # one cut is the block's border, one beside it
+    cuts = [0, 1, 64, 70, 71, 133, 200]  # one cut is at the end of the block, one next to it
     pieces = [workload.generate(records=b - a, seed=3, start=start + a) for a, b in pairwise(cuts)]
     assert joined(pieces) == joined([workload.generate(records=records, seed=3, start=start)])
 

@@ -1,8 +1,8 @@
-"""Time other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
+"""Time other implementations together with ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
-This times all peers that this machine has, and the limit: a copy of finished batches and their checksums. Each peer
-must write our bytes for the same records and read them back; otherwise nothing is stored. Every sample goes into
-datasets/peers/cpu.json with the facts of the host. A report shows the samples and the host.
+All installed peers are timed, and the limit: a copy of finished batches and their checksums. Each peer must write our
+bytes for the same records and read them back. Otherwise nothing is stored. All samples go into datasets/peers/cpu.json
+with the facts of the host, for the report.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROUNDS: Final = 49
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="make peers", description="Other implementations timed beside ours")
+    parser = argparse.ArgumentParser(prog="make peers", description="Time other implementations together with ours.")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Apache Kafka's own writer and reader, in a JVM that answers one sample at a time (tools/java/KafkaArms.java)."""
+"""Apache Kafka's own writer and reader, in a JVM that takes one sample per request (tools/java/KafkaArms.java)."""
 
 import struct
 import subprocess
@@ -22,7 +22,13 @@ POM: Final = ROOT / "tests" / "oracle" / "pom.xml"
 
 
 class Written(NamedTuple):
-    """Java's log of a task in one format, its records read back as `entries`, and the sum of the timed read."""
+    """The output of Java for a task in one format.
+
+    Args:
+        log: the log that Java wrote.
+        entries: the records that Java read from it, in the form of `entries`.
+        total: the result of the timed read, comparable with `total`.
+    """
 
     log: bytes
     entries: bytes
@@ -33,10 +39,10 @@ class Java:
     """The peer in a JVM, with requests and answers through pipes."""
 
     name = JAVA
-    warm_up_s = (2.0, 8.0)  # the JVM compiles meanwhile
+    warm_up_s = (2.0, 8.0)  # the JVM compiles during the warm-up
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        """Read the JVM's name and version. Raises ToolError where it ends before."""
+        """Read the JVM's name and version. Raises ToolError if the JVM ends before."""
         self._requests, self._answers = requests, answers
         self.machine: str | None = self._string()
         self.version = self._string()
@@ -55,15 +61,15 @@ class Java:
                 )
 
     def written(self, task: Task) -> dict[str, Written]:
-        """Return what Java writes, by format. Raises ToolError where the JVM has ended."""
-        self._ask(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
+        """Return the output of Java for the task, by format. Raises ToolError if the JVM has ended."""
+        self._request(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in FORMATS}
 
     def _sample(self, request: bytes, calls: int) -> CallTimes:
-        self._ask(request + struct.pack(">i", calls))
+        self._request(request + struct.pack(">i", calls))
         return CallTimes(*self._longs(2))
 
-    def _ask(self, request: bytes) -> None:
+    def _request(self, request: bytes) -> None:
         try:
             self._requests.write(request)
             self._requests.flush()
@@ -88,7 +94,7 @@ class Java:
 
 
 def verify(name: str, written: Written, task: Task) -> None:
-    """Raise Differs unless Java wrote our bytes and read the same records."""
+    """Raise Differs unless Java wrote the same bytes as we do and read the same records."""
     if written.log != task.logs[name]:
         raise Differs(f"{name}: {JAVA} writes other bytes than ours")
     records = task.read(name)
@@ -99,7 +105,7 @@ def verify(name: str, written: Written, task: Task) -> None:
 
 
 def entries(records: Records) -> bytes:
-    """Return the records as the pipe has them: offset, timestamp, then key and value with their lengths."""
+    """Return the records in the form of a request: offset, timestamp, then key and value, each after its length."""
     parts = []
     for i, (offset, timestamp) in enumerate(zip(records.offsets.tolist(), records.timestamps_ms.tolist(), strict=True)):
         payload = (records.key(i), records.value(i))
@@ -117,7 +123,7 @@ def total(records: Records) -> int:
 
 @contextmanager
 def start() -> Iterator[Java]:
-    """Start the JVM. Raises Absent without a JDK, Maven or a registry, or where no JVM starts."""
+    """Start the JVM. Raises Absent if there is no JDK, no Maven or no registry, or if the JVM does not start."""
     with ExitStack() as stack:
         try:
             jars = jvm.fetched(POM)
@@ -130,11 +136,11 @@ def start() -> Iterator[Java]:
 
 @contextmanager
 def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Start a process. Yield its input, at whose end it ends, and its output."""
+    """Start a process. Yield its input and its output. It ends when its input is closed."""
     with subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:
             yield process.stdin, process.stdout
         finally:
-            with suppress(BrokenPipeError):  # an unread request
+            with suppress(BrokenPipeError):  # the JVM did not read a request
                 process.stdin.close()

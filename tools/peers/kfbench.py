@@ -32,7 +32,7 @@ class Kfbench:
             return lambda: formats.FORMATS[name].decode(views[name])
 
         for name, log in task.logs.items():
-            out.fill(0)  # another format's bytes may be the same
+            out.fill(0)  # otherwise another format may have left the same bytes
             if bytes(encode(name)()) != log:
                 raise Differs(f"{name}: {self.name}'s timed call writes other bytes")
             if decode(name)().records != task.read(name):

@@ -18,14 +18,14 @@ MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 
 
 class Amount(NamedTuple):
-    """The records that a cell is to have, about, and the payload that it has at most."""
+    """The wanted size of a cell: about this number of records, and at most this payload."""
 
     records: int
     payload_bytes: int
 
 
 class Extent(NamedTuple):
-    """The records, batches and payload that a cell has."""
+    """The actual size of a cell."""
 
     records: int
     batches: int
@@ -33,14 +33,14 @@ class Extent(NamedTuple):
 
 
 def block_records(workload: Workload) -> int:
-    """Return the records of a block that ends with a batch, about BLOCK_RECORDS."""
+    """Return the number of records in whole batches that is nearest below BLOCK_RECORDS; at least one batch."""
     batch = int(axes_of(workload).get("batch_size") or 1)
     return max(BLOCK_RECORDS // batch, 1) * batch
 
 
 @lru_cache(maxsize=256)
 def whole_batches(workload: Workload, seed: int, records: int) -> int:
-    """Return about this number of records: up to the end of their last batch, but not beyond the first block."""
+    """Return `records` rounded up to whole batches. Without the axis batch_size, stop at the end of the first block."""
     batch = axes_of(workload).get("batch_size")
     if batch is not None:
         return int(batch) * -(-records // int(batch))
@@ -50,16 +50,16 @@ def whole_batches(workload: Workload, seed: int, records: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstBatches:
-    """The first batches of a workload, without payload: the records of a cell are cut from them.
+    """The first batches of a workload, without payload. The records of a cell are cut from them.
 
-    is_uniform: the sample is one batch, and all others are as large.
+    is_uniform: the sample is one batch, and all other batches have the same size.
     """
 
     sample: Sample
     is_uniform: bool
 
     def take(self, amount: Amount) -> Extent:
-        """Return whole batches of about this amount; one batch at least."""
+        """Return the size of the first whole batches that fit the amount; at least one batch."""
         shapes, ends = self.sample.shapes, self.sample.bounds[1:]
         if self.is_uniform:
             batch = len(shapes)
@@ -73,7 +73,7 @@ class FirstBatches:
 
 
 def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
-    """Return int64[batches]: keys, values and headers of all records before each end."""
+    """Return the size of all keys, values and headers before each end: int64[batches]."""
     lengths = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
     headers = np.maximum(shapes.header_key_lengths, 0, dtype=np.int64) + np.maximum(shapes.header_value_lengths, 0)
     payload: Int64 = np.cumsum(lengths)[ends - 1]
@@ -85,13 +85,13 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
 def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
     """Return the first batches of a workload, with at least this number of records.
 
-    None where a broker would refuse the batches of a point of a product as too large. Raises InvalidConfig where it
-    would refuse a workload's own batches.
+    None if an axis makes batches that a broker would refuse as too large. Raises InvalidConfig if a named workload's
+    own batches are too large.
     """
     axes = axes_of(point)
     is_named = isinstance(point, NamedWorkload)
     batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
-    if not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
+    if not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to generate
         return None
     sample = point.generate(records=batch, seed=seed)
     if not is_named and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
@@ -101,7 +101,7 @@ def first_batches(where: str, point: Workload, seed: int, records: int) -> First
         return FirstBatches(sample=sample, is_uniform=not is_named)
     if isinstance(point, NamedWorkload) and point.batch_size is None:
         raise InvalidConfig(
-            f"{where}: workloads: {workload_label(point)}: a batch of {largest_bytes:,} bytes in {BASE_FORMAT}, and a "
-            f"broker takes {MAX_BATCH_BYTES:,} (message.max.bytes)"
+            f"{where}: workloads: {workload_label(point)}: a batch has {largest_bytes:,} bytes in {BASE_FORMAT}, but a "
+            f"broker accepts at most {MAX_BATCH_BYTES:,} (message.max.bytes)"
         )
     return None

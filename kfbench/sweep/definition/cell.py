@@ -11,17 +11,17 @@ from kfbench.workloads import WORKLOADS, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A workload's records in several formats under one codec. A recipe is small, so it travels to executors.
+    """One workload's records, to be measured in several formats under one codec.
 
-    A cell that several blocks name is measured once.
+    A cell has no records, only the recipe for them, so it is cheap to send to executors. A cell that several blocks
+    name is measured once.
 
     Args:
-        cell_id: hash of the workload and of its axes that are not at their default.
-        grids: each block with the formats that it wants.
+        cell_id: hash of the workload and of the axes that differ from their default.
+        records, batches, payload_bytes: the size of the cell.
+        grids: the formats that each block measures, by the name of the block.
         path: the broker path; empty for other kinds.
-        to: the format that the path converts to.
-        batches: the batches of the records.
-        payload_bytes: the payload of the records.
+        to: the format that the path converts to; None if it does not convert.
         start: the first record of a cell of the size model; 0 for other kinds.
     """
 
@@ -49,27 +49,27 @@ class Cell:
 
     @property
     def title(self) -> str:
-        away = ", ".join(f"{name} {value}" for name, value in away_from_default(self.workload).items())
+        axes = ", ".join(f"{name} {value}" for name, value in non_default_axes(self.workload).items())
         codec = self.codec if self.level is None else f"{self.codec} {self.level}"
         path = f"; {self.path}{f' to {self.to}' if self.to else ''}" if self.path else ""
         start = f"; from record {self.start:,} on" if self.start else ""
         cache = "; cold caches" if self.cache == "cold" else ""
-        where = f"{self.workload.name}: {away or 'defaults'}; {codec}{path}{cache}{start}"
+        where = f"{self.workload.name}: {axes or 'defaults'}; {codec}{path}{cache}{start}"
         return f"{self.kind} cell {self.cell_id} ({where})"
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The values that tell a cell from the others of its sweep."""
+        """The values that identify a cell in its sweep."""
         slice_ = (self.start, self.records) if self.kind == "model" else None
         return self.kind, self.cell_id, self.seed, self.codec, self.level, self.path, self.to, self.cache, slice_
 
     def only(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":
-        """Return the cell for some of its blocks and formats."""
+        """Return the cell with only these blocks and formats."""
         wanted = {name for formats in grids.values() for name in formats}
         return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in wanted))
 
     def merged(self, other: "Cell") -> "Cell":
-        """Return the cell with the blocks and formats of another one that has the same key."""
+        """Return the cell with the blocks and formats of another cell that has the same key."""
         formats = tuple(dict.fromkeys((*self.formats, *other.formats)))
         return replace(self, formats=formats, grids={**self.grids, **other.grids})
 
@@ -80,13 +80,13 @@ def axes_of(workload: Workload) -> dict[str, Any]:
     return {axis.name: getattr(workload, axis.name) for axis in fields(workload) if axis.name != "name"}
 
 
-def away_from_default(workload: Workload) -> dict[str, Any]:
-    """Return the axes that are not at their default."""
+def non_default_axes(workload: Workload) -> dict[str, Any]:
+    """Return the axes that differ from their default."""
     default = axes_of(WORKLOADS[workload.name])
     return {axis: value for axis, value in sorted(axes_of(workload).items()) if value != default[axis]}
 
 
 def workload_label(workload: Workload) -> str:
-    """Return the name that a sweep gives a workload: NAME, or NAME/VARIANT."""
-    variant = away_from_default(workload).get("variant")
+    """Return the name of a workload in a sweep: NAME, or NAME/VARIANT."""
+    variant = non_default_axes(workload).get("variant")
     return f"{workload.name}/{variant}" if variant else workload.name

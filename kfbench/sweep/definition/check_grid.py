@@ -1,4 +1,4 @@
-"""Checks of one block of a sweep: names are known, lists have items, and keys go together."""
+"""Checks of one block of a sweep: names are known, lists are not empty, and keys do not contradict each other."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -15,7 +15,7 @@ from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 
-MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
+MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 
 
 class CodecLevel(NamedTuple):
@@ -26,14 +26,14 @@ class CodecLevel(NamedTuple):
 
 
 class PathTarget(NamedTuple):
-    """A broker path and the format that it converts to, if it converts."""
+    """A broker path and the format that it converts to; None if it does not convert."""
 
     path: str
     to: str | None
 
 
 def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]:
-    """Check a block, and return its codecs and levels. Raises InvalidConfig."""
+    """Check a block. Return its codecs and levels. Raises InvalidConfig."""
     for problem in chain(_format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid)):
         raise InvalidConfig(f"{where}: {problem}")
     check_settings(where, grid, ("bytes", "cpu", "model"))
@@ -45,12 +45,12 @@ def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]
     slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
     cells = points * (kinds * len(codecs) + slices + ("floor" in grid.measure)) * max(len(set(grid.seeds)), 1)
     if cells > MAX_CELLS:
-        raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
+        raise InvalidConfig(f"{where}: axes: {cells:,} cells, but a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
 
 
 def path_targets(grid: Grid) -> list[PathTarget]:
-    """Return each path, and a path that converts with each of its target formats."""
+    """Return each path once; a path that converts, once per target format."""
     return [
         PathTarget(path, to)
         for path in dict.fromkeys(grid.paths)
@@ -70,12 +70,12 @@ def _format_problems(grid: Grid) -> Iterator[str]:
         if name not in FORMATS:
             yield _unknown_format("formats", name)
         if grid.formats.count(name) > 1:
-            yield f"formats: {name!r} is there twice"
+            yield f"formats: {name!r} is listed twice"
 
 
 def _path_problems(grid: Grid) -> Iterator[str]:
     if ("broker" in grid.measure) != bool(grid.paths):
-        yield 'paths: measure = ["broker"] and paths need each other'
+        yield 'paths: measure = ["broker"] needs paths, and paths need measure = ["broker"]'
     for path in grid.paths:
         if path not in PATHS:
             yield f"paths: no path {path!r} (paths: {', '.join(PATHS)})"
@@ -86,7 +86,7 @@ def _path_problems(grid: Grid) -> Iterator[str]:
         if name not in FORMATS:
             yield _unknown_format("to", name)
         if grid.formats == [name]:
-            yield f"to: {name} is all that there is to convert"
+            yield f"to: {name} is the only format of the block, so there is nothing to convert"
 
 
 def _kind_problems(grid: Grid) -> Iterator[str]:
@@ -94,28 +94,28 @@ def _kind_problems(grid: Grid) -> Iterator[str]:
     without_codec = set(grid.codecs) == {"none"}
     if "model" in measured:
         if not without_codec:
-            yield "codecs: the size model has none: there is no payload to compress"
+            yield "codecs: the size model has no payload to compress"
         if unsized := [name for name, fmt in formats if not fmt.capabilities.sizes_from_shapes]:
-            yield f"formats: sizes of {unsized[0]} depend on what is in the headers"
+            yield f"formats: sizes of {unsized[0]} depend on the contents of headers, which the size model has not"
     if "prefix" in measured:
         if without := [name for name, fmt in formats if not has_prefix(fmt)]:
-            yield f"formats: {without[0]} has no headers first, and so no prefix to read"
+            yield f"formats: {without[0]} does not store headers first, so it has no prefix to read"
         if "none" in grid.codecs:
-            yield "codecs.none: prefix cells compare how much is decompressed"
+            yield "codecs.none: prefix cells need a codec: they compare how much is decompressed"
     for kind in ("cpu", *READINGS):
         if kind in measured and BASE_FORMAT not in grid.formats:
             yield f"formats: {kind} cells need {BASE_FORMAT}, the base of every ratio"
     if "record" in measured and not without_codec:
-        yield "codecs: record cells have none: a codec has no way to one record"
+        yield "codecs: record cells take no codec: a codec cannot decompress one record alone"
 
 
 def _workload_problems(grid: Grid) -> Iterator[str]:
     if grid.workload not in WORKLOADS:
         yield f"workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})"
     if grid.workloads and grid.workload != "grid":
-        yield "workloads: they take the place of workload, which is there too"
+        yield "workloads: they replace workload: give only one of the two"
     if grid.workloads and (others := grid.axes.keys() - {"batch_size"}):
-        yield f"axes: workloads by name have no {min(others)!r} (axes: batch_size)"
+        yield f"axes: named workloads have no {min(others)!r} (axes: batch_size)"
 
 
 def _codec_levels(where: str, grid: Grid) -> list[CodecLevel]:

@@ -1,4 +1,4 @@
-"""Filters of a profile's cells, as users write them: COLUMN=VALUE[,VALUE...], or != < <= > >=."""
+"""Filters of a profile's cells: COLUMN=VALUE[,VALUE...], or another sign: != < <= > >=."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -67,11 +67,11 @@ def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
     for each in wanted:
         if each.column not in known:
             raise InvalidConfig(f"{each.text!r}: no column {each.column!r} (columns: {', '.join(known)})")
-    cells = tuple(kept for cell in profile.cells for kept in _kept(cell, wanted))
+    cells = tuple(passing for cell in profile.cells for passing in _passing(cell, wanted))
     if not cells:
         grids_of_profile = ", ".join(grid.name for grid in profile.grids)
         raise InvalidConfig(
-            f"{' and '.join(filters)}: none of the {len(profile.cells):,} cells of {profile.name} "
+            f"{' and '.join(filters)}: none of the {len(profile.cells):,} cells of {profile.name} passes "
             f"(grids: {grids_of_profile})"
         )
     named = {grid for cell in cells for grid in cell.grids}
@@ -79,7 +79,7 @@ def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
     return replace(profile, cells=cells, grids=grids, filter=tuple(filters), publish=False)
 
 
-def _kept(cell: Cell, filters: Collection[Filter]) -> Iterator[Cell]:
+def _passing(cell: Cell, filters: Collection[Filter]) -> Iterator[Cell]:
     grids = dict(cell.grids)
     for each in filters:
         if each.column == "grid":
@@ -104,7 +104,7 @@ def _same(column: str, value: Any, wanted: str) -> bool:
 
 
 def _is_null(column: str, value: Any) -> bool:
-    """Return True for null. A length of -1 is null, too, as in a profile."""
+    """Return True for null. As in a profile, a length of -1 is null too."""
     return value is None or (column.endswith("_bytes") and value == -1)
 
 

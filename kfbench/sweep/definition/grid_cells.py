@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kfbench.errors import InvalidConfig
 from kfbench.measure.floor import FLOOR
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, Amount, FirstBatches, block_records, first_batches
-from kfbench.sweep.definition.cell import Cell, away_from_default, workload_label
+from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
 from kfbench.sweep.definition.check_grid import PathTarget, check_grid, path_targets
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.points import points
@@ -23,12 +23,12 @@ _NO_PATH: Final = (PathTarget("", None),)
 
 
 def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
-    """Return the cells of a block. where: the file and the block, for messages. Raises InvalidConfig."""
+    """Check a block and return its cells. where: the file and the block, for messages. Raises InvalidConfig."""
     return _Block(where, grid, file).cells()
 
 
 class _Block:
-    """A checked block. Settings that it lacks come from its file."""
+    """A checked block. Settings that the block does not have come from its file."""
 
     def __init__(self, where: str, grid: Grid, file: SweepFile) -> None:
         self.where = where
@@ -40,7 +40,7 @@ class _Block:
 
     def cells(self) -> Iterator[Cell]:
         measured = dict.fromkeys(self.grid.measure)
-        # A floor is computed beside the bytes of the same records, which are made once.
+        # A floor is computed with the bytes of the same records, so the records are made once.
         floor_kind = None if "floor" not in measured else "bytes" if "bytes" in measured else "floor"
         kinds = [kind for kind in measured if kind != "floor" or floor_kind == "floor"]
         seeds = dict.fromkeys(self.grid.seeds or [self.file.seed])
@@ -64,7 +64,7 @@ class _Block:
                 yield from self._measured_cells(cell, batches, amounts)
 
     def _in_block(self, cell: Cell, formats: Sequence[str]) -> Cell:
-        """Return the cell in these formats, under the name of this block."""
+        """Return the cell in these formats of this block."""
         return replace(cell, formats=tuple(formats), grids={self.grid.name: tuple(formats)})
 
     def _settings(self, kind: Kind) -> CpuSettings:
@@ -82,7 +82,7 @@ class _Block:
     def _refuse_illegal(self, kind: Kind, sample: Sample) -> None:
         for name, (path, to) in product(self.grid.formats, self.paths if kind == "broker" else _NO_PATH):
             if reason := illegal(name, sample, "none", path, to):
-                raise InvalidConfig(f'{self.where}: formats: {reason}; give illegal = "skip" to leave such cells out')
+                raise InvalidConfig(f'{self.where}: formats: {reason}; illegal = "skip" leaves these cells out')
 
     def _model_cells(self, cell: Cell) -> Iterator[Cell]:
         point = cell.workload
@@ -109,7 +109,7 @@ class _Block:
 
 
 class Slice(NamedTuple):
-    """The first record of a cell of the size model, and its records."""
+    """The first record of a cell of the size model, and the number of its records."""
 
     start: int
     records: int
@@ -118,8 +118,8 @@ class Slice(NamedTuple):
 def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
     """Cut the records of a size model into cells.
 
-    Each cell has as many records as all before it together, from FIRST_MODEL_RECORDS up to cell_records, so that the
-    cost is known at every doubling. Only the last one may end inside a batch.
+    Each cell has as many records as all cells before it together, so the cost is known at every doubling. The limits
+    are FIRST_MODEL_RECORDS and cell_records. Only the last cell may end inside a batch.
     """
     unit, start = block_records(point), 0
     while start < settings.records:
@@ -130,7 +130,7 @@ def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
 
 
 def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
-    """Return a cell with only its identity. The seed does not depend on the batch size: the records stay the same."""
+    """Return a cell with only its identity. The seed ignores the batch size, so all batch sizes share their records."""
     canonical = _canonical(point)
     same_records = _canonical(replace(point, batch_size=None)) if isinstance(point, NamedWorkload) else canonical
     return Cell(
@@ -147,8 +147,8 @@ def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
 
 
 def _canonical(point: Workload) -> dict[str, Any]:
-    """Return the facts of a cell's id. Axes at their default stay out, so that a new axis changes no id."""
-    return {"workload": point.name, "axes": away_from_default(point)}
+    """Return the input of a cell's id. Axes at their default are left out, so a new axis changes no id."""
+    return {"workload": point.name, "axes": non_default_axes(point)}
 
 
 def _digest(facts: Mapping[str, Any]) -> str:

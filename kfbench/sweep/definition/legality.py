@@ -1,4 +1,4 @@
-"""Combinations that a format cannot have: a codec, headers, a broker path."""
+"""Combinations that a format does not support: a codec, headers, a broker path."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample
 
-# A log without these header fields means something else to readers. Losses of other fields are counted.
+# Without these header fields a log means something else to readers. The loss of other fields is only counted.
 NEEDED: Final = {
     "is_transactional": "transactions",
     "is_control": "control batches",
@@ -16,7 +16,7 @@ NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
 
 def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: str | None = None) -> str | None:
-    """Return why the format cannot have such a cell; None if it can. A conversion may lose headers."""
+    """Return the reason why the format does not support a cell; None if it does. A conversion may lose headers."""
     shapes, capabilities = sample.shapes, FORMATS[format_name].capabilities
     if shapes.has_headers and not capabilities.headers:
         return f"{format_name} has no headers"
@@ -24,7 +24,7 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
         if field in sample.batch_fields.set_fields - capabilities.batch_fields:
             return f"{format_name} has no {meaning}"
     if path and sample.batch_fields.set_fields & NOT_SENT:
-        return f"{path} begins with what clients send: no control batches, and none that compaction has been through"
+        return f"{path} starts with batches that clients send: no control batches and no compacted batches"
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"

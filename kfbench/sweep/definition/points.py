@@ -16,10 +16,10 @@ from kfbench.workloads.catalogue import NamedWorkload
 
 
 def points(where: str, grid: Grid) -> Iterator[Workload]:
-    """Return the workloads of a block. Raises InvalidConfig.
+    """Yield the workloads of a block. Raises InvalidConfig.
 
-    Points that do not exist are left out: a timestamp spread with one record per batch, or a null share of values that
-    are null already.
+    Points that do not exist are left out: a timestamp spread with one record per batch, or a null share where all
+    values are null.
     """
     bases: list[Workload] = [*named_workloads(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
     known = axes_of(bases[0])

@@ -1,6 +1,6 @@
-"""A profile: a sweep from its TOML file, checked, with its cells.
+"""A profile: a sweep that was read from its TOML file and checked, with its cells.
 
-A wrong sweep is refused before anything runs, with its file and key.
+A wrong sweep is refused before anything runs. The error names the file and the key.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from kfbench.sweep.definition.sweep_file import Grid, read
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A sweep, checked.
+    """A checked sweep.
 
     Args:
-        text: its TOML, then the TOML that it extends.
+        text: the TOML of its file, then that of the files that it extends.
         filter: the filters that chose its cells, as the user wrote them.
-        publish: its reports are for publishing.
+        publish: True if its reports are for publishing.
     """
 
     name: str
@@ -35,25 +35,25 @@ class Profile:
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
-    """Return the sweep of that name (datasets/sweeps/), or of a TOML file. Raises InvalidConfig."""
+    """Load a sweep by its name in datasets/sweeps/, or from a TOML file. Raises InvalidConfig."""
     path, file, text = read(name_or_path)
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
     for i, grid in enumerate(file.grid):
         where = f"{path}: grid {grid.name!r} ($.grid[{i}])"
         if grid.name in names:
-            raise InvalidConfig(f"{where}: name: two blocks have it")
+            raise InvalidConfig(f"{where}: name: two blocks have this name")
         names.add(grid.name)
         made = list(cells_of_grid(where, grid, file))
         if not made:
             raise InvalidConfig(
-                f"{where}: axes: no valid cell is left: a spread of timestamps takes two records a batch, a share of "
-                f"nulls values that are not, and a broker no batch above {MAX_BATCH_BYTES:,} bytes"
+                f"{where}: axes: no valid cell is left: a timestamp spread needs 2 records per batch, a null share "
+                f"needs values that are not null, and a broker accepts at most {MAX_BATCH_BYTES:,} bytes per batch"
             )
         for cell in made:
             cells[cell.key] = cells[cell.key].merged(cell) if cell.key in cells else cell
     if not cells:
-        raise InvalidConfig(f"{path}: grid: there is none")
+        raise InvalidConfig(f"{path}: grid: missing")
     return Profile(
         name=path.stem,
         title=file.title,

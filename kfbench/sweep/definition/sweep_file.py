@@ -1,7 +1,7 @@
-"""The TOML file of a sweep: its tables and keys, and the merge of a file with the one that it extends.
+"""The TOML file of a sweep: its tables and keys, and the merge of a file with the file that it extends.
 
-Files merge block by block. Formats, axes, codecs and workloads are plain names here; other modules of this folder look
-them up.
+A block is one [[grid]] table; files merge block by block. Names of formats, axes, codecs and workloads are not checked
+here. Other modules of this folder look them up.
 """
 
 import re
@@ -47,7 +47,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size of a bytes cell and of its floor: whole batches, about `records` records, at most `payload_bytes`."""
+    """The size of a bytes cell and of its floor, in whole batches: about `records`, and at most `payload_bytes`."""
 
     records: int = 2_048
     payload_bytes: int = 1 << 18
@@ -56,8 +56,10 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The size and timing of a timed cell (kinds cpu to broker).
 
-    codec_payload_bytes: the payload under a codec, which is slower. sample_us: the least time of one sample. cache: for
-    CPU cells only; "cold" makes each call wait for memory, with one call per sample.
+    Args:
+        codec_payload_bytes: the largest payload under a codec. It is smaller, because codecs are slow.
+        sample_us: the shortest time of one sample.
+        cache: for CPU cells only. With "cold", each call waits for memory, and a sample is one call.
     """
 
     records: int = 8_192
@@ -72,8 +74,8 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
     """The extent of the size model.
 
     Args:
-        records: the number of records of each workload.
-        cell_records: the largest number of records in one cell. The records of a workload are divided into cells.
+        records: the number of records of each workload, which are divided into cells.
+        cell_records: the largest number of records in one cell.
     """
 
     records: int = 1_000_000_000
@@ -84,17 +86,17 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     """A [[grid]] block: the product of its axes, codecs and levels, in each of its formats.
 
     Args:
-        axes: the levels of each axis. Named workloads have one axis, batch_size; without it they keep their own
+        axes: the levels of each axis. Named workloads have one axis, batch_size. Without it they keep their own
             batches.
         workload: a family of workloads, used unless `workloads` is given.
-        workloads: workloads of the catalogue: "NAME" is the default, "NAME/VARIANT" a variant. Both may be patterns:
-            "*" is every default, "*/*" every variant.
+        workloads: workloads of the catalogue. "NAME" is the default variant, "NAME/VARIANT" another one. Both may be
+            patterns: "*" matches every default, "*/*" every variant.
         bytes, cpu, model: replace the settings of the file.
         seeds: replace the seed of the file. Each cell is measured once per seed.
         paths: the broker paths of broker cells.
         to: the formats that converting paths write.
-        illegal: the reaction to a cell that a format cannot have (zstd or headers in v0 and v1): "refuse" the sweep, or
-            "skip" the cell, which stores a row with the reason.
+        illegal: the reaction to a cell that a format does not support, such as zstd or headers in v0 and v1. "refuse"
+            refuses the sweep. "skip" stores a row with the reason.
     """
 
     name: str
@@ -116,7 +118,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A sweep. publish: its reports are for publishing, and go into the folder of published ones (docs/publish.md)."""
+    """A sweep. publish: its reports go into the folder of published reports (docs/publish.md)."""
 
     title: str
     analysis: str
@@ -130,10 +132,12 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A file that extends another one: a profile by name, or a path relative to this file that ends in .toml.
+    """A file that extends another file.
 
-    Its texts replace the other's; its sections replace them key by key. A block with the name of one of the other's
-    blocks changes that block key by key. Other blocks are added. `publish` is never inherited.
+    Title, analysis and seed replace those of the other file. Sections replace them key by key. A block with the name of
+    an existing block changes it key by key; other blocks are added. `publish` is never inherited.
+
+    extends: the name of a profile, or a path that ends in .toml and is relative to this file.
     """
 
     extends: str
@@ -149,7 +153,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
 
 
 class ReadSweep(NamedTuple):
-    """A sweep file, merged with the files that it extends. text: its TOML, then theirs."""
+    """A sweep file, merged with the files that it extends. text: the TOML of all these files."""
 
     path: Path
     file: SweepFile
@@ -157,7 +161,7 @@ class ReadSweep(NamedTuple):
 
 
 def read(name_or_path: str | Path) -> ReadSweep:
-    """Read the sweep of that name (datasets/sweeps/) or at a path. Raises InvalidConfig."""
+    """Read a sweep by its name in datasets/sweeps/, or from a path. Raises InvalidConfig."""
     path = _find(name_or_path)
     tables, text = _tables(path)
     try:
@@ -171,14 +175,12 @@ def read(name_or_path: str | Path) -> ReadSweep:
 
 
 class _Tables(NamedTuple):
-    """The tables of a file, merged with those that it extends, and their texts."""
-
     tables: dict[str, Any]
     text: str
 
 
 def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
-    """Read a file and those that it extends. extending: the files that led here. Raises InvalidConfig."""
+    """Read a file and merge it with the files that it extends. extending: the files that extend this file."""
     try:
         text = path.read_text(encoding="utf-8")
         tables: dict[str, Any] = msgspec.toml.decode(text)
@@ -191,7 +193,9 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
     if "extends" not in tables:
         return _Tables(tables, text)
     if path.resolve() in extending:
-        raise InvalidConfig(f"{path}: extends: itself, by way of {' and '.join(each.name for each in extending)}")
+        raise InvalidConfig(
+            f"{path}: extends: the file extends itself through {' and '.join(each.name for each in extending)}"
+        )
     try:
         own = msgspec.convert(tables, _Extension)
     except msgspec.ValidationError as error:
@@ -199,9 +203,9 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
     names = [block.get("name") for block in own.grid]
     for i, name in enumerate(names):
         if not isinstance(name, str):
-            raise InvalidConfig(f"{path}: $.grid[{i}].name: a name is wanted, of a new block or of one to change")
+            raise InvalidConfig(f"{path}: $.grid[{i}].name: a name is wanted, of a new block or of a block to change")
         if names.count(name) > 1:
-            raise InvalidConfig(f"{path}: grid {name!r} ($.grid[{i}]): name: two blocks have it")
+            raise InvalidConfig(f"{path}: grid {name!r} ($.grid[{i}]): name: two blocks have this name")
     try:
         other = path.parent / own.extends if own.extends.endswith(".toml") else _find(own.extends)
     except InvalidConfig as error:
@@ -215,14 +219,14 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
 
 
 def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:
-    """Return the wrong key and the wanted value, in plain words.
+    """Return a message with the wrong key and the wanted value, from msgspec's message.
 
-    A message of msgspec is `PROBLEM - at PLACE`. In PLACE a key that the user chose is `...`.
+    msgspec's message is `PROBLEM - at PLACE`. In PLACE, `...` stands for a key that the user chose.
     """
     problem, _, place = str(error).partition(" - at ")
     keys = re.findall(r"[^.\[\]`$]+|\.\.\.", place)
     wrong_type, key = _WRONG_TYPE.fullmatch(problem), _KEY.fullmatch(problem)
-    keys, value = _found(tables, keys, wrong_type[2] if wrong_type else None) or (keys, None)
+    keys, value = _find_value(tables, keys, wrong_type[2] if wrong_type else None) or (keys, None)
     where = f"$.{keys[0]}" if keys else "$"
     if keys[:1] == ["grid"] and len(keys) > 1:
         name = _item(tables["grid"][int(keys[1])], "name")
@@ -239,7 +243,7 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
 
 
 def check_level(where: str, default: Any, level: Any) -> None:
-    """Raise InvalidConfig for a level of another type than the axis's default has (None: a whole number)."""
+    """Raise InvalidConfig if a level has another type than the axis's default. Default None: a whole number."""
     wanted = int if default is None else type(default)
     if type(level) is not wanted and not (wanted is float and type(level) is int):
         raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
@@ -250,14 +254,19 @@ def _given(value: Any) -> str:
     return repr(value) if is_plain else _TYPES[_KINDS[type(value)]]
 
 
-def _found(value: Any, keys: Sequence[str], kind: str | None) -> tuple[list[str], Any] | None:
-    """Follow the keys to a value of that kind. Return the keys with their names and the value, or None."""
+class _KeyedValue(NamedTuple):
+    keys: list[str]
+    value: Any
+
+
+def _find_value(value: Any, keys: Sequence[str], kind: str | None) -> _KeyedValue | None:
+    """Follow the keys to a value of this kind, or return None. Replace each `...` by the key that leads there."""
     if not keys:
         is_it = kind is None or _KINDS.get(type(value)) == kind
-        return ([], value) if is_it else None
+        return _KeyedValue([], value) if is_it else None
     for name in value if keys[0] == "..." and isinstance(value, dict) else keys[:1]:
-        if found := _found(_item(value, name), keys[1:], kind):
-            return [name, *found[0]], found[1]
+        if found := _find_value(_item(value, name), keys[1:], kind):
+            return _KeyedValue([name, *found.keys], found.value)
     return None
 
 

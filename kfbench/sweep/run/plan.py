@@ -1,6 +1,6 @@
-"""The plan of a sweep: its cells as stages of tasks, grouped by their estimated time.
+"""The plan of a sweep: one stage per kind of cell, divided into tasks of about the same estimated time.
 
-A stage of bytes runs on all cores. A stage that measures time runs one task at a time.
+A stage that counts bytes runs on all cores. A stage that measures time runs one task at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +16,15 @@ from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import estimate_s
 
 TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
-LEAST_TASK_S: Final = 0.5  # for small sweeps: a job alone takes 0.1 s
-TASKS_A_CORE: Final = 4
+LEAST_TASK_S: Final = 0.5  # for small sweeps, because the job of a task alone takes 0.1 s
+TASKS_PER_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # nothing hides the planning of a task that runs alone
 CELL_BUDGET_S: Final = 120.0
-START_S: Final = 9.0  # Spark's JVM and its workers, each with kernels to load
+START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
 PARALLEL: Final = frozenset({"bytes", "model"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
-WITH: Final[Mapping[Kind, Kind]] = {
-    "floor": "bytes"
-}  # in another kind's stage: a stage of these alone would be mostly overhead
+# Kinds that run in the stage of another kind, because a stage of them alone would be mostly overhead.
+WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}
 
 Task = tuple[Cell, ...]
 
@@ -36,8 +35,8 @@ class Stage:
 
     Args:
         tasks: the longest first.
-        split: cells that were above the budget, and are measured format by format.
-        skipped: cells that are not measured, and why.
+        split: cells above the time budget, which are measured format by format.
+        skipped: cells that are not measured, with the reason.
     """
 
     kind: Kind
@@ -54,7 +53,7 @@ class Stage:
         return sum(map(len, self.tasks))
 
     def seconds(self, cores: int = 1) -> float:
-        """Estimate the seconds of all tasks, without overhead. Each goes to the core that is free first."""
+        """Estimate the seconds of all tasks, without overhead. Each task goes to the core that is free first."""
         ends = [0.0] * (cores if self.parallel else 1)
         heapify(ends)
         for task in self.tasks:
@@ -76,7 +75,7 @@ class Stage:
 
 
 def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
-    """Return the stages of these cells, bytes first; a kind without cells has none.
+    """Return the stages of these cells, bytes first. A kind without cells has no stage.
 
     Tasks of a small sweep are shorter, so that all cores have work.
     """
@@ -98,16 +97,16 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
                 if (cost := estimate_s(part)) <= budget_s:
                     kept.append(part)
                 else:
-                    skipped.append((part, f"about {cost:,.1f} s, and the budget of a cell is {budget_s:,g} s"))
+                    skipped.append((part, f"about {cost:,.1f} s, but the budget of a cell is {budget_s:,g} s"))
         if kept or skipped:
-            shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_A_CORE * cores))
+            shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_PER_CORE * cores))
             tasks = packed(kept, min(TASK_S, shared_s) if kind in PARALLEL else ALONE_TASK_S)
             stages.append(Stage(kind=kind, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
     return tuple(stages)
 
 
 def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
-    """Group neighbouring cells, which share records, into tasks of about most_s. Return the longest task first."""
+    """Group neighbouring cells, which share records, into tasks of at most most_s. Return the longest task first."""
     tasks: list[list[Cell]] = []
     spent = most_s
     for cell in cells:
@@ -125,9 +124,9 @@ def task_s(task: Sequence[Cell]) -> float:
 
 
 def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
-    """Return the cells, or their formats, that have no rows yet. found: the rows of the run.
+    """Return the cells that have no rows yet, or not for all their formats. found: the rows of the run.
 
-    Most cells are stored whole. A bytes cell may have been split, so only its missing formats are left.
+    Most cells are measured again as a whole. A bytes cell may have been split, so only its missing formats are left.
     """
     rows = stored_rows(found.select([*IDENTITY, "records"]))
     stored = {(key_of(row), row.grid, row.format) for row in rows}
@@ -149,7 +148,7 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
 
 
 def key_of(row: StoredRow) -> tuple[object, ...]:
-    """Return Cell.key of the cell that the row belongs to."""
+    """Return the `Cell.key` of the row's cell."""
     slice_ = (row.start, row.records) if row.kind == "model" else None
     path, to = (row.operation, row.to_format) if row.kind == "broker" else ("", None)
     cache = row.cache if row.kind == "cpu" else "resident"

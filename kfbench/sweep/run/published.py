@@ -1,4 +1,4 @@
-"""Command lines and masters as a manifest stores them. It is published, so they name no host and no home folder."""
+"""Command lines and Spark masters without names of hosts and home folders, because manifests are published."""
 
 import shlex
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ _FILE: Final = "file:"
 
 
 def command(words: Iterable[str]) -> str:
-    """Return a command line with each word as `published` gives it."""
+    """Return a command line, with each word as `published` returns it."""
     return shlex.join(map(published, words))
 
 
 def published(argument: str) -> str:
     """Return an argument without private parts.
 
-    A path that leaves the working folder (absolute, `~` or `..`) becomes its last part. A URL loses its hosts.
+    A path that leaves the working folder (absolute, `~` or `..`) becomes its last part. Hosts of a URL become hashes.
     """
     option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     path = Path(value.removeprefix(_FILE))

@@ -1,8 +1,8 @@
 """Run a sweep: cells as Spark tasks, on this machine's cores or on a cluster, with the same code for both.
 
 Recipes travel, not data. A cell's seed comes from its axes, so partitioning, retries and the master cannot change a
-result. The driver stores the rows of each task as they come, in whole or not at all. Bytes are counted on all cores.
-CPU is then measured by one task at a time, with nothing beside it.
+result. The driver stores the rows of a task together when they arrive. Bytes are counted on all cores. Then CPU is
+measured by one task at a time, while nothing else runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ class RunOptions:
     Args:
         master: a Spark master; None: all cores of this machine.
         command: the command line of the user, for the manifest.
-        budget_s: the estimate that a cell may have at most.
-        resume: a run that this sweep began, to be continued in place of a new one.
+        budget_s: the largest estimate that a cell may have, in seconds.
+        resume: an interrupted run of the same sweep to continue; None: begin a new run.
         archive: the environment of a cluster's executors (see packing).
     """
 
@@ -60,9 +60,9 @@ _DEFAULTS: Final = RunOptions()
 
 
 def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, console: Console | None = None) -> Path:
-    """Measure every cell of the profile into a new run under OUT/runs/, and return the path of the finished run.
+    """Measure every cell of the profile into a run under OUT/runs/. Return the path of the finished run.
 
-    Progress goes to the console: bars on a terminal, else lines. The number of error rows is in the manifest's counts.
+    Progress goes to the console: bars on a terminal, else lines. The manifest's counts have the number of error rows.
     Raises MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
     """
     console = console or Console(stderr=True)
@@ -97,13 +97,16 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
                 measure_stage(stage, slots if stage.parallel else 1, attempt, history, progress, lock_wait)
         run = history.complete(len(profile.cells))
     if console.is_terminal:
-        times = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in history.now]
+        times = [
+            f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}"
+            for each in history.session_stages
+        ]
         say(console, "; ".join(times))
     return run.path
 
 
 def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path | None = None) -> tuple[Stage, ...]:
-    """Return the stages that run_sweep would measure. Nothing is started, and nothing written.
+    """Return the stages that run_sweep would measure. Start nothing and write nothing.
 
     Raises RunError for a run that run_sweep would refuse.
     """
@@ -145,7 +148,7 @@ def _resumed(run: Path, facts: Mapping[str, Any], console: Console) -> RunWriter
     session_facts = {name: facts[name] for name in ("command", "master", "git_revision", "spark")}
     writer = resume_run(run, facts, session_facts | {"host": facts["environment"]["host"]})
     for part in writer.damaged:
-        say(console, f"{part}: damaged, and set aside; its cells are measured again")
+        say(console, f"{part}: damaged and renamed; its cells are measured again")
     return writer
 
 
@@ -155,12 +158,12 @@ def _showing_how_to_resume(run: Path, console: Console) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(console, f"this run is kept as far as it came: --resume {run}")
+        say(console, f"the rows so far are stored; to continue this run: --resume {run}")
         raise
 
 
 def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) -> None:
-    """Compile the kernels of the cells, on each host of a cluster or on all cores here."""
+    """Compile the kernels of the cells on each host of a cluster, or on all cores of this machine."""
     calls = compilations(cells)
     slots = executors.slots()
     if calls and executors.is_cluster:

@@ -1,4 +1,4 @@
-"""Measure one stage: workers run its tasks, and their rows are stored as they arrive."""
+"""Measure one stage: workers run its tasks, and their rows are stored when they arrive."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from kfbench.sweep.spark.tasks import Lost
 
 AHEAD: Final = 1  # tasks that Spark plans while all cores are busy
 
-# Runs calls, this number at a time, and yields each task with its result when it finishes.
+# A function that runs calls, this number at a time, and yields each task with its result when it finishes.
 Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
 
@@ -36,10 +36,10 @@ class _Clock:
 def measure_stage(
     stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
 ) -> None:
-    """Store the rows of the stage's cells, and the times of the stage even if it is interrupted.
+    """Measure the stage and store its rows. Store the times of the stage even if it is interrupted.
 
-    A task that is lost in every worker is tried again cell by cell. The cell that is lost again gets an error row.
-    Raises what attempt and HostLockWait raise, and RunError.
+    A task that is lost in every worker is tried again cell by cell. A cell that is lost again gets an error row.
+    Raises RunError, and the errors of `attempt` and of HostLockWait.
     """
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
     measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
@@ -65,7 +65,7 @@ def measure_stage(
 
 
 def _store(task: Task, result: Measured | Lost, history: History, clock: _Clock) -> list[Task]:
-    """Store the rows of a task, and return the tasks that are to be tried again."""
+    """Store the rows of a task. Return the tasks to try again."""
     if isinstance(result, Measured):
         clock.busy_s += result.busy_s
         clock.waited_s += result.waited_s

@@ -1,7 +1,7 @@
 """Measure the cells of one Spark task, one after another.
 
-An exception becomes a row with its error, and so does a cell that takes too long: one broken cell must not end a sweep
-of hours. Errors of a busy moment are stored separately, because another try may not have them.
+A cell that raises an exception or takes too long gets a row with its error, because one broken cell must not end a
+sweep of hours. Errors of a busy host are stored separately, because they may be gone at the next try.
 """
 
 import time
@@ -22,8 +22,8 @@ from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.time_limit import time_limit
 
 LIMIT_ESTIMATES: Final = 20
-LEAST_LIMIT_S: Final = 120.0  # for a busy host, and for the first cell that calls a kernel
-PATIENCE_S: Final = 5.0  # then the driver shows who holds the host lock: a worker has no user to tell
+LEAST_LIMIT_S: Final = 120.0  # enough for a busy host, and for the first cell that calls a kernel
+PATIENCE_S: Final = 5.0  # after this time the driver shows who holds the host lock, because a worker cannot show it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +32,11 @@ class Measured:
 
     Args:
         rows: rows of SCHEMA.
-        passing: rows of errors that another try may not have.
+        passing: rows of errors that may be gone at the next try.
         busy_s: the time that measuring took.
         waited_s: the time that the task waited for the host lock.
         left: cells that were not measured.
-        refused: why they were not.
+        refused: the reason why these cells were not measured.
     """
 
     rows: pa.Table
@@ -56,8 +56,8 @@ def measure_task(
 ) -> Measured:
     """Measure the cells one after another, until one of them waits for the host lock longer than patience_s.
 
-    A cell that takes LIMIT_ESTIMATES times its estimate, and least_limit_s, is an error. One that hears no signal ends
-    the process (see time_limit).
+    A cell is an error if it takes longer than LIMIT_ESTIMATES times its estimate and longer than least_limit_s. If it
+    ignores signals, the process ends (see time_limit).
     """
     rows: list[Row] = []
     passing: list[Row] = []
@@ -72,7 +72,7 @@ def measure_task(
                 with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
                     measured = measure_cell(cell)
             rows += measured
-        except (HostLockHeld, HostLockUnusable) as error:  # returned, because Spark tries again what raises
+        except (HostLockHeld, HostLockUnusable) as error:  # returned, because Spark would try a raising task again
             waited_s += time.perf_counter() - wait_began
             left, refused = tuple(cells[number:]), error
             break

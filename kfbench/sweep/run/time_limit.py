@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-AGAIN_S: Final = 1.0  # an exception inside a finalizer is lost, so another follows
-ENDS_AFTER: Final = 2  # limits
+AGAIN_S: Final = 1.0  # an exception inside a finalizer is lost, so another one follows
+ENDS_AFTER: Final = 2  # the process ends after this number of limits
 
 
 class TookTooLong(BaseException):
-    """The limit has passed. It is no Exception, because the limited code may catch those and go on."""
+    """The limit has passed. It is not an Exception, because the limited code may catch these and go on."""
 
 
 @contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """Raise TookTooLong in the body after limit_s, and end the process after twice that time.
+    """Raise TookTooLong in the body after limit_s. End the process after twice that time.
 
-    Compiled code handles no signals and holds the interpreter's lock, so no Python thread could end the process.
-    faulthandler's watchdog can. Python handles signals only in the main thread: in other threads there is no limit.
+    Compiled code handles no signals and holds the interpreter's lock. Then no Python thread can end the process, but
+    faulthandler's watchdog can. Python handles signals only in the main thread, so other threads have no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -41,6 +41,6 @@ def time_limit(limit_s: float) -> Iterator[None]:
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)  # the one above may have been cut short by its own signal
+            signal.setitimer(signal.ITIMER_REAL, 0)  # the timer's own signal may have interrupted the call above
             faulthandler.cancel_dump_traceback_later()
             signal.signal(signal.SIGALRM, before)

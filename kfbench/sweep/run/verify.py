@@ -2,8 +2,8 @@
 
 A cell is checked with its own records, batches and header fields, in each of its formats, under its codec and level.
 Encoded records decode to the same records and fields. Without a codec, `size` is the written size of every batch, and
-`breakdown` adds up to it. A few records suffice, so a cell gives its first RECORDS_A_CELL, in whole batches, at least
-one.
+`breakdown` adds up to it. A few records suffice. So only the first whole batches of a cell are checked, of about
+RECORDS_PER_CELL records.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.profile import Profile
 from kfbench.workloads import Sample
 
-RECORDS_A_CELL: Final = 1_024
+RECORDS_PER_CELL: Final = 1_024
 CHECKS: Final = {
     "size": "size is the number of bytes that encode wrote, for every batch",
     "breakdown": "breakdown adds up to those bytes, its keys and values to the payload",
@@ -39,30 +39,37 @@ Track = Callable[[Sequence[T], str], Iterable[T]]  # yields the items and shows 
 
 
 @dataclass(kw_only=True)
-class Tally:
-    """The results of checks: passes by format, failures, and cells that a format cannot have."""
+class CheckResults:
+    """The results of checks.
 
-    checks: Mapping[str, str]  # name -> meaning
-    held: Counter[tuple[str, str]] = field(default_factory=Counter)  # (format, check)
+    Args:
+        checks: the meaning of each check, by its name.
+        passed: the number of passed checks, by (format, check).
+        failures: the failed checks.
+        skipped: the number of cells that a format does not support, by format.
+    """
+
+    checks: Mapping[str, str]
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[Outcome] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome | str) -> None:
-        """Count an outcome. A mere name is a format that cannot have the cell."""
+        """Count an outcome. A string is the name of a format that does not support the cell."""
         if isinstance(outcome, str):
             self.skipped[outcome] += 1
         elif outcome.problem:
             self.failures.append(outcome)
         else:
-            self.held[outcome.format, outcome.check] += 1
+            self.passed[outcome.format, outcome.check] += 1
 
     @property
     def total(self) -> int:
-        return self.held.total() + len(self.failures)
+        return self.passed.total() + len(self.failures)
 
     @property
     def legend(self) -> list[str]:
-        """The meaning of the checks; checks of one meaning share a line."""
+        """The meaning of the checks, one line per meaning."""
         names: dict[str, list[str]] = {}
         for check, meaning in self.checks.items():
             names.setdefault(meaning, []).append(check)
@@ -72,14 +79,14 @@ class Tally:
         return {"checks": dict(self.checks), "formats": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per format: passes of each check (None: nothing to check), failures, cells left out."""
+        """Return one row per format: passes of each check (None: nothing to check), skipped cells, failures."""
         failed = Counter(outcome.format for outcome in self.failures)
-        done = {check for _, check in self.held} | {outcome.check for outcome in self.failures}
+        done = {check for _, check in self.passed} | {outcome.check for outcome in self.failures}
         checks = [check for check in self.checks if check in done]
-        names = dict.fromkeys([*(name for name, _ in self.held), *failed, *self.skipped])
+        names = dict.fromkeys([*(name for name, _ in self.passed), *failed, *self.skipped])
         return [
             {"format": name}
-            | {check: self.held.get((name, check)) for check in checks}
+            | {check: self.passed.get((name, check)) for check in checks}
             | ({"cannot have": self.skipped[name]} if self.skipped else {})
             | {"failed": failed[name]}
             for name in names
@@ -88,27 +95,26 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The answer of `kfbench verify`."""
+    """The answer of `kfbench verify`. golden_folder, vectors, golden: the golden vectors; the rest: the profile."""
 
     profile: str
     golden_folder: str
     vectors: int
     cells: int
     records: int
-    golden: Tally
-    sweep: Tally
+    golden: CheckResults
+    sweep: CheckResults
 
     @property
     def failures(self) -> list[Outcome]:
         return [*self.golden.failures, *self.sweep.failures]
 
     @property
-    def tallies(self) -> dict[str, Tally]:
-        """The two tallies, by their title."""
+    def results_by_title(self) -> dict[str, CheckResults]:
         return {
             f"golden vectors of Apache Kafka's own classes: {self.vectors:,} ({self.golden_folder})": self.golden,
             f"cells of the profile {self.profile}: {self.cells:,}, with {self.records:,} records "
-            f"(at most {RECORDS_A_CELL:,} per cell, or one batch)": self.sweep,
+            f"(at most {RECORDS_PER_CELL:,} per cell, or one batch)": self.sweep,
         }
 
     @property
@@ -123,7 +129,7 @@ class Verification:
                 "name": self.profile,
                 "cells": self.cells,
                 "records": self.records,
-                "most_records_a_cell": RECORDS_A_CELL,
+                "most_records_a_cell": RECORDS_PER_CELL,
                 **self.sweep.to_dict(),
             },
             "checks": self.golden.total + self.sweep.total,
@@ -136,33 +142,34 @@ def _quietly(items: Sequence[T], what: str) -> Iterable[T]:  # noqa: ARG001
 
 
 def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = _quietly) -> Verification:
-    """Check every vector in the folder and every cell of the profile. Raises InvalidConfig (no such folder)."""
-    golden_tally, sweep_tally, records = Tally(checks=GOLDEN_CHECKS), Tally(checks=CHECKS), 0
+    """Check every vector in the folder and every cell of the profile. Raises InvalidConfig if the folder is missing."""
+    golden_results, sweep_results, records = CheckResults(checks=GOLDEN_CHECKS), CheckResults(checks=CHECKS), 0
     entries = vectors(golden)
     for entry in track(entries, "golden vectors"):
         for outcome in check_vector(golden, entry):
-            golden_tally.add(outcome)
+            golden_results.add(outcome)
     cells = _distinct(profile.cells)
     plain: set[tuple[str, str]] = set()
     for cell in track(cells, f"cells of {profile.name}"):
         records += cell.records
         for found in _check_cell(cell, plain):
-            sweep_tally.add(found)
+            sweep_results.add(found)
     return Verification(
         profile=profile.name,
         golden_folder=str(golden),
         vectors=len(entries),
         cells=len(cells),
         records=records,
-        golden=golden_tally,
-        sweep=sweep_tally,
+        golden=golden_results,
+        sweep=sweep_results,
     )
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
-    """Merge cells of one workload, codec and level, and cut them to RECORDS_A_CELL.
+    """Merge cells of one workload, codec and level, and cut them to RECORDS_PER_CELL.
 
-    Cells of the size model are left out, because each checks itself when it runs. So are floors, which have no format.
+    Cells of the size model are left out, because they check themselves when they run. Floors are left out, because they
+    have no format.
     """
     found: dict[tuple[object, ...], Cell] = {}
     for cell in cells:
@@ -171,15 +178,15 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
         key = (cell.cell_id, cell.codec, cell.level)
         same = found.get(key)
         formats = tuple(dict.fromkeys((*(same.formats if same else ()), *cell.formats)))
-        most = whole_batches(cell.workload, cell.seed, RECORDS_A_CELL)
+        most = whole_batches(cell.workload, cell.seed, RECORDS_PER_CELL)
         found[key] = replace(cell, formats=formats, records=min(most, max(cell.records, same.records if same else 0)))
     return list(found.values())
 
 
 def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
-    """Yield outcomes, or the name of a format that cannot have the cell.
+    """Yield outcomes, or the name of a format that does not support the cell.
 
-    plain: the cells and formats that were checked without a codec; this adds to them.
+    plain: the cells and formats that were checked without a codec. This function adds to them.
     """
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     for name in cell.formats:
@@ -221,6 +228,6 @@ def _broken(promise: Callable[[], None]) -> str:
         promise()
     except Unverified as error:
         return str(error)
-    except Exception as error:  # a crash is a failed check, and the others go on
+    except Exception as error:  # a crash is a failed check, and the other checks go on
         return " ".join(f"{type(error).__name__}: {error}".split("\n"))
     return ""

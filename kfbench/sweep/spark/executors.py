@@ -1,4 +1,4 @@
-"""The executors of a session: the facts of their hosts, the check of their code, and the one host that times CPU."""
+"""The executors of a Spark session: facts of their hosts, the check of their code, the one host that times CPU."""
 
 import math
 import pickle
@@ -28,11 +28,11 @@ Facts = Mapping[str, Any]
 class Executors:
     """Run functions on the executors of a session. On a cluster, executors must have the driver's code and libraries.
 
-    Spark may replace a lost executor at any time. So each Python process checks itself before it runs anything, and
+    Spark may replace a lost executor at any time. So each Python process checks itself before it runs anything. It
     returns the facts of its host with its results.
 
     Args:
-        hosts: the facts of all hosts met so far, by the name that `environment.host` gives. On local[N]: this host.
+        hosts: the facts of all known hosts, by the name that `environment.host` gives. On local[N]: this host.
     """
 
     def __init__(self, spark: SparkSession, master: str) -> None:
@@ -45,14 +45,14 @@ class Executors:
         self._count_at_first = len(self._present())
 
     def slots(self) -> int:
-        """Return the number of tasks that run at a time, on all present executors."""
+        """Return the number of tasks that run at the same time, on all present executors."""
         return slots(self.spark)
 
     def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
-        """Run the calls once on every host of a cluster (to compile kernels, say), and collect the hosts' facts.
+        """Run the calls once on every host of a cluster, for example to compile kernels. Collect the hosts' facts.
 
-        All hosts work at the same time, and each divides the calls among its slots. Raises SweepFailed, also for a host
-        whose kfbench or libraries differ from the driver's, because its bytes or times would differ.
+        All hosts work at the same time. Each host divides the calls among its slots. Raises SweepFailed, also if a
+        host's kfbench or libraries differ from the driver's, because its bytes or times would differ.
         """
         if not self.is_cluster:
             return
@@ -69,19 +69,19 @@ class Executors:
             self._hosts_by_address[addresses[slot]] = facts["host"]
 
     def run(self, call: Call[T, R], on: str | None = None) -> R:
-        """Run a function with its argument as one Spark task, and return its result. on: the only host that may run it.
+        """Run a call as one Spark task and return its result. on: the only host that may run it; None: any host.
 
-        Raises one of FAILURES where the function fails in every attempt. Raises SweepFailed for an executor that
-        differs from the driver, and where the host is gone.
+        Raises one of FAILURES if the function fails in every attempt. Raises SweepFailed if an executor differs from
+        the driver, or if the host has no executor any more.
         """
-        # An RDD, because data frames plan for 5 s before the first job, and for 0.2 s instead of 0.1 s before others.
+        # RDDs start a job in 0.1 s. Data frames plan for 5 s before the first job, and for 0.2 s before later jobs.
         recipe = pickle.dumps((self.terms, on, pickle.dumps(call)))
         until = math.inf
         while time.monotonic() < until:
             try:
                 (found,) = collected(self.spark.sparkContext.parallelize([recipe], 1).map(_run_recipe), 1)
             except FAILURES as error:
-                if self.is_cluster and _lacks_something(_reason(error)):
+                if self.is_cluster and _lacks_code(_reason(error)):
                     raise self._unable(error) from error
                 raise
             facts, result = pickle.loads(found)
@@ -98,8 +98,8 @@ class Executors:
     def stay_on(self, host: str) -> None:
         """Release all executors on other hosts, because CPU times of two hosts must not share a table.
 
-        Where the host has lost its executors, request as many as there were at first: Spark chooses their hosts. Raises
-        SweepFailed where the host gets none.
+        If the host has lost its executors, request as many executors as there were at first. Spark chooses their hosts.
+        Raises SweepFailed if the host gets none.
         """
         if not self.is_cluster:
             return
@@ -131,7 +131,7 @@ class Executors:
         self._context.requestTotalExecutors(total, 0, nowhere)
 
     def _addresses(self, stage: int) -> dict[int, str]:
-        """Return the host of each task of a stage under Spark's name, which is not the host's own."""
+        """Return the address of the host that ran each task of a stage, as Spark knows it."""
         self._context.listenerBus().waitUntilEmpty()
         known = self._context.statusStore()
         found = known.taskList(stage, known.lastStageAttempt(stage).attemptId(), 1 << 20)
@@ -139,25 +139,25 @@ class Executors:
         return {task.index(): task.host() for task in tasks}
 
     def _present(self) -> dict[str, str | None]:
-        """Return the host of each live executor, by executor id; None: not met yet."""
+        """Return the host of each live executor, by executor id. None: the host is not known yet."""
         found = self._context.statusStore().executorList(True)
         executors = (found.apply(i) for i in range(found.size()))
         addresses = {one.id(): one.hostPort().rpartition(":")[0] for one in executors if one.id() != "driver"}
         return {executor: self._hosts_by_address.get(address) for executor, address in addresses.items()}
 
     def _meet(self, facts: Facts) -> None:
-        """Note the facts of a host. Raises SweepFailed where they differ from the driver's."""
+        """Store the facts of a host. Raises SweepFailed if they differ from the driver's."""
         require(self.terms, facts)
         self.hosts.setdefault(facts["host"], facts)
 
     def _unable(self, error: Exception) -> SweepFailed:
         reason = _reason(error)
-        return SweepFailed(f"an executor cannot work: {reason}" + f"; {_MEND}" * _lacks_something(reason))
+        return SweepFailed(f"an executor cannot work: {reason}" + f"; {_MEND}" * _lacks_code(reason))
 
 
 @cache
 def host_facts() -> Facts:
-    """Return the facts of this process that results depend on, as they were at the first call."""
+    """Return the facts of this process that results depend on. The first call determines them."""
     return environment() | {CODE: code_digest()}
 
 
@@ -167,7 +167,7 @@ def terms_of(facts: Facts) -> dict[str, str | None]:
 
 
 def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
-    """Raise SweepFailed for a host whose facts differ from these terms. terms: None on one machine."""
+    """Raise SweepFailed if a host's facts differ from the driver's terms. terms: None on one machine."""
     if terms is not None and (differing := _differing(terms, facts)):
         raise SweepFailed(f"{facts['host']} would not measure the same: {differing}; {_MEND}")
 
@@ -176,10 +176,7 @@ def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
 def _prepare_slot(
     terms: Mapping[str, str | None] | None, calls: bytes, _: Iterator[int]
 ) -> Iterator[tuple[int, int, Facts]]:
-    """Run one slot's share of its host's calls, unless the host will be refused.
-
-    Yield the stage, the number of the slot in it, and the host's facts.
-    """
+    """Run one slot's share of its host's calls, unless the host will be refused. Yield stage, slot number and facts."""
     context = BarrierTaskContext.get()
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])
@@ -191,7 +188,7 @@ def _prepare_slot(
 
 
 def _run_recipe(recipe: bytes) -> bytes:
-    """Run a pickled recipe in a Spark task. The result is None on a host that is refused or is not the wanted one."""
+    """Run a pickled recipe in a Spark task. The result is None if the host is refused or is not the wanted host."""
     terms, on, call = pickle.loads(recipe)
     if terms is None:
         facts, runs = None, True
@@ -205,25 +202,28 @@ def _run_recipe(recipe: bytes) -> bytes:
 
 
 def _gone(host: str | None) -> str:
-    return f"{host} has no executor any more, and times of two hosts share no table: resume the run when it has one"
+    return (
+        f"{host} has no executor any more, and times of two hosts must not share a table: resume the run when it has "
+        "one again"
+    )
 
 
 def _reason(error: Exception) -> str:
-    """Return the Python error of a failed task, which Spark quotes in its message; else Spark's own message."""
+    """Return the Python error that Spark's message quotes; without one, the cause in Spark's own message."""
     quoted = str(error).partition("Traceback (most recent call last):")[2].splitlines()
     messages = (line for line in quoted if line and not line[0].isspace())
     return next(messages, None) or cause(error)
 
 
-def _lacks_something(reason: str) -> bool:
+def _lacks_code(reason: str) -> bool:
     return any(each in reason for each in ("No module named", "Can't get attribute", "Cannot run program"))
 
 
 def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
-    """Return the differences between the facts and the terms, in words; empty if there are none."""
+    """Return the differences between a host's facts and the terms, in words; empty if there are none."""
     there = terms_of(facts)
     if there[CODE] != terms[CODE]:
-        return "its kfbench has other code than this one"
+        return "its kfbench has other code than the driver's"
     return ", ".join(
-        f"{name} {there.get(name)} where this has {here}" for name, here in terms.items() if there.get(name) != here
+        f"{name} {there.get(name)} instead of {here}" for name, here in terms.items() if there.get(name) != here
     )

@@ -1,7 +1,7 @@
-"""Spark jobs in threads of their own, cancelled when a signal arrives.
+"""Spark jobs in their own threads, cancelled when a signal arrives.
 
-Each thread has its own connection to the JVM. Suppose that a signal interrupts the main thread while it waits for an
-answer. The next request on the same connection would then read that old answer.
+Each thread has its own connection to the JVM. If a signal interrupted a thread that waits for an answer, its next
+request would read this old answer.
 """
 
 from collections.abc import Callable, Collection
@@ -21,23 +21,23 @@ R = TypeVar("R")
 
 
 def collected(rows: RDD[R], count: int) -> list[R]:
-    """Return the rows, `count` of them. Raises one of FAILURES.
+    """Collect exactly `count` rows. Raises one of FAILURES.
 
-    A JVM that dies while it sends rows ends the stream, and PySpark takes this for the end of the rows.
+    If the JVM dies while it sends rows, the stream ends, and PySpark takes this for the end of the rows.
     """
     try:
         found = rows.collect()
-    except UnboundLocalError as error:  # PySpark, where the JVM ended before it sent any row
+    except UnboundLocalError as error:  # PySpark raises it if the JVM ended before it sent any row
         if isinstance(error.__context__, FAILURES):
             raise error.__context__ from None
         raise
     if len(found) != count:
-        raise EOFError(f"the JVM ended: it gave {len(found)} of {count} results")
+        raise EOFError(f"the JVM ended: it returned {len(found)} of {count} results")
     return found
 
 
 def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
-    """Return the result of the job, or raise its error. A signal meanwhile ends its Spark jobs."""
+    """Run the job in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(job)
         try:
@@ -47,7 +47,7 @@ def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
 
 
 def cancel(spark: SparkSession, futures: Collection[Future[Any]]) -> None:
-    """End the jobs that run, and keep the others from starting."""
+    """Cancel the running jobs and all jobs that have not started."""
     for future in futures:
         future.cancel()
     with suppress(*FAILURES):

@@ -1,4 +1,4 @@
-"""Sessions of Spark: our settings for its JVM and Python workers, with their messages kept from the terminal."""
+"""Spark sessions: settings for the JVM and the Python workers, whose messages stay off the terminal."""
 
 import atexit
 import logging
@@ -24,10 +24,10 @@ from kfbench.sweep.host.java import UTF8_LOCALE, java_home
 
 TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
-UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
+UNPACKED: Final = "kfbench"  # the folder of the archive, in the executor's working folder
 EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
-SETTLED_S: Final = 3.0  # without a new executor: busy hosts start theirs seconds apart
-# JVMs only pass tasks on. Their second compiler and a parallel collector would disturb what is timed.
+SETTLED_S: Final = 3.0  # no new executor for this time: busy hosts start their executors seconds apart
+# JVMs only pass tasks on. Their second compiler and a parallel garbage collector would disturb what is timed.
 QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write its socket file waits forever
@@ -45,14 +45,14 @@ appender.console.layout.pattern = %d %p %c: %m%n%ex
 
 
 class SweepFailed(KfbenchError):
-    """Spark itself failed. A cell that fails becomes a row instead."""
+    """Spark itself failed. (A cell that fails becomes a row with its error.)"""
 
 
 @contextmanager
 def session(
     master: str, extra_settings: Mapping[str, str] | None = None, archive: Path | None = None
 ) -> Iterator[SparkSession]:
-    """Open a session and wait for its executors. archive: a file of `pack`, which Spark gives to every executor.
+    """Open a session and wait for its executors. archive: a file that `pack` wrote, for every executor.
 
     Raises MissingTool, SweepFailed.
     """
@@ -97,37 +97,37 @@ def session(
                     _await_executors(spark, master)
                 yield spark
             finally:
-                # In another thread: a signal may have interrupted a request of this one (see jobs). An error means that
-                # the JVM is gone, and that its work has failed already.
+                # In another thread, because a signal may have interrupted a request of this one (see jobs). An error
+                # means that the JVM is gone.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
                     pool.submit(_end, spark, settings).result()
 
 
 def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Stop a session. The JVM stays, so clear the properties that would be defaults of the next session."""
+    """Stop a session. The JVM keeps running, so clear the properties that the next session would take as defaults."""
     for key in settings:
         spark.sparkContext._jvm.java.lang.System.clearProperty(key)  # type: ignore[union-attr]
     spark.stop()
 
 
 def is_cluster(master: str) -> bool:
-    """Return True if executors are separate processes: for every master but local[N]."""
+    """Return True if executors are separate processes, as for every master except local[N]."""
     return re.match(r"local(\[|$)", master) is None
 
 
 def slots(spark: SparkSession) -> int:
-    """Return the number of tasks that run at a time, on all present executors."""
+    """Return the number of tasks that run at the same time, on all present executors."""
     context: Any = spark.sparkContext._jsc.sc()
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def _on_this_machine(master: str) -> bool:
-    """Return True if drivers and executors connect on loopback."""
+    """Return True if driver and executors connect on loopback."""
     return master.startswith("local") or re.match(r"spark://(127\.[\d.]+|localhost|\[::1\]):", master) is not None
 
 
 def _await_executors(spark: SparkSession, master: str) -> None:
-    """Wait until no executor is added any more. Raises SweepFailed if there is none after EXECUTORS_S."""
+    """Wait until no new executor has come for SETTLED_S. Raises SweepFailed if there is none after EXECUTORS_S."""
     context: Any = spark.sparkContext._jsc.sc()
     began = changed = time.monotonic()
     before = 0
@@ -141,14 +141,14 @@ def _await_executors(spark: SparkSession, master: str) -> None:
         if not found and now - began > EXECUTORS_S:
             memory = context.executorMemory()
             raise SweepFailed(
-                f"{master}: no executor in {EXECUTORS_S:.0f} s: it has no worker with a free core and {memory} MiB, "
-                "or its workers do not reach this machine (spark.driver.host)"
+                f"{master}: no executor in {EXECUTORS_S:.0f} s: no worker has a free core and {memory} MiB, "
+                "or the workers do not reach this machine (spark.driver.host)"
             )
         time.sleep(0.05)
 
 
 def retrying(master: str) -> str:
-    """Return the master with retries of failed tasks: local[N] becomes local[N,4]."""
+    """Return the master with retries for failed tasks: local[N] becomes local[N,4]."""
     found = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
     return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
 
@@ -160,7 +160,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
 
 
 def cause(error: Exception) -> str:
-    """Return the line of a Java or Python traceback that has the error."""
+    """Return the line of a Java or Python traceback that names the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]
@@ -170,8 +170,8 @@ def cause(error: Exception) -> str:
 
 @contextmanager
 def _quiet(spark: SparkSession) -> Iterator[None]:
-    """Silence the tracebacks that logging and socketserver print when the JVM is gone."""
-    nowhere = logging.NullHandler()  # with a handler at the root, none is added that writes to stderr
+    """Suppress the tracebacks that logging and socketserver print when the JVM is gone."""
+    nowhere = logging.NullHandler()  # if the root has a handler, logging adds none that writes to stderr
     logging.getLogger().addHandler(nowhere)
     updates: Any = spark.sparkContext._accumulatorServer
     updates.handle_error = lambda *_: None
@@ -209,7 +209,7 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
         **UTF8_LOCALE,
         "JAVA_HOME": str(home),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
+        "SPARK_HOME": None,  # the JVM of another Spark would not understand our PySpark
     }
     if _on_this_machine(master):
         wanted |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}  # the host's own name may not resolve
@@ -229,7 +229,7 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
 
 @cache
 def _own_spark_home() -> Path:
-    """Return a folder of links to PySpark's files: the workers of a local cluster write to SPARK_HOME/work."""
+    """Return a folder of links to PySpark's files, because workers of a local cluster write to SPARK_HOME/work."""
     home = Path(tempfile.mkdtemp(prefix="kfbench-spark-home-"))
     atexit.register(rmtree, home, ignore_errors=True)
     for each in Path(pyspark.__file__).parent.iterdir():
@@ -247,13 +247,13 @@ def _set(variables: dict[str, str | None]) -> None:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Send stderr to a file while the JVM starts. It inherits stderr, and no setting turns its warnings off."""
+    """Send stderr to a file while the JVM starts. The JVM inherits stderr, and no setting turns its warnings off."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    terminal = os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(terminal, 2)
+        os.close(terminal)

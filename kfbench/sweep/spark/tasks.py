@@ -1,7 +1,4 @@
-"""Calls of functions as Spark tasks.
-
-Each task is a job of its own, so it gives its result in whole or not at all.
-"""
+"""Calls of functions as Spark tasks. Each task is a separate job, so it returns a whole result or none."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -31,8 +28,8 @@ LOSSES: Final = {  # by a part of Spark's message
 class Lost:
     """A task that failed in every attempt.
 
-    reason: the kind of failure, without the hosts, tasks and attempts of Spark's message. Rows are published and
-    compared, so it must be the same every time.
+    reason: the kind of failure. It has no hosts, tasks or attempts from Spark's message, because rows are published and
+    compared.
     """
 
     reason: str
@@ -46,14 +43,14 @@ def mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> Iterator[R]:
-    """Yield function(task) for every task, in the order that they finish.
+    """Yield function(task) for every task, in the order in which they finish.
 
-    Tasks, results and the function travel by pickle. An error of the function fails the job after TASK_ATTEMPTS, so
-    problems of its input belong in its result.
+    Tasks, results and the function travel by pickle. If the function raises an error, the job fails after
+    TASK_ATTEMPTS. So the function should return problems of its input instead.
 
     Args:
-        function: a function of a module, or a partial of one.
-        what: the name of the tasks for the progress.
+        function: a function of a module, or a partial of such a function.
+        what: the name of the tasks in the progress bar.
         archive: the environment of a cluster's executors.
 
     Raises MissingTool, SweepFailed.
@@ -71,25 +68,25 @@ def mapped(
 
 
 def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Iterator[tuple[T, R]]:
-    """Yield each task and its result when it finishes, `workers` at a time. Raises SweepFailed for a lost task."""
+    """Yield each task with its result when it finishes, `workers` at a time. Raises SweepFailed for a lost task."""
     with closing(_finished(executors, calls, workers)) as finished:
         for task, future in finished:
             try:
                 result = future.result()
             except FAILURES as error:
-                raise SweepFailed(f"Spark gave a task up: {cause(error)}") from error
+                raise SweepFailed(f"a Spark task failed in every attempt: {cause(error)}") from error
             yield task, result
 
 
 def attempted(
     executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
 ) -> Iterator[tuple[T, R | Lost]]:
-    """Yield each task and its result or its loss when it finishes, `workers` at a time.
+    """Yield each task with its result, or Lost, when it finishes; `workers` at a time.
 
     Args:
-        harmless: a call that cannot fail. If it fails after a lost task, the cause was not the task: Spark is gone, or
-            no worker can import the function. Then SweepFailed is raised.
-        on: the only host that may run the tasks.
+        harmless: a call that cannot fail itself. It runs after a lost task. If it fails, the task was not the cause:
+            Spark is gone, or no worker can import the function. Then SweepFailed is raised.
+        on: the only host that may run the tasks; None: any host.
     """
     with closing(_finished(executors, calls, workers, on)) as finished:
         for task, future in finished:
@@ -100,7 +97,7 @@ def attempted(
                 try:
                     executors.run(harmless, on)
                 except FAILURES:
-                    raise SweepFailed(f"Spark gave a task up: {cause(error)}") from error
+                    raise SweepFailed(f"a Spark task failed in every attempt: {cause(error)}") from error
             yield task, result
 
 

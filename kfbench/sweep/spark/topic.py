@@ -1,4 +1,4 @@
-"""Spark's Kafka source: apply a function to the rows of every partition on the executor that reads them."""
+"""Spark's Kafka source: apply a function to the rows of each partition, on the executor that reads them."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
 UNKNOWN_SIZE: Final = -1
-BATCH_BYTES: Final = 4 << 20  # rows that a Python worker gets at a time
+BATCH_BYTES: Final = 4 << 20  # the rows that a Python worker gets at once
 
 R = TypeVar("R")
 
@@ -37,12 +37,12 @@ def topic_mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> list[R]:
-    """Apply a function to the rows of every Spark partition, also of empty ones. Return the results in any order.
+    """Apply a function to the rows of each Spark partition, empty ones included. Return the results in any order.
 
     Args:
-        function_for: makes the function from the size of each Kafka partition: bytes of its leader's log, -1 where the
-            broker does not tell, NO_LEADER where the partition has no leader.
-        connector: a folder with the jars of the source, or its Maven coordinates; None: the source of this Spark
+        function_for: makes the function from the size of each Kafka partition. The size is the bytes of its leader's
+            log, UNKNOWN_SIZE if the broker does not tell, NO_LEADER if the partition has no leader.
+        connector: a folder with the jars of the source, or its Maven coordinates. None: the source of this Spark
             version.
         archive: the environment of a cluster's executors.
 
@@ -58,7 +58,7 @@ def topic_mapped(
         try:
             sizes = awaited(spark, partial(_partition_sizes, spark, topic))
             function = function_for(sizes)
-            if NO_LEADER in sizes.values():  # Spark would wait for a leader
+            if NO_LEADER in sizes.values():  # otherwise Spark would wait for a leader
                 topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
             mapped = rows.mapInArrow(partial(_apply, executors.terms, function), f"{RESULT} binary")
@@ -70,7 +70,7 @@ def topic_mapped(
 
 
 def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
-    """Return the size of each partition that is read. Raises Py4JError for a missing topic or broker."""
+    """Return the size of each partition to read. Raises Py4JError for a missing topic or broker."""
     jvm: Any = spark._jvm
     properties, names, brokers = jvm.java.util.HashMap(), jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
     for name, value in {**ADMIN_WAITS, **topic.properties}.items():
@@ -86,7 +86,7 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
         sizes = dict.fromkeys(sorted(leaders) if topic.partitions is None else topic.partitions, UNKNOWN_SIZE)
         if absent := sizes.keys() - leaders.keys():
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: no partition {min(absent)}, or it has no leader")
-        with suppress(Py4JError):  # the user may not be allowed to ask
+        with suppress(Py4JError):  # the user may not have the permission
             folders = admin.describeLogDirs(brokers).allDescriptions().get()
             for partition in sizes:
                 key = jvm.org.apache.kafka.common.TopicPartition(topic.name, partition)
@@ -104,10 +104,12 @@ def connector_settings(connector: str | None) -> dict[str, str]:
     elif Path(connector).is_dir():
         jars = sorted(Path(connector).glob("*.jar"))
         if not jars:
-            raise MissingTool(f"{connector}: no jar in this folder: spark-sql-kafka-0-10 and what it needs are wanted")
+            raise MissingTool(
+                f"{connector}: no jar in this folder: put spark-sql-kafka-0-10 and its dependencies there"
+            )
         return {"spark.jars": ",".join(jar.resolve().as_uri() for jar in jars)}
     if connector.count(":") != 2:
-        raise MissingTool(f"{connector}: no folder, and no GROUP:ARTIFACT:VERSION")
+        raise MissingTool(f"{connector}: neither a folder nor GROUP:ARTIFACT:VERSION")
     return {JARS_FROM: connector}
 
 
@@ -117,6 +119,6 @@ def _apply(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Apply the function in a Spark task."""
-    if terms is not None:  # the executor may have replaced a checked one
+    if terms is not None:  # this executor may have replaced a checked executor
         require(terms, host_facts())
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(batches))], pa.binary())], [RESULT])

@@ -1,9 +1,9 @@
-"""Payload bytes of the grid: a constant row with slots that random bytes fill through tables.
+"""Payload bytes of the grid: a constant row with slots. Random bytes are mapped by tables and fill the slots.
 
-`template` compresses as real topics do: field names repeat from record to record, values do not. So the ratio falls
-from one record per batch to a hundred, which random and half-random payloads do not show. Its fields and the skew of
-its words are an assumption, tuned to real JSON topics under zstd-3 (.65-.9 of the bytes at 1 record per batch, .2-.35
-at 10, .1-.25 at 100).
+The payload `template` compresses as real topics do: field names repeat from record to record, values do not. So it
+compresses better with more records per batch; random and half-random payloads do not. Its fields and the skew of its
+words are assumptions, tuned to real JSON topics under zstd-3. There, compressed batches have 0.65-0.9 of the bytes at 1
+record per batch, 0.2-0.35 at 10 and 0.1-0.25 at 100.
 """
 
 import re
@@ -24,9 +24,9 @@ PAYLOADS: Final[tuple[str, ...]] = get_args(Payload)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """A slot: bytes start to stop of a unit, drawn through `table`.
+    """A slot: the bytes from start to stop of a unit, which `table` makes from random bytes.
 
-    table: uint8[256] maps a random byte to a character, uint8[256, width] to a word. None: random bytes as they are.
+    table: uint8[256] maps a random byte to a character, uint8[256, width] to a word. None: the random bytes themselves.
     """
 
     start: int
@@ -40,7 +40,7 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A row: `unit` (uint8[u]) with its slots, repeated and cut to `length` bytes."""
+    """A row of `length` bytes: the unit, uint8[any], with its slots, is repeated and cut."""
 
     length: int
     unit: Bytes
@@ -65,7 +65,7 @@ class Pattern:
         return out
 
     def _fill(self, out: NDArray[np.uint8], drawn: NDArray[np.uint8]) -> None:
-        """Fill out[records, units, up to a unit]."""
+        """Fill uint8[records, units, bytes]; the last axis has at most the bytes of a unit. drawn: the random bytes."""
         width = out.shape[2]
         if not out.size:
             return
@@ -88,7 +88,7 @@ def _characters(alphabet: bytes) -> Bytes:
 
 
 def _words(words: Sequence[str]) -> Bytes:
-    """Return a table of words of one width, the k-th about 1/k as likely as the first."""
+    """Return a table of words of equal width. The k-th is about 1/k as likely as the first."""
     share = 1 / np.arange(1, len(words) + 1)
     until = np.rint(np.cumsum(share) / share.sum() * 256).astype(int)
     row = np.searchsorted(until, np.arange(256), side="right")
@@ -98,7 +98,7 @@ def _words(words: Sequence[str]) -> Bytes:
 _DIGITS: Final = _characters(b"0123456789")
 _HEX: Final = _characters(b"0123456789abcdef")
 
-# A flat event as services write it to a topic. <5d>: digits, <8x>: hex digits, <a|b>: one of these words.
+# An event as services write it to a topic. <5d>: digits, <8x>: hex digits, <a|b>: one of these words.
 _EVENT: Final = (
     '{"id":"<8x>","time":"2026-01-01T0<1d>:<0|1|2|3|4|5><1d>:<0|1|2|3|4|5><1d>.<3d>Z","type":"'
     '<page_view|item_list|add_to_ca|check_out|signed_in|searching>","user":<5d>,"status":<200|304|404|201|500>,'
@@ -136,7 +136,7 @@ def _event() -> tuple[Bytes, tuple[Slot, ...]]:
 
 
 def _numbered(prefix: str, length: int, digits: int, characters: Bytes) -> Pattern:
-    """Return a pattern of a prefix, zeros, and `digits` characters that vary."""
+    """Return a pattern of a prefix, zeros, and `digits` random characters."""
     constant = max(length - digits, 0)
     unit = np.frombuffer(prefix.encode()[:constant].ljust(length, b"0"), np.uint8)
     return Pattern(length=length, unit=unit, slots=(Slot(start=constant, stop=length, table=characters),))
@@ -147,7 +147,7 @@ Part = Literal["key", "value", "header"]
 
 @lru_cache(maxsize=64)
 def pattern(part: Part, payload: str, length: int) -> Pattern:
-    """Return the pattern of `length` bytes (>= 1) of a key, value or header value under a payload kind."""
+    """Return the pattern for `length` bytes (>= 1) of a key, value or header value."""
     if payload == "template":
         if part == "key":
             return _numbered("user-", length, 5, _DIGITS)  # 100,000 users
@@ -162,6 +162,6 @@ def pattern(part: Part, payload: str, length: int) -> Pattern:
 
 
 def names(prefix: str, length: int, count: int) -> Sequence[bytes]:
-    """Return `count` constant names of `length` bytes, numbered at the end if there is room."""
+    """Return `count` names of `length` bytes. They end in a number if there is room."""
     stem = (prefix + "0" * length)[: max(length - 2, 0)].encode()
     return [stem + f"{i:02d}".encode()[:length] for i in range(count)]

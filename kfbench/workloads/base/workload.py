@@ -1,13 +1,13 @@
-"""The interface of a workload, and the laws that it keeps.
+"""The interface of a workload, and its laws.
 
 Laws (tests/workloads/test_workloads.py checks them for every workload):
-1. Records are seeded by fixed blocks of 65,536. Record i is the same in every slice that holds it: partitioning,
+1. Records are seeded in fixed blocks of 65,536. Record i is the same in every slice that contains it. So partitioning,
    retries and machines cannot change a result.
 2. `shapes` makes no payload. The bytes are made when `records` is first read.
 3. `bounds` are the workload's own batches, clipped to the slice.
 
 One side effect: the first sample of a named workload makes the C library keep more freed memory, for the whole process
-(`named.sampling`). So measure a sample by what a call allocates (`tracemalloc`), not by what the process holds.
+(`named.sampling`). So measure the memory of a sample by its allocations (`tracemalloc`), not by the process's memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,12 +26,18 @@ BLOCK_RECORDS: Final = 65_536
 
 
 class NoSuchPoint(InvalidConfig):
-    """A point whose axes are valid, but mean nothing together. A product of axes leaves it out."""
+    """A point whose axes are valid alone, but make no sense together. A product of axes leaves it out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A slice: shapes, batch bounds int64[batches + 1], the batches' fields, payload on demand."""
+    """A slice of a workload's records.
+
+    Args:
+        bounds: int64[batches + 1], the first record of each batch, then the end.
+        batch_fields: the header fields of the batches.
+        payload: makes the records when `records` is first read.
+    """
 
     shapes: Shapes
     bounds: NDArray[np.int64]
@@ -43,9 +49,16 @@ class Sample:
         return self.payload()
 
 
+class Filled(NamedTuple):
+    """A column of texts one after another: data uint8[total], and the start of each text, int64[n]."""
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A number or word of a workload. path: its tables and its name. source: the origin of its value."""
+    """A number or word of a workload. path: its tables and its name; source: the origin of its value."""
 
     path: str
     value: Any
@@ -78,7 +91,7 @@ class Workload(Protocol):
     def __hash__(self) -> int: ...
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1 of the endless sequence that `seed` names."""
+        """Return the records start ... start + records - 1 of the endless sequence of this seed."""
         ...
 
 
@@ -89,7 +102,7 @@ def check_slice(records: int, seed: int, start: int) -> None:
 
 
 class BlockSlice(NamedTuple):
-    """The part of a slice in one block: the block's number, the first record within it, and the records."""
+    """The part of a slice in one block. first: its first record, counted in the block; records: their number."""
 
     block: int
     first: int
@@ -97,7 +110,7 @@ class BlockSlice(NamedTuple):
 
 
 def block_slices(start: int, records: int) -> Iterator[BlockSlice]:
-    """Yield the part of a slice in each block that it touches."""
+    """Divide a slice into its parts in each block."""
     stop = start + records
     while start < stop:
         block, first = divmod(start, BLOCK_RECORDS)
@@ -107,10 +120,10 @@ def block_slices(start: int, records: int) -> Iterator[BlockSlice]:
 
 
 def draw_words(seed: int, purpose: int, *, start: int, records: int, words: int) -> NDArray[np.uint64]:
-    """Return the draws of these records, uint64[records, words].
+    """Return the random words of these records, uint64[records, words].
 
-    Every record takes the same number of draws, so the generator jumps to the first one. A slice of a block of 100 KiB
-    values does not make the block's other six gigabytes.
+    Every record takes the same number of draws, so the generator jumps to the first one. A slice of a block does not
+    generate the rest of the block, which may be gigabytes.
     """
     drawn = np.empty((records, words), np.dtype("<u8"))
     done = 0

@@ -1,1 +1,1 @@
-"""Named workloads: the tables of a file, and the records that follow from them."""
+"""Named workloads: the tables of a file, and the records that they describe."""

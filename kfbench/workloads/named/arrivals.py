@@ -1,9 +1,9 @@
 """Arrival times of records, as data: `{ process = "poisson", rate_per_s = 1000 }` in TOML.
 
-Times are made for a block of 65,536 records at a time. Each block has a window of its own, which its records fill to
-the last microsecond: gaps are drawn, added up, and scaled to fit. The sum is off by little before (.4 % for Poisson,
-where this is the process given the number of arrivals, so no approximation). Times rise over all blocks, the rate holds
-over any number of them, and no block depends on another.
+Times are made for a block of 65,536 records at a time. The records of a block fill a fixed window: gaps are drawn,
+added up, and scaled to fit. Before scaling, the sum is off by little (0.4 % for Poisson). A scaled Poisson process is
+exact: it is the process on condition of its number of arrivals. Times rise over all blocks, each block has the same
+rate, and no block depends on another.
 """
 
 import math
@@ -30,11 +30,11 @@ from kfbench.workloads.named.distributions import (
 )
 
 Int64 = NDArray[np.int64]
-GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams, beside _keys.KEY_IDS
+GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams of draws, after keys.KEY_IDS
 SECOND_US: Final = 1_000_000
 MAX_US: Final = 2**62
 PERIOD_CELLS: Final = 2**16
-MAX_BLOCK_US: Final = 2**43  # 101 days a block: the times of 2**35 records lie within MAX_US
+MAX_BLOCK_US: Final = 2**43  # 101 days per block, so the times of 2**35 records are within MAX_US
 
 
 class _Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="process"):
@@ -68,7 +68,7 @@ class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_
 
     def __post_init__(self) -> None:
         require(self.theta_us >= 0, f"theta_us: {self.theta_us} is negative")
-        _ = self.gap_us  # which checks the others
+        _ = self.gap_us  # it checks the other fields
 
     @property
     def gap_us(self) -> GeneralisedPareto:
@@ -78,7 +78,7 @@ class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_
 class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
     """Poisson arrivals at a rate of rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in s.
 
-    Source: db_bench's mixgraph (Cao et al., FAST 2020: d, a, b, c), which sets its rate anew every interval.
+    Source: db_bench's mixgraph (Cao et al., FAST 2020: d, a, b, c), which changes its rate at every interval.
     """
 
     rate_per_s: float
@@ -95,9 +95,9 @@ class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
 
 
 class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
-    """Bursts of `length` records, `pause_us` from the last of one to the first of the next, `gap_us` within.
+    """Bursts of `length` records, with `gap_us` between records of a burst and `pause_us` between bursts.
 
-    The last burst of a block ends with it. Pauses take the scaling; gaps within stay as drawn.
+    The last burst of a block ends with the block. Only pauses are scaled to fit the block.
     """
 
     length: Distribution
@@ -105,9 +105,9 @@ class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
     gap_us: Distribution
 
     def __post_init__(self) -> None:
-        require(int(lengths_table(self.length)[0]) >= 1, "length: a burst has a record or more")
+        require(int(lengths_table(self.length)[0]) >= 1, "length: a burst has at least 1 record")
         for name in ("pause_us", "gap_us"):
-            require(table(getattr(self, name))[0] >= 0, f"{name}: negative ones are drawn")
+            require(table(getattr(self, name))[0] >= 0, f"{name}: it has negative values")
 
 
 Arrival = Constant | Poisson | GeneralisedParetoGaps | Sine | Bursts
@@ -119,7 +119,7 @@ def _check_rate(rate_per_s: float) -> None:
 
 @lru_cache(maxsize=64)
 def block_us(a: Arrival) -> int:
-    """Return the length of a block in whole microseconds; the mean under `sine`. Raises InvalidConfig."""
+    """Return the duration of a block in whole microseconds; for `sine`, the mean duration. Raises InvalidConfig."""
     match a:
         case GeneralisedParetoGaps():
             length = BLOCK_RECORDS * mean(a.gap_us)
@@ -133,26 +133,27 @@ def block_us(a: Arrival) -> int:
 
 
 class Window(NamedTuple):
-    """The first and last microsecond of a block since the workload's beginning. The next block begins at the last."""
+    """The first and last microsecond of a block since the start of the workload. The next block begins at the last."""
 
     first: int
     last: int
 
 
 def window_us(a: Arrival, block: int) -> Window:
-    """Return the window of a block."""
     if isinstance(a, Sine):
         return Window(*(int(_sine_times(a, number, np.zeros(1), MAX_US)[0]) for number in (block, block + 1)))
     return Window(block * block_us(a), (block + 1) * block_us(a))
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:
-    """Return when the block's records arrive: int64[65_536], µs since the workload's beginning, not falling.
+    """Return the arrival times of the block's records: int64[65_536], ascending, µs since the start of the workload.
 
-    Raises InvalidConfig for a block that lies beyond 2**62 microseconds, 146,000 years.
+    Raises InvalidConfig for a block beyond 2**62 microseconds, which is 146,000 years.
     """
     until_us = (block + 1) * block_us(a)
-    require(until_us <= MAX_US, f"{a}: block {block} ends {until_us} µs after the first, {MAX_US} are the most")
+    require(
+        until_us <= MAX_US, f"{a}: block {block} ends {until_us} µs after the start; at most {MAX_US} µs are possible"
+    )
     first, last = window_us(a, block)
     if isinstance(a, Constant):
         return first + (np.arange(BLOCK_RECORDS) * ((last - first) / BLOCK_RECORDS)).astype(np.int64)
@@ -184,10 +185,10 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
 
 
 def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:
-    """Draw `count` values: one from each of as many equal strata, in random order.
+    """Draw `count` values, one from each of `count` equal strata, in random order.
 
-    So each block has as many long bursts and long pauses as any other. Else fixed pauses would be stretched by the
-    luck of the bursts in their block.
+    So all blocks have about the same number of long bursts and long pauses. Otherwise pauses would be stretched or
+    shortened more in blocks with unusual bursts.
     """
     if quantiles[0] == quantiles[-1]:
         return np.full(count, quantiles[0])
@@ -215,36 +216,48 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
 
 
 def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
-    """Return when so many arrivals are expected after those of earlier blocks: int64[n], µs."""
+    """Return the times at which these numbers of arrivals are expected in the block: int64[n], µs.
+
+    waited: float64[n], numbers of arrivals since the start of the block.
+    """
     period_us = 2 * math.pi / sine.radians_per_s * SECOND_US
     arrivals = sine.rate_per_s * period_us / SECOND_US
     past, share = divmod(block * BLOCK_RECORDS / arrivals, 1.0)
-    starts_us, lengths_us = _period(sine)
-    cells = len(starts_us)
+    cells = _period_cells(sine)
+    count = len(cells.starts_us)
     times_us = np.empty(len(waited), np.int64)
     periods.times(
-        waited, cells / arrivals, share * cells, starts_us, lengths_us, period_us, past * period_us, last_us, times_us
-    )
+        waited, count / arrivals, share * count, cells.starts_us, cells.lengths_us, period_us, past * period_us,
+        last_us, times_us,
+    )  # fmt: skip
     return times_us
 
 
+class _PeriodCells(NamedTuple):
+    """A period in 65,536 cells with equally many expected arrivals: start and length of each, float64[65_536] in µs."""
+
+    starts_us: Floats
+    lengths_us: Floats
+
+
 @lru_cache(maxsize=8)
-def _period(sine: Sine) -> tuple[Floats, Floats]:
-    """Return when each 65,536th of a period's arrivals is expected, and its length: float64[65_536] in µs each."""
+def _period_cells(sine: Sine) -> _PeriodCells:
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
     t = np.arange(2**18 + 1, dtype=np.float64) * (2 * math.pi / b / 2**18)
     wave = _cosine(b * t + c)
     expected = np.maximum.accumulate(d * t + a / b * (wave[0] - wave))
     wanted = np.arange(PERIOD_CELLS + 1) * (expected[-1] / PERIOD_CELLS)
     after = np.clip(np.searchsorted(expected, wanted, side="right"), 1, len(t) - 1)
-    step = np.maximum(expected[after] - expected[after - 1], 1e-300)  # 0 where hardly anything arrives
+    step = np.maximum(
+        expected[after] - expected[after - 1], 1e-300
+    )  # the step may be 0 where hardly any record arrives
     share = np.clip((wanted - expected[after - 1]) / step, 0, 1)
     when_us = (t[after - 1] + share * (t[after] - t[after - 1])) * SECOND_US
-    return when_us[:-1].copy(), np.diff(when_us)
+    return _PeriodCells(when_us[:-1].copy(), np.diff(when_us))
 
 
 def _cosine(x: Floats) -> Floats:
-    """Return the cosine by its series. Sums and products are the same on every processor; NumPy's cosine is not."""
+    """Return the cosine, computed by its series, so that it is the same on every processor; NumPy's cosine is not."""
     turned = x - np.rint(x / (2 * math.pi)) * (2 * math.pi)
     square, found = turned * turned, np.ones(len(x))
     for n in range(30, 0, -2):  # up to the 30th power: pi**32 / 32! is below 10**-19

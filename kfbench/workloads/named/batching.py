@@ -1,7 +1,7 @@
-"""Batches of records, as data: by number, by time and size as a producer does, or by what belongs together.
+"""Batches of records, as data: by number of records, by a producer's time and size limits, or by transactions.
 
-Batches never cross a block of 65,536 records: the last one of a block may be smaller than the model says. The batches
-of a block depend only on the seed and the block's number, so every slice of it sees the same ones.
+Batches never cross the end of a block of 65,536 records, so the last batch of a block may be smaller. The batches of a
+block depend only on the seed and the block's number, so every slice of the block has the same batches.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from kfbench.workloads.named.distributions import (
     require,
 )
 
-BATCHES: Final = 100  # the stream of batch sizes, and of the gaps between survivors
+BATCHES: Final = 100  # the stream of draws of batch sizes, and of gaps between survivors
 SPARE_DEVIATIONS: Final = 8
 LAST_SEQUENCE: Final = 2**31 - 1
 
@@ -43,15 +43,15 @@ class _Batching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Fixed(_Batching, frozen=True, kw_only=True, tag="fixed"):
-    """Batches of so many records each."""
+    """Batches of `records` records each."""
 
     records: Records
 
 
 class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
-    """Batches whose number of records is drawn: an upload, or a database's transaction, that is sent at once.
+    """Batches whose number of records is drawn, such as an upload or a database transaction that is sent at once.
 
-    A tombstone after its delete is not counted, and is always in the delete's batch.
+    A tombstone after a delete is not counted. It is always in the batch of the delete.
     """
 
     records: Distribution
@@ -61,11 +61,11 @@ class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
 
 
 class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
-    """A producer's accumulator for one partition, record by record (`kernels/workload/linger.py`).
+    """Batches as a producer's accumulator makes them for one partition (`kernels/workload/linger.py`).
 
-    A batch takes what comes within linger.ms of its first record, up to batch.size. Under Poisson arrivals of rate r
-    that is 1 + Poisson(r · linger) records until the size sets the limit (N/T policy). Kafka's defaults: 16,384 bytes;
-    5 ms since 4.0, 0 before.
+    A batch takes the records that arrive within linger.ms of its first record, up to batch.size. With Poisson arrivals
+    of rate r these are 1 + Poisson(r · linger) records, unless the size is the limit. Kafka's defaults are 16,384
+    bytes, and 5 ms since 4.0, 0 ms before.
     """
 
     linger_ms: Annotated[float, Meta(ge=0, le=86_400_000)]
@@ -73,10 +73,10 @@ class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
 
 
 class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
-    """A batch of data, then the marker that ends its transaction: a control batch of one record.
+    """Pairs of batches: one batch of data, then the marker that ends its transaction, a control batch of one record.
 
-    Every transaction has a new epoch and sequences from 0, as under transaction.version 2 (KIP-890). When the epochs
-    run out, a new producer id follows.
+    Every transaction has a new epoch and sequences from 0, as with transaction.version 2 (KIP-890). After the last
+    epoch comes a new producer id.
     """
 
     records: Distribution
@@ -86,18 +86,18 @@ class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
         _check_sizes(self.records)
 
 
-class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
-    """Survivors of compaction in batches that had `of_records` records.
+class CompactionSurvivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
+    """Batches that had `of_records` records before compaction, with the records that survived it.
 
-    Each record stays with probability `survival`, so offsets have holes of geometric length. Batches that lost all are
-    gone. Batches keep the offsets of their old first and last record, as `MemoryRecords.filterTo` does. A batch with a
-    tombstone has a delete horizon (KIP-534): the time of its first cleaning, `cleaned_after_ms` after its last record,
-    plus `delete_retention_ms` (delete.retention.ms). Without that it was not cleaned since Kafka 3.1. Each batch has a
-    time of cleaning of its own, though a real run of the cleaner has one for all that it rewrites.
+    Each record survives with probability `survival`, so offsets have holes of geometric length. Empty batches are
+    removed. The others keep the offsets of their old first and last record, as `MemoryRecords.filterTo` does.
 
-    In a log of Zipf keys a record survives if none of the d later ones has its key: the further from the log's end, the
-    fewer survive. Survivors there are the cold keys, which are hardly ever drawn. So neighbours are independent, and
-    only the share matters. Each key survives once.
+    A batch with a tombstone has a delete horizon (KIP-534): the time of its first cleaning plus `delete_retention_ms`
+    (delete.retention.ms). The first cleaning is `cleaned_after_ms` after the last record of the batch. (A real cleaner
+    rewrites many batches at the same time.) Without `delete_retention_ms`, no cleaner since Kafka 3.1 rewrote the log.
+
+    Why survivors are independent: with Zipf keys, a record survives if no later record has its key. Far from the end of
+    a log, the survivors are rare keys, so they do not depend on their neighbours. Each key survives once.
     """
 
     of_records: Records
@@ -107,12 +107,11 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
 
     @property
     def block_offsets(self) -> int:
-        """The offsets reserved for a block, in whole batches: enough for 8 standard deviations of luck."""
+        """The number of offsets reserved for a block, in whole batches: the mean and 8 standard deviations."""
         spread = SPARE_DEVIATIONS * ((1 - self.survival) * BLOCK_RECORDS) ** 0.5
         return (int((BLOCK_RECORDS + spread) / self.survival) // self.of_records + 2) * self.of_records
 
     def offsets(self, seed: int, block: int) -> Int64:
-        """Return the offsets of the block's records, int64[65_536]."""
         gaps = np.empty(BLOCK_RECORDS, np.int32)
         draws.pick(seed, BATCHES, block * BLOCK_RECORDS, _geometric(self.survival), gaps)
         offsets = np.empty(BLOCK_RECORDS, np.int64)
@@ -120,17 +119,17 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
         return offsets
 
 
-Batching = Fixed | Drawn | Linger | Transactions | Survivors
+Batching = Fixed | Drawn | Linger | Transactions | CompactionSurvivors
 
 
 def _check_sizes(records: Distribution) -> None:
     least, most = lengths_table(records)[[0, -1]].tolist()
-    require(least >= 1 and most <= BLOCK_RECORDS, f"records: {least} to {most}, and 1 to {BLOCK_RECORDS} can be had")
+    require(least >= 1 and most <= BLOCK_RECORDS, f"records: {least} to {most}, but 1 to {BLOCK_RECORDS} are possible")
 
 
 @lru_cache(maxsize=16)
 def _geometric(survival: float) -> Int32:
-    """Return the distance to the next survivor in equally likely quantiles, int32[65_536]."""
+    """Return equally likely distances from one survivor to the next, int32[65_536]."""
     p = (np.arange(QUANTILES) + 0.5) / QUANTILES
     gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(coarse(np.log1p(-p) / np.log1p(-survival)))
     table = gaps.astype(np.int32)
@@ -139,7 +138,7 @@ def _geometric(survival: float) -> Int32:
 
 
 def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
-    """Return the ends below `units` of batches whose sizes are drawn, and `extra` larger."""
+    """Return the ends below `units` of batches whose sizes are drawn plus `extra`."""
     size = mean_length(records) + extra
     drawn = int(units / size * 1.05) + 64
     while True:
@@ -153,17 +152,22 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The batches of a block: bounds int64[batches + 1]. In transactions every second batch is a marker."""
+class BatchPlan:
+    """The batches of a block. With transactions, every second batch is a marker.
+
+    Args:
+        bounds: int64[batches + 1], the first record of each batch, then the end.
+        offsets: int64[65_536]; None: offsets without holes.
+    """
 
     bounds: Int64
-    offsets: Int64 | None = None  # int64[65_536]; None: without holes
+    offsets: Int64 | None = None
 
 
-def plan(batching: Batching, seed: int, block: int, starts: Int64 | None) -> Plan | None:
-    """Return the batches of a block, or None where they follow from the records (`lingering`).
+def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None) -> BatchPlan | None:
+    """Return the batches of a block; None if they depend on the records (`linger_batches`).
 
-    starts: the first record of each counted event, int64[events]; None where every record counts.
+    starts: int64[events], the first record of each counted event; None: every record is counted.
     """
     units = BLOCK_RECORDS if starts is None else len(starts)
     match batching:
@@ -172,42 +176,44 @@ def plan(batching: Batching, seed: int, block: int, starts: Int64 | None) -> Pla
         case Drawn(records=sizes):
             inner = drawn_ends(sizes, seed, block, 0, units)
         case Transactions(records=sizes):
-            ends = np.append(drawn_ends(sizes, seed, block, 1, units - 1), units)  # the last one has data too
+            ends = np.append(drawn_ends(sizes, seed, block, 1, units - 1), units)  # the last transaction has data too
             inner = np.stack([ends - 1, ends], axis=1).reshape(-1)[:-1]
-        case Survivors(of_records=size):
+        case CompactionSurvivors(of_records=size):
             offsets = batching.offsets(seed, block)
             batch = offsets // size
             inner = np.flatnonzero(batch[1:] != batch[:-1]) + 1
-            return Plan(bounds=_between(inner, None), offsets=offsets)
+            return BatchPlan(bounds=_bounds(inner, None), offsets=offsets)
         case _:
             return None
-    return Plan(bounds=_between(inner, starts))
+    return BatchPlan(bounds=_bounds(inner, starts))
 
 
-def _between(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
+def _bounds(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
     bounds = np.empty(len(inner) + 2, np.int64)
     bounds[0], bounds[-1] = 0, BLOCK_RECORDS
     bounds[1:-1] = inner if starts is None else starts[inner]
     return bounds
 
 
-def lingering(batching: Linger, times_us: Int64, shapes: Shapes) -> Plan:
-    """Return the batches that a producer makes of a block's records. times_us: when it gets them, int64[65_536]."""
+def linger_batches(batching: Linger, times_us: Int64, shapes: Shapes) -> BatchPlan:
+    """Return a producer's batches of a block's records. times_us: int64[65_536], the arrival of each record."""
     linger_us = round(batching.linger_ms * 1000)
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
-    return Plan(bounds=bounds[: batches + 1])
+    return BatchPlan(bounds=bounds[: batches + 1])
 
 
-def in_batches_of(sample: Sample, size: int, start: int) -> Sample:
-    """Return the same records in batches of `size`. Control records stay in batches of their own.
+def rebatch(sample: Sample, batch_size: int, start: int) -> Sample:
+    """Return the same records in batches of `batch_size`, counted from the start of each block.
 
-    start: the number of the sample's first record. Batches are counted from their block's first record. Each has the
-    header fields of the batch that its first record was in, that record's sequence, and its records' offsets.
+    A control record stays alone in its batch. A batch has the offsets of its records. It has the header fields of the
+    old batch of its first record, and the sequence of this record.
+
+    start: the number of the sample's first record.
     """
     starts, ends = sample.bounds[:-1], sample.bounds[1:]
     rows = np.broadcast_to(sample.batch_fields.over(len(starts)), len(starts))
-    begins = (np.arange(len(sample.shapes) + 1) + start) % BLOCK_RECORDS % size == 0
+    begins = (np.arange(len(sample.shapes) + 1) + start) % BLOCK_RECORDS % batch_size == 0
     begins[starts[rows["is_control"]]] = begins[ends[rows["is_control"]]] = True
     begins[[0, -1]] = True
     bounds = np.flatnonzero(begins)

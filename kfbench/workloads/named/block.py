@@ -1,11 +1,11 @@
 """A block of 65,536 records of a named workload, without payload.
 
-Times and batches run along records, so they are made for a whole block; a slice is cut from it (`sampling`).
+Times and batches depend on the records before them, so they are made for a whole block. `sampling` cuts slices from it.
 """
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,15 @@ from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_M
 from kfbench.workloads.named.arrivals import times_us
 from kfbench.workloads.named.batching import (
     LAST_SEQUENCE,
+    BatchPlan,
+    CompactionSurvivors,
     Linger,
-    Plan,
-    Survivors,
     Transactions,
-    lingering,
-    plan,
+    linger_batches,
+    plan_batches,
 )
 from kfbench.workloads.named.distributions import QUANTILES, draw_lengths, lengths_table
-from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.named.keys import KeyDistribution
 from kfbench.workloads.named.kinds import (
     FILLED,
     HEADERS,
@@ -52,7 +52,7 @@ from kfbench.workloads.named.kinds import (
 )
 from kfbench.workloads.named.tables import Key, Model, Part, Value
 
-MAX_EPOCH: Final = 2**15 - 2  # producers are given no larger one
+MAX_EPOCH: Final = 2**15 - 2  # the largest epoch of a producer
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
 ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
 ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
@@ -63,9 +63,11 @@ HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields`, one item per
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Columns of records, before payload: int64 or int32, one item per record.
+    """Columns of records without payload: int64 or int32, one item per record.
 
-    contents: lengths of header values, int32[records, headers]. kinds: None where all records are plain.
+    Args:
+        contents: int32[records, headers], the lengths of header values.
+        kinds: None if all records are plain.
     """
 
     timestamps_ms: Int64
@@ -87,7 +89,7 @@ class Columns:
         )
 
     def cut(self, first: int, records: int) -> Self:
-        """Return views of these records."""
+        """Return a view of `records` records from `first` on."""
         part = slice(first, first + records)
         return type(self)(
             timestamps_ms=self.timestamps_ms[part],
@@ -99,7 +101,7 @@ class Columns:
         )
 
     def put(self, other: Self) -> None:
-        """Copy the columns of as many records."""
+        """Copy all columns of `other`, which has the same number of records."""
         self.timestamps_ms[:] = other.timestamps_ms
         self.offsets[:] = other.offsets
         self.key_lengths[:] = other.key_lengths
@@ -109,48 +111,66 @@ class Columns:
             self.kinds[:] = other.kinds
 
     def shapes(self, model: Model) -> Shapes:
-        """Return the records' shapes. They have views: `Shapes` makes its columns read-only."""
-        name_bytes = tuple(len(each.name.encode()) for each in model.header)
-        bounds, names = _headers(name_bytes, len(self.offsets))
+        """Return the records' shapes. They have views of the columns, because `Shapes` makes its columns read-only."""
+        headers = _header_columns(tuple(len(each.name.encode()) for each in model.header), len(self.offsets))
         return Shapes.trusted(
             timestamps_ms=self.timestamps_ms.view(),
             offsets=self.offsets.view(),
             key_lengths=self.key_lengths.view(),
             value_lengths=self.value_lengths.view(),
-            header_bounds=bounds,
-            header_key_lengths=names,
+            header_bounds=headers.bounds,
+            header_key_lengths=headers.key_lengths,
             header_value_lengths=self.contents.reshape(-1).view(),
         )
 
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of a block: bounds int64[batches + 1], header fields with one item per batch."""
+    """The batches of a block. bounds: int64[batches + 1]; fields: header fields with one item per batch."""
 
     bounds: Int64
     fields: HeaderFields
 
     def cut(self, first: int, records: int) -> "Batches":
-        """Return the batches of so many records from `first` on, with bounds counted from there."""
+        """Return the batches of `records` records from `first` on, with bounds counted from `first`."""
         if records == BLOCK_RECORDS:
             return self
         begin = int(np.searchsorted(self.bounds, first, side="right")) - 1
         end = int(np.searchsorted(self.bounds, first + records, side="left"))
         fields = {name: column[begin:end] for name, column in self.fields.items()}
-        if "base_sequence" in fields and "base_offset" not in fields:  # what compaction cuts keeps its sequence
+        if "base_sequence" in fields and "base_offset" not in fields:  # a compacted batch keeps its sequence
             fields["base_sequence"] = fields["base_sequence"].copy()
             fields["base_sequence"][0] += first - self.bounds[begin]
         return Batches(np.clip(self.bounds[begin : end + 1] - first, 0, records), fields)
 
 
+class KindLengths(NamedTuple):
+    """Lengths and nulls by kind of record: int32[256] each.
+
+    Args:
+        same: the length of a kind if all are equal, else DRAWN.
+        null_shares: the share of nulls in 65,536ths.
+    """
+
+    same: Int32
+    null_shares: Int32
+
+
+class HeaderColumns(NamedTuple):
+    """Two columns of `Shapes`: header_bounds int64[records + 1] and header_key_lengths int32[records * headers]."""
+
+    bounds: Int64
+    key_lengths: Int32
+
+
 @dataclass(frozen=True)
 class Block:
-    """A block by its number: everything in it follows from model, seed and number."""
+    """A block. Its content depends only on model, seed and number."""
 
     model: Model
     seed: int
     number: int
-    _known_ids: dict[Keys, Int64] = field(default_factory=dict, repr=False)
+    _known_ids: dict[KeyDistribution, Int64] = field(default_factory=dict, repr=False)
 
     @property
     def first(self) -> int:
@@ -162,7 +182,7 @@ class Block:
         kinds, starts, batching = columns.kinds, None, self.model.batching
         if kinds is not None:
             starts = self._fill_kinds(kinds)
-        planned = plan(batching, self.seed, self.number, starts)
+        planned = plan_batches(batching, self.seed, self.number, starts)
         if kinds is not None and isinstance(batching, Transactions):
             assert planned is not None
             kinds[planned.bounds[2::2] - 1] = MARKER
@@ -174,7 +194,7 @@ class Block:
             self._fill_contents(columns.contents)
         if planned is None:
             assert isinstance(batching, Linger)
-            planned = lingering(batching, arrived_us, columns.shapes(self.model))
+            planned = linger_batches(batching, arrived_us, columns.shapes(self.model))
         if planned.offsets is None:
             np.add(NUMBERS, self.first, out=columns.offsets)
         else:
@@ -182,7 +202,7 @@ class Block:
         return Batches(planned.bounds, self._header_fields(planned, arrived_us, columns))
 
     def _fill_kinds(self, kinds: Kinds) -> Int64 | None:
-        """Fill the kind of each record. Return where events begin (all but tombstones), or None without tombstones."""
+        """Fill the kind of each record. Return the records that are not tombstones; None if there are no tombstones."""
         others = self.model.other
         if not others:
             kinds[:] = PLAIN
@@ -197,7 +217,7 @@ class Block:
         pick_shares(shares, self.seed, KINDS, self.first, drawn)
         return starts[: pairs(drawn, followed, TOMBSTONE, PLAIN, kinds, starts)]
 
-    def _fill_timestamps(self, arrived_us: Int64, planned: Plan | None, out: Int64) -> None:
+    def _fill_timestamps(self, arrived_us: Int64, planned: BatchPlan | None, out: Int64) -> None:
         milliseconds(arrived_us, START_OF_2026_MS, out)
         time = self.model.time
         if planned is not None and time.same_in_batch:
@@ -212,7 +232,7 @@ class Block:
     def _fill_lengths(self, column: Column, kinds: Kinds | None, out: Int32) -> None:
         """Fill the lengths of the block's keys or values, nulls included.
 
-        A kind's lengths are drawn into `out`, or are the same for all: then they stand in `same` and are settled last.
+        Lengths that vary are drawn into `out` first. Equal lengths and nulls are filled in last.
         """
         same, null_shares = self._draw_kinds(column, kinds, out)
         if self.model.has_tombstones and column == VALUE:
@@ -233,11 +253,8 @@ class Block:
             after = np.flatnonzero(kinds == TOMBSTONE)
             out[after] = out[after - 1]
 
-    def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32) -> tuple[Int32, Int32]:
-        """Draw the lengths of each kind that varies into `out`.
-
-        Return two int32[256] by kind: its length if all are equal (else DRAWN), and its share of nulls in 65,536ths.
-        """
+    def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32) -> KindLengths:
+        """Draw the lengths of each kind that varies into `out`."""
         same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
         for k, pair in enumerate(self.model.parts):
             key, part = pair[KEY], pair[column]
@@ -249,7 +266,9 @@ class Block:
                 same[mine] = NULL_LENGTH
             elif (length := part.same_length) is not None:
                 same[mine] = length
-            elif kinds is None or (k == 0 and part.length is not None):  # most are of the first kind: draw it for all
+            elif kinds is None or (
+                k == 0 and part.length is not None
+            ):  # draw for all records: most are of the first kind
                 self._draw_lengths(part, stream, key, None, out)
             else:
                 at = np.empty(BLOCK_RECORDS + 1, np.int64)
@@ -259,10 +278,10 @@ class Block:
                 out[at] = lengths
             if isinstance(part, Value):
                 null_shares[mine] = round(part.null_share * QUANTILES)
-        return same, null_shares
+        return KindLengths(same, null_shares)
 
     def _fill_contents(self, out: Int32) -> None:
-        """Fill the lengths of the headers' values, int32[65_536, headers]."""
+        """Fill int32[65_536, headers] with the lengths of header values."""
         known = [each.same_length for each in self.model.header]
         repeat(np.array([each or 0 for each in known], np.int32), out.reshape(-1))
         lengths = np.empty(BLOCK_RECORDS, np.int32)
@@ -272,9 +291,9 @@ class Block:
                 out[:, h] = lengths
 
     def _draw_lengths(self, part: Part, stream: int, key: Key | None, mine: Int64 | None, out: Int32) -> None:
-        """Draw lengths of keys, values or header contents, or take the template's own.
+        """Draw lengths of keys, values or header values, or use the natural lengths of the template.
 
-        mine: the records' numbers in the block, None for all.
+        mine: the records, as numbers in the block; None: all records.
         """
         if part.length is not None and mine is None and not isinstance(part, Key):
             draws.pick(self.seed, LENGTHS + stream, self.first, lengths_table(part.length), out)
@@ -288,18 +307,18 @@ class Block:
             out[:] = part.parsed.natural(self.seed, FILLED + stream, by, keys=own_ids)
 
     def _ids(self, key: Key | None) -> Int64:
-        """Return the ids of the block's keys, made once per [key]."""
-        keys = Keys() if key is None else key.keys
-        if keys not in self._known_ids:
-            self._known_ids[keys] = keys.ids(self.seed, self.first, BLOCK_RECORDS)
-        return self._known_ids[keys]
+        """Return the key ids of the block's records. They are made once per [key]."""
+        distribution = KeyDistribution() if key is None else key.distribution
+        if distribution not in self._known_ids:
+            self._known_ids[distribution] = distribution.ids(self.seed, self.first, BLOCK_RECORDS)
+        return self._known_ids[distribution]
 
-    def _header_fields(self, planned: Plan, arrived_us: Int64, columns: Columns) -> HeaderFields:
-        """Return the header fields that differ from batch to batch."""
+    def _header_fields(self, planned: BatchPlan, arrived_us: Int64, columns: Columns) -> HeaderFields:
+        """Return the header fields that are not the same in all batches."""
         model, bounds, found = self.model, planned.bounds, {}
         batches = len(bounds) - 1
         first = self.first + bounds[:-1]
-        if isinstance(model.batching, Survivors):
+        if isinstance(model.batching, CompactionSurvivors):
             of_records = model.batching.of_records
             first = columns.offsets[bounds[:-1]] // of_records * of_records
             found = {"base_offset": first, "last_offset": first + (of_records - 1)}
@@ -314,7 +333,7 @@ class Block:
             marker = np.arange(batches) & 1
             ids_per_block = BLOCK_RECORDS // MAX_EPOCH + 1
             found["producer_id"] = PRODUCER_ID + self.number * ids_per_block + transaction // MAX_EPOCH
-            found["producer_epoch"] = transaction % MAX_EPOCH + marker  # the marker ends one, and begins the next
+            found["producer_epoch"] = transaction % MAX_EPOCH + marker  # a marker has the next epoch
             found["base_sequence"] = np.where(marker, NO_SEQUENCE, 0)
             found["is_control"] = marker.astype(np.bool_)
         elif model.producer.idempotent:
@@ -327,7 +346,7 @@ class Block:
 def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
     """Fill `out` with copies of the unit.
 
-    NumPy copies them one at a time, 50 ns each. Doubling what is there is far faster.
+    NumPy would copy the units one at a time, 50 ns each. Doubling the filled part is far faster.
     """
     data, done = out.view(np.uint8), unit.nbytes
     data[:done] = unit.view(np.uint8)[: len(data)]
@@ -336,24 +355,21 @@ def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
         done *= 2
 
 
-def _headers(name_bytes: tuple[int, ...], records: int) -> tuple[Int64, Int32]:
-    """Return the columns header_bounds and header_key_lengths of `Shapes`, for records that all have the same headers.
-
-    name_bytes: the length of each header's name. Shapes: int64[records + 1] and int32[records * headers].
-    """
+def _header_columns(name_bytes: tuple[int, ...], records: int) -> HeaderColumns:
+    """Return the columns of records that all have the same headers. name_bytes: the length of each header's name."""
     if records == BLOCK_RECORDS:
-        return _block_headers(name_bytes)
+        return _block_header_columns(name_bytes)
     headers = len(name_bytes)
     bounds = np.arange(0, (records + 1) * headers, headers) if headers else np.zeros(records + 1, np.int64)
     names = np.empty(records * headers, np.int32)
     if headers:
         repeat(np.array(name_bytes, np.int32), names)
-    return bounds, names
+    return HeaderColumns(bounds, names)
 
 
 @lru_cache(maxsize=16)
-def _block_headers(name_bytes: tuple[int, ...]) -> tuple[Int64, Int32]:
-    bounds, names = _headers(name_bytes, BLOCK_RECORDS + 1)
+def _block_header_columns(name_bytes: tuple[int, ...]) -> HeaderColumns:
+    bounds, names = _header_columns(name_bytes, BLOCK_RECORDS + 1)
     bounds, names = bounds[:-1].copy(), names[: BLOCK_RECORDS * len(name_bytes)].copy()
     bounds.flags.writeable = names.flags.writeable = False
-    return bounds, names
+    return HeaderColumns(bounds, names)

@@ -1,12 +1,13 @@
-"""The payload of a named workload's records: keys, values and headers, filled from their templates."""
+"""The payload of a named workload's records: keys, values and headers from their templates."""
 
 import numpy as np
 
 from kfbench.arrays import Int64
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
+from kfbench.workloads.base.workload import Filled
 from kfbench.workloads.named.batching import Transactions
-from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.named.keys import KeyDistribution
 from kfbench.workloads.named.kinds import (
     ABORTS,
     FILLED,
@@ -25,13 +26,12 @@ from kfbench.workloads.named.kinds import (
     stream_of,
 )
 from kfbench.workloads.named.tables import Key, Model
-from kfbench.workloads.payload.template import Filled
 
 NO_BYTES = np.zeros(0, np.uint8)
 
 
 def records_of(model: Model, shapes: Shapes, kinds: Kinds | None, seed: int, start: int) -> Records:
-    """Return the records of these shapes. start: the number of the first."""
+    """Return records with these shapes. start: the number of the first record."""
     numbers = np.arange(start, start + len(shapes))
     ids = _key_ids(model, model.key, seed, numbers, kinds)
     key_data, key_starts = _fill_column(model, KEY, seed, shapes, kinds, numbers, ids)
@@ -65,14 +65,14 @@ def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Ki
     """Return the key ids of consecutive records. A tombstone has the key of the record before it."""
     if not len(numbers):
         return numbers
-    keys, first = Keys() if key is None else key.keys, int(numbers[0])
-    ids = keys.ids(seed, first, len(numbers))
+    distribution, first = KeyDistribution() if key is None else key.distribution, int(numbers[0])
+    ids = distribution.ids(seed, first, len(numbers))
     if kinds is not None and model.has_tombstones:
         after = np.flatnonzero(kinds == TOMBSTONE)
         if len(after):
             before = ids[after - 1]
             if after[0] == 0:
-                before[0] = keys.ids(seed, first - 1, 1)[0]
+                before[0] = distribution.ids(seed, first - 1, 1)[0]
             ids[after] = before
     return ids
 
@@ -80,9 +80,9 @@ def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Ki
 def _fill_column(
     model: Model, column: Column, seed: int, shapes: Shapes, kinds: Kinds | None, numbers: Int64, ids: Int64
 ) -> Filled:
-    """Return all keys or values, filled kind by kind."""
+    """Return all keys or all values. They are filled kind by kind."""
     lengths = shapes.key_lengths if column == KEY else shapes.value_lengths
-    pieces, starts, size = [NO_BYTES], np.zeros(len(shapes), np.int64), 0
+    data_by_kind, starts, size = [NO_BYTES], np.zeros(len(shapes), np.int64), 0
     for k, pair in enumerate(model.parts):
         key, part = pair[KEY], pair[column]
         if part is None or (k and shares_main(model, k, column)):
@@ -97,7 +97,7 @@ def _fill_column(
         if mine is None:
             return Filled(data, found)
         np.copyto(starts, found + size, where=mine)
-        pieces.append(data)
+        data_by_kind.append(data)
         size += len(data)
     if isinstance(model.batching, Transactions) and kinds is not None:
         marker = np.flatnonzero(kinds == MARKER)
@@ -107,5 +107,5 @@ def _fill_column(
             pick_shares((model.batching.abort_share,), seed, ABORTS, int(numbers[0]), drawn)
             abort = drawn[marker].astype(np.int64)
         starts[marker] = size + abort * MARKER_LAYOUTS[column].itemsize
-        pieces.append(np.frombuffer(MARKERS[column], np.uint8))
-    return Filled(np.concatenate(pieces), starts)
+        data_by_kind.append(np.frombuffer(MARKERS[column], np.uint8))
+    return Filled(np.concatenate(data_by_kind), starts)

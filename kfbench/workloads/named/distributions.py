@@ -1,14 +1,16 @@
 """Distributions of lengths and of gaps, as data: `{ dist = "lognormal", mean = 212, sigma = 0.9 }` in TOML.
 
-A draw is one of 65,536 equally likely quantiles, those in the middle of their cells: one table look-up, no power or
-logarithm. The price: the mean of a generalised Pareto tail of shape .35 is .04 % low, and nothing beyond the quantile
-1 - 1/131,072 is ever drawn. Gaps are rounded to 20 significant bits (`coarse`): they are the same on every
-processor.
+A draw is one of 65,536 equally likely quantiles. Quantile i is at (i + 0.5) / 65,536. So a draw is one table look-up,
+without powers and logarithms. The price: the mean of a generalised Pareto tail of shape 0.35 is 0.04 % too low, and no
+value beyond the quantile 1 - 1/131,072 is ever drawn. Gaps are rounded to 20 significant bits (`coarse`), so they are
+the same on every processor.
 
-Lengths are whole numbers. `whole` says how a continuous length becomes one, as its source does: "round" (the default;
-no bias), "floor" or "ceil". mutilate rounds ETC's key lengths and cuts its values off; db_bench's mixgraph rounds up.
+Lengths are whole numbers. `whole` is the way in which a continuous length becomes whole: "round" (the default, without
+bias), "floor" or "ceil". A workload uses the way of its source: mutilate rounds ETC's key lengths and rounds its value
+lengths down; db_bench's mixgraph rounds up.
+
 Source of generalised extreme value and generalised Pareto: Atikoglu et al., "Workload analysis of a large-scale
-key-value store" (SIGMETRICS 2012), which writes the shape as k; in scipy `genextreme(c=-k)` and `genpareto(c=k)`.
+key-value store" (SIGMETRICS 2012). It writes the shape as k: in scipy `genextreme(c=-k)` and `genpareto(c=k)`.
 """
 
 import math
@@ -29,7 +31,7 @@ MAX_LENGTH: Final = 2**31 - 1
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise InvalidConfig unless it holds. msgspec adds the key's path."""
+    """Raise InvalidConfig unless `holds`. msgspec adds the path of the key."""
     if not holds:
         raise InvalidConfig(what)
 
@@ -43,10 +45,10 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def coarse(values: Floats, bits: int = 20) -> Floats:
-    """Round to so many significant bits.
+    """Round to `bits` significant bits.
 
-    Logarithms and powers of NumPy and the C library differ by processor in the last of 53 bits. Rounded to 20 bits, one
-    of 65,536 values differs in one of 10,000 tables.
+    Logarithms and powers of NumPy and the C library differ by processor in the last of 53 bits. After rounding to 20
+    bits, one of 10,000 tables has one of its 65,536 values different.
     """
     fraction, exponent = np.frexp(values)
     found: Floats = np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
@@ -67,7 +69,7 @@ class _Distribution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         raise NotImplementedError
 
     def quantiles(self, count: int) -> Floats:
-        """Return `count` equally likely quantiles, those in the middle of their cells."""
+        """Return `count` equally likely quantiles. Quantile i is at (i + 0.5) / count."""
         return self.at((np.arange(count) + 0.5) / count)
 
     def whole_quantiles(self, count: int) -> Floats:
@@ -102,7 +104,7 @@ class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
 
 
 class _Continuous(_Distribution, frozen=True, kw_only=True):
-    """A continuous distribution. Values below `low` or above `cap` are moved there."""
+    """A continuous distribution. Values below `low` become `low`, and values above `cap` become `cap`."""
 
     whole: Literal["round", "floor", "ceil"] = "round"
     low: float | None = None
@@ -126,7 +128,7 @@ class _Continuous(_Distribution, frozen=True, kw_only=True):
 
 
 class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
-    """Values whose logarithm is normal, of standard deviation sigma. Give mean (before low and cap) or median."""
+    """Values whose logarithm is normal, with standard deviation sigma. Give the mean (before low and cap) or median."""
 
     sigma: float
     mean: float | None = None
@@ -146,7 +148,7 @@ class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
 
 
 class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_only=True):
-    """theta + sigma · ((1 - p)^-k - 1) / k; k = 0 is the exponential distribution of mean sigma, from theta on."""
+    """theta + sigma · ((1 - p)^-k - 1) / k; k = 0 is the exponential distribution with mean sigma, plus theta."""
 
     sigma: float
     k: float
@@ -178,10 +180,10 @@ class GeneralisedExtremeValue(_Continuous, tag="generalised-extreme-value", froz
 
 
 class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
-    """Quantiles as measured: points of (probability, value), both rising, such as [[.05, 19], [.5, 39], [.95, 80]].
+    """Measured quantiles: rising points of (probability, value), such as [[.05, 19], [.5, 39], [.95, 80]].
 
-    Between two points the logarithm of the value is linear in the probability (an assumption; linear in the value where
-    one of them is 0). Outside the points the nearest segment continues: the tail is no longer than the points show.
+    Between two points the logarithm of the value is linear in the probability, or the value itself if it is 0 at one
+    point. (This is an assumption.) Outside the points, the nearest segment continues.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -203,7 +205,7 @@ class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
 
 
 class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
-    """A choice of `values`, by `weights` in any unit; without weights each is equally likely."""
+    """A choice of `values` with `weights` in any unit. Without weights, all are equally likely."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...] | None = None
@@ -220,7 +222,7 @@ class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
 
 
 class Mixture(_Distribution, tag="mixture", frozen=True, kw_only=True):
-    """A choice of `parts`, by `weights` in any unit: a discrete part and a tail, say."""
+    """A choice of distributions with `weights` in any unit, for example a discrete part and a tail."""
 
     weights: tuple[float, ...]
     parts: "tuple[Distribution, ...]"
@@ -254,19 +256,19 @@ Distribution = Fixed | Uniform | Lognormal | GeneralisedPareto | GeneralisedExtr
 
 @lru_cache(maxsize=64)
 def table(d: Distribution) -> Floats:
-    """Return the values that `draw` picks from: float64[65_536], rising, read-only."""
+    """Return the values that `draw` chooses from: float64[65_536], ascending, read-only."""
     found = d.quantiles(QUANTILES)
-    require(bool(np.isfinite(found).all()), f"{d}: beyond what a float64 holds")
+    require(bool(np.isfinite(found).all()), f"{d}: a value is too large for float64")
     found.flags.writeable = False
     return found
 
 
 @lru_cache(maxsize=64)
 def lengths_table(d: Distribution) -> NDArray[np.int32]:
-    """Return the lengths that `draw_lengths` picks from: int32[65_536], rising, read-only. Raises InvalidConfig."""
+    """Return the lengths that `draw_lengths` picks from: int32[65_536], ascending, read-only. Raises InvalidConfig."""
     found = d.whole_quantiles(QUANTILES)
     if not (found[0] >= 0 and found[-1] <= MAX_LENGTH):
-        raise InvalidConfig(f"{d}: lengths from {found[0]:g} to {found[-1]:g}, and 0 to {MAX_LENGTH} can be had")
+        raise InvalidConfig(f"{d}: lengths from {found[0]:g} to {found[-1]:g}, but 0 to {MAX_LENGTH} are possible")
     lengths = found.astype(np.int32)
     lengths.flags.writeable = False
     return lengths

@@ -1,23 +1,23 @@
 """Read a named workload's TOML file (datasets/workloads/). Its tables and keys:
 
 summary, question, story, assumptions = […]      prose
-class            the row of a report's verdict that the workload counts in; without it, a row of its own
-[sources]        the source of each number: its path, or that of its table, to a text. A number without a source has a
-                 text that begins with "assumed: "
-[arrival]        when records reach the producer (`arrivals`): process = "poisson", rate_per_s = …
-[batching]       which of them share a batch (`batching`): model = "linger", linger_ms = …
-[time]           timestamps that are not the time of arrival
-[producer]       idempotent = false where it is (Kafka's default is true since 3.0)
-[key]            template (`payload.template`), length (`distributions`; absent: the template's own), cardinality, skew,
-                 in_turn (`keys`); no table: null keys
+class            the row of a report's verdict that the workload counts in; without it, a separate row
+[sources]        the source of each number. The key is the path of the number or of its table. A text that begins with
+                 "assumed: " means that there is no source
+[arrival]        the times when records reach the producer (`arrivals`): process = "poisson", rate_per_s = …
+[batching]       the records that share a batch (`batching`): model = "linger", linger_ms = …
+[time]           timestamps that differ from the time of arrival
+[producer]       idempotent = false turns idempotence off (Kafka's default is true since 3.0)
+[key]            template (`payload.template`), length (`distributions`; default: the template's own), cardinality,
+                 skew, in_turn (`keys`). Without this table, keys are null
 [value]          template, length, null_share
-[[header]]       name, template, length: every record has them all, in this order
-[[other]]        records of another kind, `share` of all: key and value where they differ. tombstone = true: a null of
-                 the same key follows, as after a delete
-[bands]          the share of records that each codec should leave, framing included and a batch's header not, in
-                 batches of 1, 10 and 100 records: [least, most]
-[variant.NAME]   the same tables, laid over the others. A table that names its kind (process, model, dist) replaces
-                 the whole table; `without = ["key"]` leaves one out
+[[header]]       name, template, length. Every record has all headers, in this order
+[[other]]        records of another kind: their `share` of all records, and a key and value if they differ. With
+                 tombstone = true, a record with the same key and a null value follows, as after a delete
+[bands]          the size that each codec should leave of the records, in batches of 1, 10 and 100 records, as shares
+                 [least, most]. Record headers are included, batch headers are not
+[variant.NAME]   tables that replace keys of the tables above. A table that names its kind (process, model, dist)
+                 replaces the whole table. `without = ["key"]` removes a table
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,12 +32,12 @@ from kfbench.workloads.base.workload import Parameter
 from kfbench.workloads.named.tables import Model
 
 KINDS: Final = ("process", "model", "dist")  # keys that name a table's kind
-WORDS: Final = (*KINDS, "name", "without")  # values of these keys are words, not numbers: they need no source
+WORDS: Final = (*KINDS, "name", "without")  # the values of these keys are words, which need no source
 
 
 @lru_cache(maxsize=256)
 def load(path: Path, variant: str | None = None) -> Model:
-    """Return the workload of a file, or a variant of it. Raises InvalidConfig with file and key."""
+    """Return the model of a file or of a variant in it. Raises InvalidConfig with file and key."""
     tables = dict(_tables(path))
     found = tables.pop("variant", {})
     if variant is not None:
@@ -66,7 +66,7 @@ class Prose(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=64)
 def prose(path: Path) -> Prose:
-    """Return the prose of a file; its numbers are not read. Raises InvalidConfig."""
+    """Return the prose of a file without checking its numbers. Raises InvalidConfig."""
     try:
         return msgspec.convert(_tables(path), Prose)
     except msgspec.ValidationError as error:
@@ -103,9 +103,9 @@ def _laid_over(tables: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 
 
 def parameters(path: Path) -> list[Parameter]:
-    """Return all numbers and words of a file, without its prose, in its order.
+    """Return all numbers and words of a file except its prose, in the order of the file.
 
-    The source of a variant's number is that of `variant.NAME.…`, else the workload's own.
+    The source of a variant's number is that of `variant.NAME.…`, or else that of the workload's number.
     """
     tables = dict(_tables(path))
     sources = dict(_leaves(tables.pop("sources", {}), ""))
@@ -121,7 +121,7 @@ def parameters(path: Path) -> list[Parameter]:
 
 
 def _source(sources: Mapping[str, Any], where: str) -> str | None:
-    """Return the text at this path, or at the nearest table above it."""
+    """Return the source of this path, or of the nearest table above it."""
     while where:
         if where in sources:
             return str(sources[where])
@@ -130,7 +130,7 @@ def _source(sources: Mapping[str, Any], where: str) -> str | None:
 
 
 def _leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """Yield dotted path and value of each leaf. Tables in lists go by their name, or their number from 0."""
+    """Yield the dotted path and the value of each leaf. The path of a table in a list has its name or its index."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _leaves(each, f"{where}.{name}" if where else name)

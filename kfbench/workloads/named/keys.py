@@ -1,9 +1,10 @@
-"""Keys of records, as ids by popularity: 0 is the most popular.
+"""Keys of records, as ids by popularity. Id 0 is the most popular key.
 
-Zipf's law, P(id) = (id + 1)^-skew / sum, is drawn with Walker's alias table ("An efficient method for generating
-discrete random variables", ACM TOMS 1977) over groups of keys. The most popular keys have a group each. Other
-neighbours share a group while their probabilities are within .05 % of each other; within it they are equally likely, so
-none is off by more. A million keys take 15,000 groups. These stay in a core's cache; a table of all keys would not.
+Zipf's law is P(id) = (id + 1)^-skew / sum. It is drawn with Walker's alias table ("An efficient method for generating
+discrete random variables", ACM TOMS 1977) over groups of keys. Each of the most popular keys is a group. Other
+neighbouring keys share a group while their probabilities differ by at most 0.05 %. Keys of a group are equally likely,
+so no probability is off by more. A million keys make 15,000 groups. These stay in a core's cache; a table of all keys
+would not.
 """
 
 import math
@@ -18,18 +19,20 @@ from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import draws
 from kfbench.workloads.named.distributions import coarse
 
-KEY_IDS: Final = 1_000  # the stream of `Keys.ids`
+KEY_IDS: Final = 1_000  # the stream of draws of `KeyDistribution.ids`
 MAX_CARDINALITY: Final = 2**40
-SHARE_BITS: Final = 22  # significant bits: the same shares on every processor, exact to 2**-22
+SHARE_BITS: Final = 22  # significant bits, so that shares are the same on every processor
 ALIKE: Final = 1 / 2_000  # the probabilities of a group differ by less
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
-    """A choice of keys. Raises InvalidConfig.
+class KeyDistribution:
+    """The distribution of key ids over records. Raises InvalidConfig.
 
-    cardinality: the number of keys, None for a key per record. skew: Zipf's exponent, 0 for equally likely keys.
-    in_turn: one key after another, as devices report in rounds or a benchmark deals out keys.
+    Args:
+        cardinality: the number of keys; None: each record has its own key.
+        skew: Zipf's exponent; 0: all keys are equally likely.
+        in_turn: keys take turns, as when devices report in rounds.
     """
 
     cardinality: int | None = None
@@ -42,7 +45,7 @@ class Keys:
         if not 0 <= self.skew <= 10:
             raise InvalidConfig(f"skew: {self.skew} is not within 0 to 10")
         if self.skew and (self.in_turn or self.cardinality is None):
-            raise InvalidConfig("skew: keys in turn, or one a record, have none")
+            raise InvalidConfig("skew: keys in turn, or one key per record, have no skew")
 
     def ids(self, seed: int, start: int, records: int) -> NDArray[np.int64]:
         """Return the key ids of the records start, start + 1, …: int64[records], each from 0 to cardinality - 1."""
@@ -57,11 +60,14 @@ class Keys:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Groups:
-    """Groups of neighbouring ids. All arrays but `table` are [groups].
+class KeyGroups:
+    """Groups of neighbouring key ids, one item per group except in `table`.
 
-    firsts: the first id of each. widths: its number of ids. shares: its probability; they add up to 1. table: the
-    shares as `draws.grouped` reads them.
+    Args:
+        firsts: the first id.
+        widths: the number of ids.
+        shares: the probability of the group; shares add up to 1.
+        table: the alias table of the shares, for `draws.grouped`.
     """
 
     firsts: NDArray[np.int64]
@@ -75,8 +81,8 @@ class Groups:
 
 
 @lru_cache(maxsize=16)
-def zipf(cardinality: int, skew: float) -> Groups:
-    """Group the keys of Zipf's law. Shares are exact to 10**-6: a wide group's sum is taken as an integral."""
+def zipf(cardinality: int, skew: float) -> KeyGroups:
+    """Group the keys of Zipf's law. Shares are exact to 10**-6, because integrals replace the sums of wide groups."""
     if skew:
         alone = min(math.ceil(2 * skew / ALIKE), cardinality)
         steps = math.ceil(math.log(cardinality / alone) / ALIKE * skew)
@@ -91,15 +97,15 @@ def zipf(cardinality: int, skew: float) -> Groups:
     wide = low ** (1 - skew) * (np.expm1((1 - skew) * span) / (1 - skew) if skew != 1 else span)
     shares = coarse(np.where(widths > 1, wide, (edges[:-1] + 1.0) ** -skew), SHARE_BITS)
     shares /= math.fsum(shares)
-    return Groups(firsts=edges[:-1], widths=widths, shares=shares, table=alias_table(shares))
+    return KeyGroups(firsts=edges[:-1], widths=widths, shares=shares, table=alias_table(shares))
 
 
 def alias_table(shares: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return the alias table of shares float64[n], as `draws.grouped` reads it: uint64[the next power of two ≥ 2].
+    """Return the alias table of shares float64[n], for `draws.grouped`: uint64[cells].
 
-    Cells above the average hand their excess to those below it, in order. The two running sums say which hands to
-    which, without a loop (Hübschle-Schneider and Sanders, "Parallel weighted random sampling", 2019). Cells beyond the
-    last share start empty: a power of two makes the choice of a cell a shift.
+    The number of cells is the next power of two, at least 2, so that a shift chooses a cell. Cells after the last share
+    start empty. Cells above the average give their excess to cells below it, in order. The two running sums show which
+    cell gives to which (Hübschle-Schneider and Sanders, "Parallel weighted random sampling", 2019).
     """
     cells = 1 << max((len(shares) - 1).bit_length(), 1)
     keep, other = np.zeros(cells), np.arange(cells)
@@ -109,7 +115,7 @@ def alias_table(shares: NDArray[np.float64]) -> NDArray[np.uint64]:
         excess, lack = np.cumsum(keep[above] - 1), np.cumsum(1 - keep[below])
         before = np.concatenate([[0.0], lack[:-1]])
         other[below] = above[np.minimum(np.searchsorted(excess, before, side="right"), len(above) - 1)]
-        # A cell above the average hands out until it has less than it needs, and takes the rest from the next one.
+        # A cell above the average gives until it is below the average. Then the next cell above gives it the rest.
         last = np.minimum(np.searchsorted(lack, excess), len(lack) - 1)
         keep[above[:-1]] = (1 + excess - lack[last])[:-1]
         other[above[:-1]] = above[1:]

@@ -1,7 +1,7 @@
-"""Kinds of records in a named workload: a number per record.
+"""Kinds of records in a named workload: one number per record.
 
-0 is a plain record, 1 and on are those of [[other]]. The last two are tombstones after a delete, and markers of
-transactions.
+0 is a plain record, and 1, 2, … are the records of [[other]]. TOMBSTONE is a tombstone after a delete, MARKER the
+marker of a transaction.
 """
 
 from functools import lru_cache
@@ -24,13 +24,14 @@ Column = Literal[0, 1]
 KEY: Final = 0
 VALUE: Final = 1
 
-# Streams of draws. Keys have those from 0 on, one per kind of record; values and headers follow. Each needs two.
+# Streams of draws. Keys have the streams from 0 on, one per kind of record, then come values, then headers. Each of
+# these streams is used twice: for lengths (+ LENGTHS) and for payload (+ FILLED).
 LAGS, KINDS, NULLS, ABORTS = range(10, 14)
 STREAMS: Final = 1_000
 HEADERS: Final = 2 * STREAMS
 LENGTHS, FILLED = 10_000, 20_000
 
-# The layouts of a marker's key and value. The key is a commit or an abort; the value is of the coordinator's epoch 0.
+# The layouts of a marker's key and value. The key is a commit or an abort; the value has the coordinator's epoch 0.
 MARKER_LAYOUTS: Final = (CONTROL_KEY, END_TRANSACTION_MARKER)
 MARKERS: Final = (
     np.array([(0, CONTROL_COMMIT), (0, CONTROL_ABORT)], CONTROL_KEY).tobytes(),
@@ -39,22 +40,21 @@ MARKERS: Final = (
 
 
 def stream_of(model: Model, kind: int, column: Column) -> int:
-    """Return the stream of draws of a kind's keys or values. Kinds with the first kind's table share its stream."""
+    """Return the stream of draws of a kind's keys or values. Kinds with the table of kind 0 share its stream."""
     return column * STREAMS + (0 if model.parts[kind][column] is model.parts[0][column] else kind)
 
 
 def shares_main(model: Model, kind: int, column: Column) -> bool:
-    """Return True if keys or values of this kind are made from the same tables as those of plain records (kind 0).
+    """Return True if the keys or values of this kind and of plain records (kind 0) are made from the same tables.
 
-    column: KEY or VALUE. Values depend on keys, too: both kinds must have the same [key] and, for VALUE, the same
-    [value].
+    Values depend on keys. So for values, both kinds must have the same [key] and the same [value].
     """
     mine, main = model.parts[kind], model.parts[0]
     return mine[KEY] is main[KEY] and mine[column] is main[column]
 
 
 def kinds_alike(model: Model, kind: int, column: Column) -> NDArray[np.bool_]:
-    """Return bool[256]: the kinds whose keys or values are made as those of `kind`."""
+    """Return bool[256], True for the kinds whose keys or values are made in the same way as those of `kind`."""
     found = np.zeros(256, np.bool_)
     found[kind] = True
     if kind == PLAIN:
@@ -64,13 +64,13 @@ def kinds_alike(model: Model, kind: int, column: Column) -> NDArray[np.bool_]:
 
 
 def pick_shares(shares: tuple[float, ...], seed: int, purpose: int, first: int, out: Kinds) -> None:
-    """Fill `out` with the number of the share, from 1, that each record falls into; 0 for none."""
+    """Fill `out` with the number of the share that each record falls into: 1, 2, …, or 0 for none."""
     draws.pick(seed, purpose, first, _shares_table(shares), out)
 
 
 @lru_cache(maxsize=64)
 def _shares_table(shares: tuple[float, ...]) -> Kinds:
-    """Return uint8[65_536]: 1 for the first share, and so on; 0 for the rest."""
+    """Return uint8[65_536] with the number of a share in its part of the table, and 0 in the rest."""
     ends = np.rint(np.cumsum(shares) * QUANTILES).astype(np.int64)
     table = np.zeros(QUANTILES, np.uint8)
     for k, (first, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True), start=1):

@@ -1,6 +1,6 @@
-"""Samples of a named workload: any slice of its endless sequence of records (the laws of `base.workload`).
+"""Samples of a named workload: any slice of its endless sequence of records (see the laws in `base.workload`).
 
-Everything is drawn by record number (`kernels/workload/draws.py`). Whole blocks of 65,536 records are made, then cut.
+Draws depend on record numbers (`kernels/workload/draws.py`). Whole blocks of 65,536 records are made, then cut.
 """
 
 from functools import lru_cache
@@ -13,24 +13,24 @@ from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.workloads.base.workload import BLOCK_RECORDS, Sample, block_slices, check_slice
 from kfbench.workloads.grid import PRODUCER_ID
 from kfbench.workloads.named.arrivals import MAX_US, block_us
-from kfbench.workloads.named.batching import Survivors, Transactions
+from kfbench.workloads.named.batching import CompactionSurvivors, Transactions
 from kfbench.workloads.named.block import Block, Columns, HeaderFields, repeat
 from kfbench.workloads.named.contents import records_of
 from kfbench.workloads.named.distributions import require
 from kfbench.workloads.named.tables import Model
 
-ROWS: Final = 2_048  # header fields of so many batches stay in a cache until all columns are written
+ROWS: Final = 2_048  # header fields of this number of batches stay in a cache until all columns are written
 
 
 def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
-    """Return the records start ... start + records - 1; a slice may cut batches. Raises InvalidConfig."""
+    """Return the records start ... start + records - 1. A slice may cut batches. Raises InvalidConfig."""
     check_slice(records, seed, start)
     _check_reach(model, records, start)
     _keep_freed_memory()
     columns = Columns.empty(model, records)
     bounds, fields, done = [np.zeros(1, np.int64)], [], 0
     for number, first, count in block_slices(start, records):
-        # A whole block is written where it belongs: arrays that come and go cost as much as filling them.
+        # A whole block is written into its final place, because new arrays cost as much as filling them.
         part = columns.cut(done, count)
         whole = part if count == BLOCK_RECORDS else Columns.empty(model, BLOCK_RECORDS)
         batches = Block(model, seed, number).fill(whole)
@@ -51,19 +51,19 @@ def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
 
 
 def _check_reach(model: Model, records: int, start: int) -> None:
-    """Raise InvalidConfig where times or offsets would not fit."""
+    """Raise InvalidConfig if times or offsets would be above MAX_US."""
     blocks = -(-(start + records) // BLOCK_RECORDS)
     lapse_us = blocks * block_us(model.arrival)
-    each = model.batching.block_offsets if isinstance(model.batching, Survivors) else BLOCK_RECORDS
+    each = model.batching.block_offsets if isinstance(model.batching, CompactionSurvivors) else BLOCK_RECORDS
     for what, reached in (("microseconds", lapse_us), ("offsets", blocks * each)):
         require(
             reached <= MAX_US,
-            f"records {records} from start {start} on take {reached:.3g} {what}, and {MAX_US:.3g} can be had",
+            f"records {records} from start {start} on take {reached:.3g} {what}, but {MAX_US:.3g} are possible",
         )
 
 
 def _batch_fields(model: Model, found: HeaderFields) -> BatchFields:
-    """Return the header fields of all batches: those found, and those that are the same in every batch."""
+    """Return the header fields of all batches. found: the fields that are not the same in every batch."""
     if not found:
         return NO_FIELDS
     row = NO_FIELDS.rows.copy()
@@ -82,16 +82,16 @@ def _batch_fields(model: Model, found: HeaderFields) -> BatchFields:
     return BatchFields.trusted(rows)
 
 
-def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
 @lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
     """Make glibc keep freed memory, up to 64 MiB.
 
-    A block takes arrays of half a megabyte. glibc gives each back to the system, and the page faults of the next ones
-    are a third of the whole time. Once a larger array was freed, glibc keeps up to twice its size (mallopt(3),
-    M_MMAP_THRESHOLD).
+    A block needs arrays of half a megabyte. By default glibc returns each to the system, and the page faults of the
+    next arrays take a third of the whole time. After a larger array was freed, glibc keeps up to twice its size
+    (mallopt(3), M_MMAP_THRESHOLD).
     """
     np.empty((32 << 20) - 8_192, np.uint8)

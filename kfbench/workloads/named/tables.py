@@ -1,4 +1,4 @@
-"""The tables of a named workload's file (`file` lists them). Each checks itself when it is read."""
+"""The tables of a named workload's file (`file` lists them). Each table checks itself when it is read."""
 
 from typing import Annotated, Any, Final
 
@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from kfbench.workloads.named.arrivals import Arrival, block_us
-from kfbench.workloads.named.batching import Batching, Linger, Survivors, Transactions
+from kfbench.workloads.named.batching import Batching, CompactionSurvivors, Linger, Transactions
 from kfbench.workloads.named.distributions import Distribution, lengths_table, require
-from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.named.keys import KeyDistribution
 from kfbench.workloads.payload.template import Template
 
 Band = tuple[float, float]
@@ -20,14 +20,16 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Time(_Table, frozen=True, kw_only=True):
-    """Timestamps that are not the time of arrival.
+class TimestampRules(_Table, frozen=True, kw_only=True):
+    """Rules for timestamps that differ from the time of arrival.
 
-    same_in_batch: all records of a batch have its first one's time, as the changes of one transaction have.
-    period_ms: a batch is what a device has collected. Its last record is of now, each one before is so much older.
-    lag_ms: how much older a record's timestamp is, drawn per record. Records are out of order where it is larger than
-    the gap between them.
-    append_time: the broker's clock, 5 ms after the batch's last record, replaces the timestamp.
+    Args:
+        same_in_batch: all records of a batch have the time of its first record, like the changes of one transaction.
+        period_ms: the time between the records of a batch, as a device collects them; the last record has the time of
+            arrival.
+        lag_ms: the age of a record at its arrival, drawn per record. Records are out of order where the lag is larger
+            than the gap between records.
+        append_time: the broker's clock, 5 ms after the last record of the batch, replaces the timestamps.
     """
 
     same_in_batch: bool = False
@@ -36,7 +38,7 @@ class Time(_Table, frozen=True, kw_only=True):
     append_time: bool = False
 
     def __post_init__(self) -> None:
-        require(not (self.same_in_batch and self.period_ms), "period_ms: same_in_batch leaves no room for it")
+        require(not (self.same_in_batch and self.period_ms), "period_ms: it contradicts same_in_batch")
 
 
 class Producer(_Table, frozen=True, kw_only=True):
@@ -44,7 +46,7 @@ class Producer(_Table, frozen=True, kw_only=True):
 
 
 class Part(_Table, frozen=True, kw_only=True):
-    """A template and how long its texts are. length: None for the template's own."""
+    """A template and the lengths of its texts. length: None: the natural lengths of the template."""
 
     template: str
     length: Distribution | None = None
@@ -62,7 +64,7 @@ class Part(_Table, frozen=True, kw_only=True):
 
     @property
     def same_length(self) -> int | None:
-        """The length of all texts, if they are equally long."""
+        """The length of the texts if all are equally long, else None."""
         if self.length is None:
             least, most = self.parsed.least_bytes, self.parsed.most_bytes
         else:
@@ -77,11 +79,11 @@ class Key(Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.keys
+        _ = self.distribution
 
     @property
-    def keys(self) -> Keys:
-        return Keys(cardinality=self.cardinality, skew=self.skew, in_turn=self.in_turn)
+    def distribution(self) -> KeyDistribution:
+        return KeyDistribution(cardinality=self.cardinality, skew=self.skew, in_turn=self.in_turn)
 
 
 class Value(Part, frozen=True, kw_only=True):
@@ -100,7 +102,7 @@ class Other(_Table, frozen=True, kw_only=True):
 
 
 class Model(_Table, frozen=True, kw_only=True):
-    """A workload or a variant of it."""
+    """The tables of a workload or of a variant."""
 
     summary: str
     question: str
@@ -111,7 +113,7 @@ class Model(_Table, frozen=True, kw_only=True):
     value: Value
     assumptions: list[str] = []
     sources: dict[str, Any] = {}
-    time: Time = Time()
+    time: TimestampRules = TimestampRules()
     producer: Producer = Producer()
     key: Key | None = None
     bands: dict[str, tuple[Band, Band, Band]] = {}
@@ -120,22 +122,24 @@ class Model(_Table, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         block_us(self.arrival)
-        require(len(self.other) <= MAX_OTHERS, f"other: {len(self.other)} kinds, and {MAX_OTHERS} can be had")
-        require(sum(each.share for each in self.other) < 1 + 1e-9, "other: their shares are more than 1")
+        require(len(self.other) <= MAX_OTHERS, f"other: {len(self.other)} kinds, but {MAX_OTHERS} are possible")
+        require(sum(each.share for each in self.other) < 1 + 1e-9, "other: the sum of the shares is above 1")
         for each in self.other:
             require(
-                not each.tombstone or (each.key is None and self.key is not None), "other: a tombstone has [key]'s key"
+                not each.tombstone or (each.key is None and self.key is not None),
+                "other: a tombstone needs [key] and has no other key",
             )
         if isinstance(self.batching, Transactions):
-            require(not self.header, "header: markers have none")
-            require(not self.has_tombstones, "other: no tombstones among transactions")
-        if isinstance(self.batching, Survivors):
-            require(not self.has_tombstones, "other: a tombstone outlives what it deletes")
+            require(not self.header, "header: markers have no headers")
+            require(not self.has_tombstones, "other: transactions have no tombstones")
+        if isinstance(self.batching, CompactionSurvivors):
+            require(not self.has_tombstones, "other: compaction removes the record before a tombstone")
             distinct = all(key is None or key.cardinality is None for key, _ in self.parts)
-            require(distinct, "key.cardinality: each key survives once, so survivors have keys of their own")
+            require(distinct, "key.cardinality: each key survives once, so each survivor has a different key")
         if isinstance(self.batching, Linger):
             require(
-                not (self.time.same_in_batch or self.time.period_ms), "time: batches follow from it, not it from them"
+                not (self.time.same_in_batch or self.time.period_ms),
+                "time: batches depend on timestamps, so timestamps cannot depend on batches",
             )
 
     @property

@@ -1,11 +1,11 @@
-"""Parse a template's text into the operations that the kernels run (`template` has the language)."""
+"""Parse a template's text into operations for the kernels (`template` documents the language)."""
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from kfbench.workloads.payload.phrases import PHRASES
 
 MAX_WIDTH: Final = 1 << 20
 MAX_NUMBER: Final = 1 << 62
-MAX_SCALED: Final = 1 << 31  # a range that is scaled with 32 bits
-MAX_WORDS: Final = 256  # a byte draws one
+MAX_SCALED: Final = 1 << 31  # the largest range that a 32-bit draw can cover
+MAX_WORDS: Final = 256  # one random byte chooses a word
 
 _DIGITS, _LOWER, _UPPER = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ALPHABETS: Final = {
@@ -42,14 +42,14 @@ _HEAD: Final = re.compile(r"\$(\w*)((?: *\b(?:key|even|every +\d{1,19}|of +\d{1,
 
 
 def read_only(values: NDArray[Any], dtype: type[np.generic] | np.dtype[Any]) -> NDArray[Any]:
-    """Return a read-only column: the kernels are compiled for one kind of array."""
+    """Return a read-only contiguous column, because the kernels are compiled for this kind of array."""
     column = np.ascontiguousarray(values, dtype).view()
     column.flags.writeable = False
     return column
 
 
 def channel_of(name: str) -> int:
-    """Return 64 bits for a name. They never change: bytes of published runs depend on them."""
+    """Return a 64-bit hash of a name. It must never change, because bytes of published runs depend on it."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
@@ -65,12 +65,19 @@ class _Head:
     of: int = 0
 
 
+class _NamedSlots(NamedTuple):
+    """The slots of one name: their common head, and their bodies in the order of the text."""
+
+    head: _Head
+    bodies: list[str]
+
+
 class _Unreadable(Exception):
-    """A slot cannot be read; the text says why."""
+    """A slot cannot be read. The message is the reason."""
 
 
 class Parser:
-    """Turn a text into operations, one slot after another."""
+    """A parser of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -78,9 +85,9 @@ class Parser:
         self.ops: list[dict[str, int]] = []
         self.words: list[tuple[int, int]] = []
         self.picks: list[Bytes] = []
-        self.widths: list[Int32] = []  # of the words that the picks choose
+        self.widths: list[Int32] = []  # the widths of the words that the picks choose
         self.steps: list[tuple[int, int]] = []
-        self.named: dict[str, tuple[_Head, list[str]]] = {}  # head and slots by name, the first slot first
+        self.named: dict[str, _NamedSlots] = {}
         self.literal = b""
         self.least = self.most = self.fixed = 0
         self.slots = 0
@@ -110,7 +117,9 @@ class Parser:
                 row[name] = value
         varying = [i for i, op in enumerate(self.ops) if op["width"] < 0]
         if self.most > MAX_WIDTH:
-            self._refuse(0, f"a record of up to {self.most} bytes before the elastic slots; {MAX_WIDTH} are the most")
+            self._refuse(
+                0, f"a record of up to {self.most} bytes without its elastic slots; at most {MAX_WIDTH} are possible"
+            )
         return {
             "least_bytes": self.least,
             "most_bytes": self.most,
@@ -137,17 +146,17 @@ class Parser:
             name, how, again = found.groups()
             known = self.named.get(name) if name else None
             if known is not None and how:
-                raise _Unreadable(f"${name} has its key, every, of or even already")
+                raise _Unreadable(f"${name} already has its key, every, of or even")
             if known is None and again is None:
-                raise _Unreadable("no slot of this name stands before it")
-            head = known[0] if known else _head(name, how)
-            bodies = known[1] if known else []
+                raise _Unreadable("no slot before it has this name")
+            head = known.head if known else _head(name, how)
+            bodies = known.bodies if known else []
             body = bodies[0] if again is None else again
             if body not in bodies:
                 bodies.append(body)
             variety = bodies.index(body)
             if name:
-                self.named[name] = head, bodies
+                self.named[name] = _NamedSlots(head, bodies)
         self.slots += 1
         name = f"${head.name}" if head.name else str(self.slots)
         follows = {"by_key": int("key" in head.options), "every": head.every, "of": head.of, "pick": channel_of(name)}
@@ -156,7 +165,7 @@ class Parser:
             self._add(**fields, **follows, channel=channel_of(f"{name} {variety} {part}"))
 
     def _add(self, *, kind: int, width: int = 0, least: int = 0, most: int = 0, **fields: int) -> None:
-        """Add an operation. width: -1 if it is drawn, between `least` and `most`."""
+        """Add an operation. width: -1 if the width varies between `least` and `most`."""
         self.ops.append(
             {"kind": kind, "width": width, "elastic": 0, "literal_at": len(self.bytes)}
             | {"literal_bytes": len(self.literal)}
@@ -170,13 +179,13 @@ class Parser:
         self.most += fixed + most
 
     def add_words(self, words: Sequence[bytes], share: NDArray[np.float64]) -> dict[str, int]:
-        """Add words. Return the fields of a slot that takes one of them."""
+        """Add words. Return the fields of a slot that chooses one of them."""
         row = len(self.picks)
         first = len(self.words)
         for word in words:
             self.words.append((len(self.bytes), len(word)))
             self.bytes += word
-        # Each word has one pick, so none is missing; the rest go by their shares.
+        # Each word gets one pick, so no word is missing. The rest are divided by the shares.
         until = np.rint(np.cumsum(1 + (256 - len(words)) * share / share.sum()))
         chosen = np.searchsorted(until, np.arange(256), side="right")
         self.picks.append(chosen.astype(np.uint8))
@@ -184,7 +193,10 @@ class Parser:
         return {"at": first, "picks": row}
 
     def add_steps(self, kind: int, low: int, span: int) -> dict[str, int]:
-        """Return the fields of a number (`kernels.number_of`): a larger draw is never a smaller number."""
+        """Add the draws at which a number gets longer or shorter. Return the fields of the slot.
+
+        This works because a larger draw never gives a smaller number (`kernels.number_of`).
+        """
         first = len(self.steps)
         self.fixed += len(str(low))
         for number in sorted({0} | {sign for k in range(1, 20) for sign in (10**k, 1 - 10**k)}):
@@ -195,7 +207,7 @@ class Parser:
         return {"at": first, "size": len(self.steps) - first}
 
     def add_text(self, text: str) -> int:
-        """Add a text. Return where it is."""
+        """Add a text. Return its position."""
         self.bytes += text.encode()
         return len(self.bytes) - len(text)
 
@@ -203,7 +215,7 @@ class Parser:
 def _head(name: str, how: str) -> _Head:
     options = dict(re.findall(r"(key|even|every|of) *(\d*)", how))
     if name in _HOW:
-        raise _Unreadable(f"{name} is no name: a space before it is missing")
+        raise _Unreadable(f"{name} cannot be a name: a space before it is missing")
     if {"key", "every"} <= options.keys():
         raise _Unreadable("key and every do not go together")
     numbers = {word: int(options[word]) for word in ("every", "of") if word in options}
@@ -214,7 +226,7 @@ def _head(name: str, how: str) -> _Head:
 
 
 def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
-    """Yield literal text and the operation after it. A UUID has several."""
+    """Yield literal text and the operation after it. A UUID has several operations."""
     if "|" in body:
         yield b"", _words(body.split("|"), head, parser)
         return
@@ -245,7 +257,7 @@ def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict
 
 def _words(words: Sequence[str], head: _Head, parser: Parser) -> dict[str, int]:
     if len(words) > MAX_WORDS:
-        raise _Unreadable(f"{len(words)} words; {MAX_WORDS} are the most")
+        raise _Unreadable(f"{len(words)} words; at most {MAX_WORDS} are possible")
     encoded = [word.encode() for word in words]
     share = np.ones(len(words)) if "even" in head.options else 1 / np.arange(1, len(words) + 1)
     fields = {"kind": kernels.WORDS, **parser.add_words(encoded, share)}
@@ -281,7 +293,7 @@ def _integer(low: int, high: int, kind: str | None, head: _Head, parser: Parser)
 
 
 def _least_draw(kind: int, above: int, span: int) -> int:
-    """Return the least 32-bit draw of a number so much above the lowest one; 2**32 if none does."""
+    """Return the smallest 32-bit draw whose number is at least `above` over the lowest one; 2**32 if there is none."""
 
     def number(drawn: int) -> int:
         share = (drawn * drawn >> 32) * drawn >> 32 if kind == kernels.LOW else drawn
@@ -294,7 +306,7 @@ def _count(first: int, step: int, head: _Head) -> dict[str, int]:
     if "of" in head.options:
         raise _Unreadable("a count and of do not go together")
     if first > MAX_NUMBER or not 1 <= step <= MAX_SCALED:
-        raise _Unreadable(f"it may begin at up to {MAX_NUMBER}, in steps of 1 to {MAX_SCALED}")
+        raise _Unreadable(f"it may begin at most at {MAX_NUMBER}, with steps of 1 to {MAX_SCALED}")
     return {"kind": kernels.COUNT, "low": first, "step": step, "width": -1, "least": 1, "most": 20}
 
 

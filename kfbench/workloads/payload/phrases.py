@@ -2,8 +2,8 @@
 
 from typing import Final
 
-# Fragments as services, shops and devices write them. Their choice and skew are an assumption, tuned to the ratios of
-# real topics. None has a character that JSON would escape. None is longer than 31 bytes, 32 with its space.
+# Phrases of services, shops and devices. Their choice and skew are assumptions, tuned to the compression of real
+# topics. No phrase has a character that JSON escapes. Each has at most 31 bytes, or 32 with the space after it.
 PHRASES: Final = (
     """
 request completed in time|connection established|user session refreshed|cache entry expired for|retrying after timeout

@@ -1,41 +1,41 @@
 """Payload bytes from templates: text with slots. Field names repeat from record to record, values do not.
 
-So larger batches compress better, as on real topics; random and half-random payloads do not show that. A template is
+So larger batches compress better, as on real topics. (Random and half-random payloads do not show this.) A template is
 literal text with slots in angle brackets (`<<` is a literal `<`):
 
-    <5d>              5 characters, each drawn: d digits, x hex, a and A letters, w letters and digits, b base64url,
-                      raw any byte, zeros the byte 0; without a number: elastic
+    <5d>              5 random characters: d digits, x hex, a and A letters, w letters and digits, b base64url, raw any
+                      byte, zeros the byte 0. Without a number the slot is elastic
     <uuid>            36 characters, version 4
-    <GET|POST|PUT>    one of these (up to 256), the k-th about 1/k as likely as the first. They may differ in width or
-                      be empty. A word that is written several times has all these chances
-    <int 1..5000>     a decimal number in this range; `<int 1..5000 low>`: the small ones more often (the cube of a
-                      uniform draw); `<int -40..60 drift>`: near its neighbours', from one level to another over 64
-                      records, with a sixteenth of the range as noise
-    <count 1000>      rises by 1 with the record number; `<count 1000 step 40>`: by 40 on average
-    <id 6>            six digits of the key; keys below 10**6 have digits of their own
-    <time iso>        2026-01-01T00:00:00.000Z; clf: 01/Jan/2026:00:00:00 +0000; s, ms: numbers; `<time ms -50>`: up to
-                      50 ms before the record's time, drawn
-    <text>            phrases of a skewed vocabulary, elastic; `<text 20..80>`: of a length in this range
+    <GET|POST|PUT>    one of up to 256 words. The k-th is about 1/k as likely as the first. Words may differ in width or
+                      be empty. If a word is repeated, its chances add up
+    <int 1..5000>     a decimal number in this range. `<int 1..5000 low>`: small numbers are more likely (the cube of a
+                      uniform draw). `<int -40..60 drift>`: near the numbers of neighbouring records. It moves from one
+                      level to the next over 64 records, with noise of a sixteenth of the range
+    <count 1000>      rises by 1 per record, from 1000 on. `<count 1000 step 40>`: rises by 40 on average
+    <id 6>            six digits of the key. Keys below 10**6 have distinct digits
+    <time iso>        2026-01-01T00:00:00.000Z. clf: 01/Jan/2026:00:00:00 +0000; s, ms: numbers. `<time ms -50>`: a
+                      random time up to 50 ms before the record's time
+    <text>            phrases of a skewed vocabulary, elastic. `<text 20..80>`: with a length in this range
 
-A head before the slot, `<$NAME HOW:SLOT>`, gives it a name, and says what its draws depend on:
+A head before the slot, `<$NAME HOW:SLOT>`, gives it a name, and names what its draws depend on:
 
-    <$user:8x> … <$user>       the same bytes again
-    <$user of 90:8x> … <$user:Android|iOS>   another slot of the same user: it depends on what the first one does
-    <$ of 100:8x>              one of 100 values, the k-th about 1/k as likely as the first
-    <$ every 20:8x>            the same for 20 neighbouring records
-    <$ key:Berlin|Paris>       the same for all records of a key; a slot with a name draws the same in a record's key,
-                               value and headers
-    <$ even:a|b|c>             of words: each as likely as the next
+    <$user:8x> … <$user>       the second slot repeats the bytes of the first
+    <$user of 90:8x> … <$user:Android|iOS>   the second slot has other bytes, but the same user has the same bytes
+    <$ of 100:8x>              one of 100 values; the k-th is about 1/k as likely as the first
+    <$ every 20:8x>            the same bytes for 20 neighbouring records
+    <$ key:Berlin|Paris>       the same bytes for all records of a key. A slot with a name has the same draws in a
+                               record's key, value and headers
+    <$ even:a|b|c>             all words are equally likely
 
-`key` or `every` may stand before `of`, and a name before both: `<$session every 20 of 1000:uuid>`.
+`key` or `every` may come before `of`, and a name before both: `<$session every 20 of 1000:uuid>`.
 
-A record's bytes depend only on seed, purpose, its number, key, time and length. An elastic slot takes what the wanted
-length leaves; several share it evenly. A record that is wanted shorter than the rest is cut at its end.
+A record's bytes depend only on seed, purpose, and the record's number, key, time and length. Elastic slots fill the
+wanted length of a record; they share the room evenly. If the wanted length is below that of the rest, the end is cut.
 """
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,22 +43,16 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int32, Int64, check_buffer
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import templates as kernels
+from kfbench.workloads.base.workload import Filled
 from kfbench.workloads.grid import START_OF_2026_MS
 from kfbench.workloads.payload.parser import Parser, read_only, shown
 
 SCRATCH: Final = 1_024  # records at a time: 24 KiB
 
 
-class Filled(NamedTuple):
-    """Records one after another: data uint8[total], and the start of each, int64[n]."""
-
-    data: Bytes
-    starts: Int64
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Template:
-    """A compiled text with slots. An elastic slot fills what the other parts leave of a record's wanted length.
+    """A compiled text with slots.
 
     Args:
         text: the text of the template.
@@ -83,7 +77,7 @@ class Template:
     @classmethod
     @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Self:
-        """Compile a text. Raises InvalidConfig with the character, counted from 1, where a slot cannot be read."""
+        """Compile a text. Raises InvalidConfig with the position (from 1) of a slot that cannot be read."""
         return cls(text=text, **Parser(text).program())
 
     @property
@@ -92,11 +86,11 @@ class Template:
         return self.elastic_slots > 0
 
     def room_bytes(self, total_bytes: int) -> int:
-        """Return the size of a buffer for records of so many bytes: `fill` writes past the end of each."""
+        """Return the size of a buffer for records of `total_bytes`, because `fill` writes past the end of a record."""
         return total_bytes + self.most_bytes + kernels.SLACK_BYTES
 
     def natural(self, seed: int, purpose: int, numbers: Int64, *, keys: Int64 | None = None) -> Int32:
-        """Return the lengths of these records while their elastic slots are empty, int32[n]."""
+        """Return the lengths of these records with empty elastic slots, int32[n]."""
         numbers = read_only(numbers, np.int64)
         if self.least_bytes == self.most_bytes:
             return np.full(len(numbers), self.least_bytes, np.int32)
@@ -121,14 +115,14 @@ class Template:
         """Write these records one after another.
 
         Args:
-            numbers: int64[n], seed the draws: a record's number, or a key's id, so equal keys are equal bytes.
+            numbers: int64[n], the seeds of the draws: record numbers, or key ids, so that equal keys have equal bytes.
             lengths: int32[n], -1 for a null; None: natural lengths.
-            keys: int64[n], ids for slots that depend on the key; None: `numbers`.
-            timestamps_ms: int64[n], for times; None: from 2026 on, 1 ms per number.
-            out: a buffer to reuse, of at least `room_bytes`; the data are a part of it.
+            keys: int64[n], the ids for slots that depend on the key; None: `numbers`.
+            timestamps_ms: int64[n], for slots with times; None: from 2026 on, 1 ms per number.
+            out: uint8, a buffer of at least `room_bytes` to write into; None: a new buffer.
 
-        Raises InvalidConfig for a record that is longer than a template without an elastic slot, and InvalidRecords for
-        an `out` that is no such buffer.
+        Raises InvalidConfig if a length is too large for a template without elastic slots. Raises InvalidRecords for an
+        invalid `out`.
         """
         numbers = read_only(numbers, np.int64)
         keys = numbers if keys is None else read_only(keys, np.int64)
@@ -136,8 +130,8 @@ class Template:
         lengths = naturals if lengths is None else read_only(lengths, np.int32)
         if not self.elastic and (longer := np.flatnonzero(lengths > naturals)).size:
             raise InvalidConfig(
-                f"template {shown(self.text)}: {lengths[longer[0]]} bytes are wanted of record {numbers[longer[0]]}, "
-                f"which has {naturals[longer[0]]}, and no slot of it is elastic"
+                f"template {shown(self.text)}: record {numbers[longer[0]]} has {naturals[longer[0]]} bytes, "
+                f"{lengths[longer[0]]} are wanted, and no slot is elastic"
             )
         times_ms = read_only(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
         if len(self._ops) == 1:

@@ -1,1 +1,1 @@
-"""The parts that peers share: arms, their timing, the base of Python clients."""
+"""The parts that peers share: arms, timing, the base of Python clients."""

@@ -16,9 +16,9 @@ from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The records of a cell, and our bytes of them by format: {"v2": bytes}.
+    """The records of a cell. logs: our encoded bytes, by format.
 
-    Offsets count from 0 in each batch, as clients' writers count them.
+    Offsets start at 0 in each batch, as in clients' writers.
     """
 
     records: Records
@@ -26,7 +26,7 @@ class Task:
     logs: dict[str, bytes]
 
     def read(self, name: str) -> Records:
-        """Return the records as a reader gets them from this format: v0 has no times."""
+        """Return the records as a reader gets them from this format. v0 has no times."""
         if FORMATS[name].capabilities.timestamps:
             return self.records
         return self.records.at_times(np.full(len(self.records), NO_TIMESTAMP))
@@ -34,7 +34,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A timed arm. sample: times this number of calls in a row. again: BASE_FORMAT a second time (A/A)."""
+    """A timed arm. sample: times a number of calls in a row; again: True for the second arm of BASE_FORMAT (A/A)."""
 
     peer: str
     format: str
@@ -49,7 +49,7 @@ class Peer(Protocol):
     Args:
         version: the version of the implementation.
         machine: the JVM or other program that runs it, with its options; None for this Python.
-        warm_up_s: the least and the most seconds of warm-up, for all arms of an operation together.
+        warm_up_s: the minimum and maximum seconds of warm-up, for all arms of an operation together.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Peer(Protocol):
     warm_up_s: tuple[float, float]
 
     def arms(self, task: Task) -> Iterator[Arm]:
-        """Yield the arms of each format that Kafka writes, verified.
+        """Verify and yield the arms of each format that Kafka writes.
 
-        Raises Differs for bytes that differ from `task.logs`, or records that differ from `task.read`.
+        Raises Differs if the peer's bytes differ from `task.logs`, or its records from `task.read`.
         """
         ...
 
 
 class Absent(Exception):
-    """This machine lacks a peer; one line says what is missing."""
+    """A peer is not installed. The message names what is missing."""
 
 
 class Differs(Exception):
@@ -82,5 +82,5 @@ def sampling(call: Callable[[], object]) -> Callable[[int], CallTimes]:
 
 
 def logs(records: Records, batch_size: int) -> dict[str, bytes]:
-    """Return our bytes of the records in each format that Kafka writes."""
+    """Return the records encoded by us, in each format that Kafka writes."""
     return {name: bytes(FORMATS[name].encode(records, batch_size, lossy=True)) for name in KAFKA_FORMATS}

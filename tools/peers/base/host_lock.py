@@ -8,7 +8,7 @@ from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_l
 
 @contextmanager
 def holding_host(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the host lock; while waiting, show who holds it. Raises HostLockUnusable, and HostLockHeld in the end."""
+    """Hold the host lock. While waiting, show who holds it. Raises HostLockUnusable; HostLockHeld after patience_s."""
     with ExitStack() as stack:
         try:
             stack.enter_context(host_lock(0))

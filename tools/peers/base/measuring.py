@@ -1,4 +1,4 @@
-"""Time all peers' arms of a cell and an operation in the same rounds, each round in a new random order."""
+"""Time the arms of all peers in the same rounds, each round in a new random order."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ from tools.peers.base.arm import Arm, Peer, Task, logs
 POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}
 BLOCK: Final = "cpu-value"
 SAMPLE_NS: Final = 1_000_000
-NO_FASTER: Final = 100  # rounds in a row without a faster one: the peer is warm
+NO_FASTER: Final = 100  # a peer is warm after this number of rounds without a faster call
 STILL_FASTER: Final = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """The samples of an arm.
+    """The samples of an arm. Item i was measured in round i, which is the same round for all arms of an operation.
 
-    cpu_ns, wall_ns: int64[rounds], each of inner_loops calls. Round i of all arms of an operation belongs together.
+    cpu_ns, wall_ns: int64[rounds], the time of inner_loops calls.
     """
 
     arm: Arm
@@ -41,7 +41,7 @@ class Timed:
 def cells() -> tuple[Cell, ...]:
     """Return cells of the default profile's block BLOCK, in the formats that Kafka writes.
 
-    So the rows of a report's own run have the same payload.
+    They have the same payload as the rows of a report's run.
     """
     found = [
         replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})
@@ -52,7 +52,7 @@ def cells() -> tuple[Cell, ...]:
 
 
 def task(cell: Cell) -> Task:
-    """Return the cell's records. Offsets count from 0 in each batch, as a producer's do."""
+    """Return the cell's records. Offsets start at 0 in each batch, as in a producer."""
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     size = int(cell.axes["batch_size"])
     records = sample.records.at_offsets(np.arange(cell.records, dtype=np.int64) % size)
@@ -76,7 +76,7 @@ def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list
 
 
 def warm_up(arms: Sequence[Arm], least_s: float, most_s: float) -> int:
-    """Call the arms until none gets faster for a while. Return the rounds that it took."""
+    """Call the arms until none gets faster. Return the number of rounds."""
     began, fastest = time.monotonic(), [np.inf] * len(arms)
     rounds = quiet = 0
     while (spent_s := time.monotonic() - began) < most_s and (quiet < NO_FASTER or spent_s < least_s):

@@ -1,6 +1,6 @@
-"""The base of Python clients, which take one record per call and return one per step.
+"""The base of Python clients, which write one record per call and return one record per step.
 
-Reading checks each batch's checksum, as their consumers do by default, and accesses the fields that a consumer needs.
+Reading checks each batch's checksum, as consumers do by default, and accesses the fields that a consumer needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
 
-# Clients write different leader epochs into v2 batches. The broker sets the field, and no checksum covers it.
+# Clients write different leader epochs into v2 batches. The broker overwrites the field, and no checksum covers it.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
 NO_LIMIT_BYTES = 1 << 30
 NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
@@ -46,7 +46,7 @@ class PythonClient:
             yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
 
     def writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
-        """Return a call that makes a batch of each group."""
+        """Return a call that makes one batch from each group."""
 
         def batches() -> list[bytes]:
             made = []
@@ -88,7 +88,7 @@ class PythonClient:
 
 
 def rows_of(records: Records) -> list[Row]:
-    """Return the records as the clients read them, with None for a missing time."""
+    """Return the records as clients read them. A missing time is None."""
     times = [None if time == NO_TIMESTAMP else time for time in records.timestamps_ms.tolist()]
     payload = [(records.key(i), records.value(i)) for i in range(len(records))]
     return [(offset, time, *pair) for offset, time, pair in zip(records.offsets.tolist(), times, payload, strict=True)]
@@ -105,7 +105,7 @@ def without_epochs(log: bytes, name: str) -> bytes:
 
 
 def starting(name: str, *, batches: str, messages: str, reader: str) -> Start:
-    """Return the `start` of a client. Each of its three classes is given as module.Class."""
+    """Return the `start` of a client. batches, messages, reader: its classes, as module.Class."""
 
     @contextmanager
     def start() -> Iterator[PythonClient]:
