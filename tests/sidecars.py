@@ -5,7 +5,7 @@ from typing import Any
 from kfbench.batches import DecodedLog
 from kfbench.measure.golden.differences import BATCH_FIELDS, TIMESTAMP_TYPES
 from tests.common import messages_of
-from tests.reference.model import increment_sequence
+from tests.reference.model import Message, increment_sequence
 
 NOT_COLUMNS = {"isValid", "nextOffset", "decompressedSha256", "decompressError", "records"}
 INT64_RANGE = 2**64
@@ -13,6 +13,17 @@ INT64_RANGE = 2**64
 
 def unhex(text: str | None) -> bytes | None:
     return None if text is None else bytes.fromhex(text)
+
+
+def message_of(record: dict[str, Any]) -> Message:
+    """Return a record of a sidecar."""
+    return Message(
+        offset=record["offset"],
+        timestamp_ms=record["timestamp"],
+        key=unhex(record["key"]),
+        value=unhex(record["value"]),
+        headers=tuple((name, unhex(content)) for name, content in record.get("headers", [])),
+    )
 
 
 def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
@@ -35,11 +46,7 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
         read = messages[log.bounds[i] : log.bounds[i + 1]]
         assert len(read) == len(batch["records"])
         for k, (message, record) in enumerate(zip(read, batch["records"], strict=True)):
-            assert message.offset == record["offset"]
-            assert message.timestamp_ms == record["timestamp"]
-            assert (message.key, message.value) == (unhex(record["key"]), unhex(record["value"]))
-            headers = tuple((key, unhex(value)) for key, value in record.get("headers", []))
-            assert message.headers == headers
+            assert message == message_of(record)
             if "sequence" in record:
                 base, distance = row["base_sequence"], record["offset"] - row["base_offset"]
                 assert record["sequence"] == (-1 if base < 0 else increment_sequence(base, distance)), k

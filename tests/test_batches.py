@@ -185,3 +185,20 @@ def test_columns_that_do_not_fit_the_fields() -> None:
     assert fields.replace().rows["producer_id"].tolist() == [1, 2, 3]
     with pytest.raises(InvalidRecords, match="one item, or one a batch"):
         fields.replace(base_offset=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"records": [b"v"]},
+        {"batch_fields": {"producer_id": 1}},
+        {"out": bytearray(4096)},
+        {"batch_size": "abc"},
+        {"batch_size": [0, 1.5, 3]},
+        {"batch_size": [0, 2**63]},
+    ],
+)
+def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"records": Records.from_lists([b"v"] * 3)} | arguments
+    with pytest.raises(InvalidRecords, match=f"^{next(iter(arguments))}: "):
+        FORMATS["v2"].encode(**given)

@@ -60,7 +60,7 @@ def test_control_records_of_every_type(name: str, kind: int) -> None:
 
 
 @every_name
-def test_a_key_may_go_on(name: str) -> None:
+def test_a_longer_key_is_read(name: str) -> None:
     message = with_key(bytes.fromhex("0000 0001 ffff"))
     check_against_reference(name, one_batch(message, control(2), is_control=True))
 
@@ -81,7 +81,7 @@ BAD = [
 
 
 def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
-    """Return a control batch as a writer without checks would write it."""
+    """Return a control batch with these messages, which no check has seen."""
     if name in ENRICHED:
         tags = enriched.tags_field({0: -1}) if name == "enriched-ms" else b""
         plain = [enriched.entry(m.offset, 12, -1, m.key, m.value, tags) for m in messages]
@@ -96,7 +96,7 @@ def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
 @pytest.mark.sampled
 @every_name
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.key!r}:{bad.value!r}")
-def test_what_is_no_control_record(name: str, bad: Message) -> None:
+def test_invalid_control_records_are_refused(name: str, bad: Message) -> None:
     fmt, fields = FORMATS[name], BatchFields(is_control=True)
     good = control(2)
     for messages in ([bad], [good, bad], [bad, good]):
@@ -110,7 +110,7 @@ def test_what_is_no_control_record(name: str, bad: Message) -> None:
 
 
 @every_name
-def test_only_the_batches_that_are_control_batches_are_looked_at(name: str) -> None:
+def test_only_control_batches_are_checked(name: str) -> None:
     records = records_of([with_key(None), control(0)])
     log = FORMATS[name].encode(records, 1, batch_fields=BatchFields(is_control=[False, True]))
     assert FORMATS[name].decode(log).batches["is_control"].tolist() == [False, True]
@@ -136,7 +136,6 @@ def test_v0_and_v1_leave_control_batches_out() -> None:
 
 
 def test_the_reference_refuses_the_same() -> None:
-    """The tests of changed bytes rely on its verdict."""
     for name in NAMES:
         for bad in BAD:
             with pytest.raises(RefusedError):

@@ -1,4 +1,4 @@
-"""The "Enriched Message Metadata" proposal against the reference, by hand, and what its tags and seconds mean."""
+"""The "Enriched Message Metadata" proposal: batches by hand, tags, and timestamps in seconds."""
 
 import struct
 import zlib
@@ -43,7 +43,7 @@ def test_a_message_by_hand(name: str, size: str, tags: str) -> None:
     ],
 )
 def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
-    """At the first offset, with the largest time; the messages inside count from it."""
+    """Check that a wrapper has the first offset and the largest time. Inner offsets count from the first."""
     stamps = [NOW_MS + 2000, NOW_MS]
     records = Records.from_lists([b"v", None], keys=[None, b"k"], timestamps_ms=stamps, offsets=[100, 103])
     data = bytes(FORMATS[name].encode(records, codec="gzip"))
@@ -55,15 +55,15 @@ def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
         (0, "6553f102", "0000018bcfe56fd0", "ffffffff 00000001 76"),
         (3, "6553f100", "0000018bcfe56800", "00000001 6b ffffffff"),
     ]:
-        own = "ffffffff" if name == "enriched" else f"00000009 00 {time_ms}"
-        body = bytes.fromhex(f"01 00 {time_s} {own} {rest}")
+        tags_hex = "ffffffff" if name == "enriched" else f"00000009 00 {time_ms}"
+        body = bytes.fromhex(f"01 00 {time_s} {tags_hex} {rest}")
         inner.append(struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body)
     assert codecs.decompress("gzip", data[value_at:], 1) == b"".join(inner)
 
 
 @pytest.mark.parametrize(("keys", "flag"), [([None, None], 0), ([None, b""], 1), ([b"k", None], 1)])
-def test_the_wrapper_says_whether_there_are_keys(keys: list[bytes | None], flag: int) -> None:
-    """KAFKA-1001: a mirror passes a set without keys through."""
+def test_the_wrapper_has_a_flag_for_keys(keys: list[bytes | None], flag: int) -> None:
+    """KAFKA-1001: a mirror passes on a set without keys as it is."""
     for name in ENRICHED:
         data = bytes(FORMATS[name].encode(Records.from_lists([b"v"] * 2, keys=keys), codec="gzip"))
         at = data.index(b"\x21\x01\x22")
@@ -80,7 +80,7 @@ SECONDS = [NOW_MS, NOW_MS, -1, 0, 0, 2**31 * 1000 - 1000, 2**31 * 1000 - 1000, -
 @pytest.mark.parametrize("codec", ["none", *CODECS])
 def test_milliseconds_are_lost_and_counted(codec: str) -> None:
     fmt, records = FORMATS["enriched"], Records.from_lists([b"v"] * len(STAMPS), timestamps_ms=STAMPS)
-    lost = sum(stamp != kept for stamp, kept in zip(STAMPS, SECONDS, strict=True))
+    lost = sum(stamp != second for stamp, second in zip(STAMPS, SECONDS, strict=True))
     assert lost == 7
     assert fmt.losses(records) == fmt.losses(records.shapes) == {"milliseconds": lost}
     with pytest.raises(WouldLose, match=r"milliseconds \(7\)"):
@@ -101,7 +101,7 @@ def test_tag_0_loses_nothing(codec: str) -> None:
         struct.unpack_from(">i", data, 18)[0]
         for data in (bytes(fmt.encode(Records.from_lists([b"v"], timestamps_ms=[stamp]))) for stamp in STAMPS)
     ]
-    assert seconds == [kept // 1000 if kept >= 0 else -1 for kept in SECONDS]
+    assert seconds == [second // 1000 if second >= 0 else -1 for second in SECONDS]
 
 
 @every_name
@@ -150,7 +150,7 @@ def canonical(name: str, data: bytes) -> list[bool]:
 
 
 @pytest.mark.parametrize(
-    ("offset", "inner", "honoured", "absolute"),
+    ("offset", "inner", "has_relative_offsets", "absolute"),
     [
         (100, [0, 1, 2], 1, [100, 101, 102]),
         (100, [5, -3, 2], 1, [105, 97, 102]),
@@ -163,13 +163,15 @@ def canonical(name: str, data: bytes) -> list[bool]:
         (2**40, [0, 0, 5], 1, [2**40, 2**40, 2**40 + 5]),
     ],
 )
-def test_offsets_count_from_the_wrappers(offset: int, inner: list[int], honoured: int, absolute: list[int]) -> None:
-    """Holes stay after compaction; a mirror turns the flag off and has the messages counted."""
-    data = wrapper(inner_of("enriched", inner), enriched.tags_field({**WRAPPER_TAGS, 33: honoured}), offset)
+def test_offsets_count_from_the_wrapper(
+    offset: int, inner: list[int], has_relative_offsets: int, absolute: list[int]
+) -> None:
+    """Keep holes that compaction left. Without the flag, which a mirror clears, number the messages from 0."""
+    data = wrapper(inner_of("enriched", inner), enriched.tags_field({**WRAPPER_TAGS, 33: has_relative_offsets}), offset)
     assert read_offsets(data) == absolute
     row = FORMATS["enriched"].decode(data).batches.iloc[0]
     assert (row["base_offset"], row["last_offset"], row["count"]) == (offset, absolute[-1], 3)
-    assert canonical("enriched", data) == [bool(honoured)]
+    assert canonical("enriched", data) == [bool(has_relative_offsets)]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_offsets_count_from_the_wrappers(offset: int, inner: list[int], honoured
     ],
 )
 def test_tags_that_are_missing_unknown_or_in_another_order(tags: str) -> None:
-    """An unknown one has no size: what follows it is skipped, a flag to be counted by included."""
+    """Skip everything after an unknown tag, whose size is unknown."""
     data = wrapper(inner_of("enriched", [0, 2, 4]), bytes.fromhex(tags))
     assert read_offsets(data) == [100, 102, 104]
     assert canonical("enriched", data) == [False]
@@ -215,7 +217,7 @@ def test_tags_that_are_missing_unknown_or_in_another_order(tags: str) -> None:
     ],
 )
 def test_tags_that_are_refused(tags: str) -> None:
-    """Lengths beyond the message, a known tag cut short, another number of messages."""
+    """Refuse lengths beyond the message, a known tag that is cut short, and a wrong number of messages."""
     data = wrapper(inner_of("enriched"), bytes.fromhex(tags))
     for name in ENRICHED:
         with pytest.raises(CorruptLog) as refusal:
@@ -225,7 +227,7 @@ def test_tags_that_are_refused(tags: str) -> None:
 
 
 def test_tags_on_a_plain_message() -> None:
-    """Those of wrappers mean nothing there; tag 0 is its time, for either reader."""
+    """Ignore the tags of wrappers on a plain message. Both formats read its time from tag 0."""
     for tags, stamp in [
         ("00000002 2100", NOW_MS),
         ("00000005 20 00000009", NOW_MS),
@@ -255,7 +257,7 @@ def test_each_name_reads_the_other() -> None:
 
 
 @pytest.mark.parametrize("kind", [4, 5, 6, 7, 13, 14, 15])
-def test_types_that_nobody_has(kind: int) -> None:
+def test_unknown_types_are_refused(kind: int) -> None:
     plain = enriched.entry(0, kind, -1, bytes(4), bytes(6))
     for data in (plain, wrapper(plain, enriched.tags_field({32: 1, 33: 1, 34: 1}))):
         with pytest.raises(CorruptLog) as refusal:
@@ -291,7 +293,7 @@ def test_the_start_of_a_transaction_is_a_control_message() -> None:
 
 
 @every_name
-def test_what_a_wrapper_may_not_be(name: str) -> None:
+def test_wrappers_that_are_refused(name: str) -> None:
     sound = inner_of(name)
     nested = wrapper(enriched.plain(name, MESSAGES[:1]), enriched.tags_field({32: 1, 33: 1, 34: 1}))
     flipped = bytearray(sound)
@@ -345,8 +347,10 @@ def tags_of(messages: int) -> bytes:
     ids=range(14),
 )
 def test_corners_that_are_read_but_not_canonical(data: bytes, offsets: list[int]) -> None:
-    """Control records among others and types that are not their key's, times before 1970, tags twice (the last one
-    counts), a set that is cut short (as in v1)."""
+    """Read mixed control records, types that differ from their key, times before 1970, repeated tags and cut sets.
+
+    The last of repeated tags counts.
+    """
     assert read_offsets(data) == offsets
     assert canonical("enriched", data) == [False]
 
@@ -366,13 +370,13 @@ def test_lengths_that_do_not_add_up() -> None:
             FORMATS["enriched"].decode(data)
 
 
-# Damage that keeps the checksum whole
+# Damage under a correct checksum
 
 
 @every_name
 @given(data=st.data())
 def test_changed_wrappers(name: str, data: st.DataObject) -> None:
-    """All but the compressed bytes, on which libraries differ."""
+    """Change all bytes except the compressed ones, on which libraries differ."""
     messages = data.draw(strategies.message_lists(min_size=1, max_size=3, headers=False))
     codec = data.draw(st.sampled_from(CODECS))
     payload = codecs.compress(codec, enriched.inner_set(name, messages), 1)

@@ -1,6 +1,7 @@
-"""Headers first: what the metadata may not say of itself and of the payload behind it."""
+"""Headers first: metadata that disagrees with its length or with the payload after it is refused."""
 
 import struct
+from typing import NamedTuple
 
 import pytest
 
@@ -22,12 +23,19 @@ MESSAGES = [
 ]
 
 
-def parts(name: str) -> tuple[bytes, bytes, bytes]:
-    """Batch header with tags, metadata without its length, payload."""
+class Parts(NamedTuple):
+    """The batch header with tags, the metadata without its length, and the payload."""
+
+    header: bytes
+    metadata: bytes
+    payload: bytes
+
+
+def parts(name: str) -> Parts:
     data, section = v23.encode(name, MESSAGES), v23.records_section(name, MESSAGES)
     size = section[0]
     assert size < 0x80
-    return data[: -len(section)], section[1 : 1 + size], section[1 + size :]
+    return Parts(data[: -len(section)], section[1 : 1 + size], section[1 + size :])
 
 
 def rebuilt(header: bytes, section: bytes, codec: str) -> bytes:
@@ -38,7 +46,7 @@ def rebuilt(header: bytes, section: bytes, codec: str) -> bytes:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_metadata_length_that_is_not_the_metadatas(name: str, codec: str) -> None:
+def test_a_wrong_metadata_length_is_refused(name: str, codec: str) -> None:
     header, metadata, payload = parts(name)
     sound = rebuilt(header, unsigned(len(metadata)) + metadata + payload, codec)
     assert messages_of(FORMATS[name].decode(sound).records) == MESSAGES
@@ -57,8 +65,8 @@ def test_a_metadata_length_that_is_not_the_metadatas(name: str, codec: str) -> N
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("name", NAMES)
-def test_metadata_and_payload_of_other_records(name: str, codec: str) -> None:
-    """Bytes too many or too few on either side of the seam, the length agreeing with the metadata."""
+def test_metadata_and_payload_that_disagree(name: str, codec: str) -> None:
+    """Refuse added and missing bytes of metadata and payload, under the correct length of the metadata."""
     header, metadata, payload = parts(name)
     for changed, content in [
         (metadata + b"\0", payload),
@@ -74,8 +82,8 @@ def test_metadata_and_payload_of_other_records(name: str, codec: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bytes_that_move_across_the_seam_go_to_the_next_field(name: str) -> None:
-    """No record has a length of its own: what a key loses, the value gains, and only their sum is checked."""
+def test_only_the_sum_of_lengths_is_checked(name: str) -> None:
+    """Read a key that is one byte shorter and a value that is one byte longer. Records have no own length."""
     header, metadata, payload = parts(name)
     key_at = 2
     step = 1 if name == "v3-full" else 2
@@ -109,8 +117,8 @@ def test_an_over_long_metadata_length_is_read_but_not_canonical(name: str) -> No
 
 
 @pytest.mark.parametrize("raw", [2**31 + 1, 2**31 + 7, 2**32 - 1])
-def test_the_metadata_alone_gives_no_length_beyond_int32(raw: int) -> None:
-    """Where the payload is not decompressed it bounds no length."""
+def test_a_length_beyond_int32_is_refused(raw: int) -> None:
+    """Refuse it also in a reader of metadata, which does not decompress the payload."""
     plain = bytearray(v23.encode("v3-full", [Message(offset=0, key=b"k", value=b"v")]))
     body = v23.records_section("v3-full", [Message(offset=0, key=b"k", value=b"v")])
     assert body[:6] == bytes([5, 0, 0, 2, 2, 0])

@@ -1,4 +1,4 @@
-"""kip98, the layout of KIP-98's text, against the reference, by hand, and beside the figures that the text claims."""
+"""kip98, the layout in the text of KIP-98: batches by hand, and the sizes that the text claims."""
 
 import struct
 
@@ -21,7 +21,6 @@ SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")
 
 
 def test_a_batch_by_hand() -> None:
-    """Every byte of a small batch, written out, but for the checksum."""
     records = Records.from_lists(
         [b"v", None, b""], keys=[None, b"k", b""], timestamps_ms=[1000, 1001, 999], offsets=[0, 1, 130]
     )
@@ -33,8 +32,8 @@ def test_a_batch_by_hand() -> None:
     assert data[16:] == bytes.fromhex(f"02 0000 000000c8 {times} 0000000000000007 0001 00000000 {messages}")
 
 
-def claimed(records: int, step_ms: int) -> int:
-    """The overhead of the text's example: 1 KiB values, keys of 100 bytes."""
+def overhead_bytes(records: int, step_ms: int) -> int:
+    """Return the overhead of the text's example: values of 1 KiB, keys of 100 bytes."""
     shapes = Shapes(
         timestamps_ms=NOW_MS + step_ms * np.arange(records),
         offsets=np.arange(records),
@@ -48,10 +47,10 @@ def claimed(records: int, step_ms: int) -> int:
     ("records", "one_ms", "sixty_four_ms"),
     [(1, 59, 59), (3, 71, 73), (10, 113, 122), (50, 353, 402), (100, 689, 752)],
 )
-def test_the_texts_example_in_real_bytes(records: int, one_ms: int, sixty_four_ms: int) -> None:
-    """The text's 53 + 7n takes two bytes for every timestamp delta: the first record's is 0, a small one takes one."""
-    assert claimed(records, 1) == one_ms == 53 + 6 * records + max(0, records - 64)
-    assert claimed(records, 64) == sixty_four_ms == 53 + 7 * records - 1
+def test_the_example_of_the_text(records: int, one_ms: int, sixty_four_ms: int) -> None:
+    """Compare with the text's 53 + 7 n, which has two bytes per timestamp delta. A delta below 64 takes one."""
+    assert overhead_bytes(records, 1) == one_ms == 53 + 6 * records + max(0, records - 64)
+    assert overhead_bytes(records, 64) == sixty_four_ms == 53 + 7 * records - 1
 
 
 def test_4_to_26_bytes_a_record() -> None:
@@ -70,7 +69,7 @@ def test_4_to_26_bytes_a_record() -> None:
 
 @pytest.mark.parametrize("delta", [0, 1, 63, 64, 127, 128, 16383, 16384, 2**21, 2**28, INT32, -1, -64, -(2**31)])
 def test_offset_deltas_are_unsigned(delta: int) -> None:
-    """A negative one, as an int32's two's complement, takes five bytes."""
+    """Write a negative delta as an int32 in two's complement, in five bytes."""
     messages = [Message(offset=2**31), Message(offset=2**31 + delta)]
     check_against_reference("kip98", one_batch(*messages))
     width = 5 if delta < 0 else max(1, -(-delta.bit_length() // 7))
@@ -78,7 +77,7 @@ def test_offset_deltas_are_unsigned(delta: int) -> None:
 
 
 def test_a_codec_around_nothing() -> None:
-    """No message is an empty batch, whatever codec its attributes name."""
+    """Read an empty batch under every codec of its attributes."""
     empty = kip98.encode([], Fields(base_offset=5, last_offset=9))
     for codec in range(5):
         data = bytearray(empty)
@@ -87,7 +86,7 @@ def test_a_codec_around_nothing() -> None:
         check_agrees_with_reference(sealed(bytes(data), "kip98"), "kip98")
 
 
-def test_what_it_cannot_carry() -> None:
+def test_losses_are_counted() -> None:
     records = Records.from_lists([b"v", b"w"], headers=[[("h", b"x")] * 2, []])
     fields = BatchFields(delete_horizon_ms=[NOW_MS, -1], partition_leader_epoch=7)
     losses = {"headers": 2, "delete_horizon_ms": 1, "partition_leader_epoch": 2}
@@ -99,11 +98,11 @@ def test_what_it_cannot_carry() -> None:
     assert bytes(log) == bytes(KIP98.encode(Records.from_lists([b"v", b"w"]), 1))
 
 
-# Damage that keeps the checksum whole
+# Damage under a correct checksum
 
 
 def with_messages(content: str) -> bytes:
-    """A batch whose messages are these bytes."""
+    """Return a batch with these bytes as its messages."""
     return kip98.batch([SMALL], Fields(), "none", bytes.fromhex(content))
 
 
@@ -133,7 +132,7 @@ def with_messages(content: str) -> bytes:
     ],
 )
 def test_messages_that_are_refused(content: str) -> None:
-    """Lengths of nothing and beyond, a null value with bytes, unknown attributes, numbers cut short or too long."""
+    """Refuse wrong lengths, a null value with bytes, unknown attributes, and varints cut short or too long."""
     data = with_messages(content)
     for log in (data, kip98.encode([SMALL]) + data):
         with pytest.raises(CorruptLog) as refusal:
@@ -151,15 +150,15 @@ def test_over_long_numbers_are_read_but_not_canonical(content: str) -> None:
 
 
 @pytest.mark.parametrize("attributes", ["0005", "0006", "0007"])
-def test_codecs_that_are_none(attributes: str) -> None:
+def test_unknown_codecs_are_refused(attributes: str) -> None:
     data = kip98.encode([SMALL])
     data = data[:ATTRIBUTES_AT] + bytes.fromhex(attributes) + data[ATTRIBUTES_AT + 2 :]
     with pytest.raises(CorruptLog, match="attributes"):
         KIP98.decode(sealed(data, "kip98"))
 
 
-def test_its_batches_are_not_v2s() -> None:
-    """The same magic and another header: each takes the other's for damaged."""
+def test_kip98_and_v2_refuse_each_other() -> None:
+    """Report the other format, which has the same magic, as damaged."""
     message = Message(offset=0, timestamp_ms=NOW_MS, value=bytes(50))
     ours, v2 = kip98.encode([message]), bytes(FORMATS["v2"].encode(records_of([message])))
     for reader, data in [("v2", ours), ("kip98", v2)]:

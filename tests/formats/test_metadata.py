@@ -20,7 +20,7 @@ WITH_CHECKSUM = [(name, codec) for name, codec in ARMS if FORMATS[name].checksum
 
 def check_same(seen: DecodedMetadata, log: DecodedLog) -> None:
     shapes = log.records.shapes
-    for mine, whole in (
+    for ours, whole in (
         (seen.offsets, shapes.offsets),
         (seen.timestamps_ms, shapes.timestamps_ms),
         (seen.key_lengths, shapes.key_lengths),
@@ -28,7 +28,7 @@ def check_same(seen: DecodedMetadata, log: DecodedLog) -> None:
         (seen.header_counts, np.diff(shapes.header_bounds)),
         (seen.bounds, log.bounds),
     ):
-        assert mine.tolist() == whole.tolist()
+        assert ours.tolist() == whole.tolist()
     assert seen.trailing_bytes == log.trailing_bytes
     assert [str(error) for error in seen.errors] == [str(error) for error in log.errors]
 

@@ -1,4 +1,4 @@
-"""A reader makes room by what headers say when it first reads them. A buffer that changes later does no harm."""
+"""A buffer that another process changes during reading does no harm. Readers read counts in headers once."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from kfbench.kernels.formats import batch
 from kfbench.kernels.formats.batch_header import TAIL_COUNT, V2_COUNT
 
 RECORDS = Records.from_lists([b"value"] * 100)
-COUNTS_AT = {"v2": V2_COUNT, "v3-attributes-only": TAIL_COUNT}
+COUNT_POSITIONS = {"v2": V2_COUNT, "v3-attributes-only": TAIL_COUNT}
 
 
 def reading_of(name: str, log: EncodedLog, data: Bytes) -> BatchReading:
@@ -21,7 +21,7 @@ def reading_of(name: str, log: EncodedLog, data: Bytes) -> BatchReading:
 
 
 def set_count(name: str, data: Bytes, count: int) -> None:
-    at = COUNTS_AT[name]
+    at = COUNT_POSITIONS[name]
     data[at : at + 4] = np.frombuffer(count.to_bytes(4, "big"), np.uint8)
 
 
@@ -34,7 +34,7 @@ def bounds_of(reading: BatchReading, way: str) -> list[int]:
 
 
 @pytest.mark.parametrize("way", ["index", "times"])
-@pytest.mark.parametrize("name", COUNTS_AT)
+@pytest.mark.parametrize("name", COUNT_POSITIONS)
 def test_a_count_that_changes_after_the_survey_does_not_matter(name: str, way: str) -> None:
     log = FORMATS[name].encode(RECORDS, 100)
     data = log.data.copy()
@@ -49,7 +49,7 @@ def test_a_count_that_changes_after_the_survey_does_not_matter(name: str, way: s
     assert [(error.position, error.field) for error in more.damage.errors()] == [(0, "count")]
 
 
-def test_the_description_of_batches_has_the_counts_that_were_read() -> None:
+def test_batches_have_the_counts_that_were_read() -> None:
     log = FORMATS["v2"].encode(RECORDS, 100)
     data = log.data.copy()
     back = FORMATS["v2"].decode(data)
@@ -57,8 +57,8 @@ def test_the_description_of_batches_has_the_counts_that_were_read() -> None:
     assert back.batches["count"].tolist() == [100]
 
 
-@pytest.mark.parametrize("own", [[], [("own", None)]], ids=["alike", "first has one of its own"])
-def test_shared_headers_that_become_more_stay_inside_the_room_for_them(own: list[tuple[str, None]]) -> None:
+@pytest.mark.parametrize("own", [[], [("own", None)]], ids=["equal", "first has one more"])
+def test_more_shared_headers_stay_inside_the_allocated_columns(own: list[tuple[str, None]]) -> None:
     fmt, values = FORMATS["v3-batch-headers"], [b"value"] * 10
     shared = [("abcd", None)], [("a", None), ("b", None)]
     one, two = (fmt.encode(Records.from_lists(values, headers=[[*each, *own], *([each] * 9)]), 10) for each in shared)
@@ -70,11 +70,11 @@ def test_shared_headers_that_become_more_stay_inside_the_room_for_them(own: list
     assert header_bounds[-1] == 10 + len(own)
     data[:] = two.data
 
-    room, behind = int(header_bounds[-1]), 64  # of each column
-    columns = [np.full(room + behind, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
+    room, guard = int(header_bounds[-1]), 64  # elements per column
+    columns = [np.full(room + guard, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
     batch.index_headers_featured(
         reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,
         *reading.shared, reading.damage.state, reading.index.columns, header_bounds, reading.bounds,
         tuple(column[:room] for column in columns),
     )  # fmt: skip
-    assert [column[room:].tolist() for column in columns] == [[-7] * behind] * 4
+    assert [column[room:].tolist() for column in columns] == [[-7] * guard] * 4

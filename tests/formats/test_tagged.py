@@ -1,4 +1,4 @@
-"""Tagged fields: the append time beside the create time, headers of the batch, and tags that nobody knows."""
+"""Tagged fields: append time and create time in one batch, headers of the batch, and unknown tags."""
 
 import struct
 import tracemalloc
@@ -28,7 +28,7 @@ RECORDS = records_of(MESSAGES)
 
 
 def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes:
-    """A batch of v3 with `section` between its count and its records."""
+    """Return a batch of v3 with `section` between its count and its records."""
     plain = v23.encode("v3", messages)
     header = bytearray(plain[: len(plain) - len(v23.records_section("v3", messages))])
     header[21] |= v23.TAGGED >> 8
@@ -42,7 +42,7 @@ def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes
 @every_codec
 @every_name
 def test_both_times_are_there(name: str, codec: str) -> None:
-    """The broker notes its time; the timestamp type says which one readers see."""
+    """Keep the broker's time and the producer's time. The timestamp type selects the one that readers see."""
     create = RECORDS.timestamps_ms.tolist()
     for append, timestamp_type, seen in [
         (NOW_MS + 99, 0, create),
@@ -62,7 +62,7 @@ def test_both_times_are_there(name: str, codec: str) -> None:
 
 @every_name
 def test_a_broker_writes_the_append_time_in_place(name: str) -> None:
-    """Attributes, checksum and the eight bytes of tag 0 change, and nothing moves."""
+    """Change only attributes, checksum and the eight bytes of tag 0."""
     fresh = bytearray(FORMATS[name].encode(RECORDS).data)
     stamped = bytes(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(append_time_ms=NOW_MS)))
     at = fresh.index(bytes.fromhex(UNSET_TIME)) + 2
@@ -73,10 +73,10 @@ def test_a_broker_writes_the_append_time_in_place(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first"])
 def test_other_formats_have_one_time(name: str) -> None:
-    noted = BatchFields(append_time_ms=NOW_MS + 99, timestamp_type=0)
+    both_times = BatchFields(append_time_ms=NOW_MS + 99, timestamp_type=0)
     with pytest.raises(WouldLose, match="append_time_ms"):
-        FORMATS[name].encode(RECORDS, batch_fields=noted)
-    log = FORMATS[name].encode(RECORDS, batch_fields=noted, lossy=True)
+        FORMATS[name].encode(RECORDS, batch_fields=both_times)
+    log = FORMATS[name].encode(RECORDS, batch_fields=both_times, lossy=True)
     assert log.losses == {"append_time_ms": 1}
     assert bytes(log) == bytes(FORMATS[name].encode(RECORDS))
     seen = FORMATS[name].decode(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(append_time_ms=NOW_MS + 99)))
@@ -104,7 +104,7 @@ def test_an_append_time_of_another_size(size: int) -> None:
     check_agrees_with_reference(data)
 
 
-# Tags that nobody knows
+# Unknown tags
 
 
 @every_codec
@@ -138,7 +138,7 @@ def test_tags_are_written_in_ascending_order(name: str) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full"])
 @pytest.mark.parametrize("given", [{0: bytes(8)}, {1: b""}, {-1: b""}, {2**32: b""}, {7: "x"}, {"7": b"x"}, 7, [7]])
-def test_tags_that_cannot_be_given(name: str, given: object) -> None:
+def test_invalid_tags_are_refused(name: str, given: object) -> None:
     with pytest.raises(InvalidRecords, match="tagged_fields"):
         FORMATS[name].encode(RECORDS, batch_fields=BatchFields(tagged_fields=given))  # type: ignore[arg-type]
 
@@ -176,9 +176,9 @@ def test_other_formats_lose_tags(name: str) -> None:
     ],
 )
 def test_tags_that_are_refused(section: str) -> None:
-    """Cut short, too large, out of order, twice."""
+    """Refuse tags that are cut short, too large, out of order or repeated."""
     data = with_tags(section)
-    # The records that follow read as tags, or are missing: either way nothing is left to be read as the records.
+    # The records after the tags are read as tags, so no record is left.
     with pytest.raises(CorruptLog) as refusal:
         FORMATS["v3-tagged"].decode(data)
     assert refusal.value.position == 0
@@ -189,7 +189,7 @@ def test_tags_that_are_refused(section: str) -> None:
     "section", [f"8100 {UNSET_TIME}", "01 8000 08 ffffffffffffffff", "01 00 8800 ffffffffffffffff", "00", "01 07 00"]
 )
 def test_tags_that_are_read_but_not_canonical(section: str) -> None:
-    """Over-long varints, and no place for the append time."""
+    """Read over-long varints, and a batch without room for the append time."""
     data = with_tags(section)
     back = FORMATS["v3-tagged"].decode(data)
     assert back.records == RECORDS
@@ -223,7 +223,7 @@ A, B, NULL = ("a", b"1"), ("b", b"2"), ("a", None)
         ([[("ключ", b"x" * 300)]] * 3, [("ключ", b"x" * 300)]),
     ],
 )
-def test_what_records_begin_with_is_stored_once(
+def test_headers_that_all_records_begin_with_are_stored_once(
     name: str, lists: list[list[tuple[str, bytes | None]]], shared: list[tuple[str, bytes | None]]
 ) -> None:
     messages = [Message(offset=i, headers=tuple(headers)) for i, headers in enumerate(lists)]
@@ -236,7 +236,7 @@ def test_what_records_begin_with_is_stored_once(
 
 
 def test_a_reader_takes_any_prefix() -> None:
-    """One that the records begin with again, an empty one, and one of several headers without an append time."""
+    """Read a prefix that records repeat, an empty one, and one of several headers without an append time."""
     for section, prefix in [
         (f"02 {UNSET_TIME} 01 05 02 0268 0278", (("h", b"x"),)),
         (f"02 {UNSET_TIME} 01 01 00", ()),
@@ -255,7 +255,7 @@ def test_a_reader_takes_any_prefix() -> None:
      [:10], "80"],
 )  # fmt: skip
 def test_batch_headers_that_are_refused(content: str) -> None:
-    """Cut short, negative counts and key lengths, bytes left over."""
+    """Refuse headers that are cut short, negative counts and key lengths, and remaining bytes."""
     section = bytes.fromhex(content)
     data = with_tags(b"\1" + tags.write({1: section})[1:])
     with pytest.raises(CorruptLog) as refusal:
@@ -266,7 +266,7 @@ def test_batch_headers_that_are_refused(content: str) -> None:
 
 @pytest.mark.parametrize("name", v23.BATCH_HEADERS_NAMES)
 @given(data=st.data())
-def test_shapes_do_not_say_what_is_shared(name: str, data: st.DataObject) -> None:
+def test_shapes_cannot_be_sized_with_headers(name: str, data: st.DataObject) -> None:
     records = records_of(data.draw(strategies.message_lists(min_size=1)))
     assume(records.shapes.has_headers)
     for call in (FORMATS[name].size, FORMATS[name].breakdown):
@@ -275,12 +275,12 @@ def test_shapes_do_not_say_what_is_shared(name: str, data: st.DataObject) -> Non
     assert FORMATS[name].size(records).sum() == len(FORMATS[name].encode(records).data)
 
 
-# What a log with tags becomes elsewhere, and what hostile tags may not do
+# Conversions and hostile tags
 
 
 @pytest.mark.parametrize("other", ["v1", "v2", "v3", "kip98"])
 def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
-    """Without tags it takes the place of the header's maximum, and with them it gives that place back."""
+    """Write the append time as the header's maximum in a format without tags. The way back restores both."""
     fields, records = BatchFields(append_time_ms=NOW_MS + 99), Records.from_lists([b"v"] * 2, timestamps_ms=[5, 9])
     direct = FORMATS["v3-tagged"].encode(records, batch_fields=fields)
     tagged = FORMATS["v3-tagged"].decode(direct)
@@ -291,7 +291,7 @@ def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
         log = FORMATS[other].decode(there)
         assert log.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
         if other == "v1":
-            continue  # a plain message has but one time
+            continue  # a plain message has one time
         back = FORMATS["v3-tagged"].encode(log.source_records, log.bounds, batch_fields=log.batch_fields)
         assert bytes(back) == bytes(direct)
 
@@ -300,7 +300,7 @@ def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
     "content", [zigzag(1) + zigzag(-(2**31)), zigzag(2**31 - 1), zigzag(1), b"\xff" * 4, zigzag(0) + b"\0"]
 )
 def test_tag_1_of_an_empty_batch_is_checked_too(content: bytes) -> None:
-    """Found by a reviewer: no record reads it, but the batch's description does."""
+    """Check a tag that no record uses. The description of the batch has it."""
     bare = bytes(FORMATS["v3-tagged"].encode(Records.from_lists([]), [0, 0]))
     section = b"\x02" + bytes.fromhex(UNSET_TIME) + b"\x01" + unsigned(len(content)) + content
     assert bare.endswith(b"\x01" + bytes.fromhex(UNSET_TIME))

@@ -39,18 +39,17 @@ def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.magic >= 2])
-def test_what_a_consumer_sees(name: str) -> None:
-    """Append time, batches of nothing, steps back."""
+def test_append_time_and_delete_horizon(name: str) -> None:
     fmt = FORMATS[name]
     times = BatchFields(append_time_ms=[5, 1 << 41, 7, 8])
     check_same(fmt, fmt.encode(MANY, [0, 100, 101, 299, 300], batch_fields=times, lossy=True))
-    held = BatchFields(delete_horizon_ms=9)
-    check_same(fmt, fmt.encode(MANY, [0, 100, 101, 299, 300], batch_fields=held, lossy=True))
+    with_horizon = BatchFields(delete_horizon_ms=9)
+    check_same(fmt, fmt.encode(MANY, [0, 100, 101, 299, 300], batch_fields=with_horizon, lossy=True))
 
 
 @pytest.mark.parametrize("name", [name for name in PARTIAL if FORMATS[name].checksum])
-def test_no_payload_is_looked_at(name: str) -> None:
-    """No checksum either: damage in the payload goes unseen."""
+def test_no_payload_is_read(name: str) -> None:
+    """Miss damage in the payload, because no checksum is taken."""
     fmt = FORMATS[name]
     log = fmt.encode(Records.from_lists([b"value"] * 20, timestamps_ms=range(20)), 10)
     data = log.data.copy()
@@ -61,8 +60,7 @@ def test_no_payload_is_looked_at(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PARTIAL)
-def test_what_leads_to_them_is_checked(name: str) -> None:
-    """Each byte of a batch is changed to a few others. The result is an error or some records."""
+def test_each_changed_byte_is_an_error_or_gives_records(name: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(MANY.take(range(30)), [0, 10, 20, 30], lossy=True)
     for at in range(int(log.positions[1]), int(log.positions[1]) + 200):
@@ -81,17 +79,17 @@ def test_what_leads_to_them_is_checked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_of_some_entries(name: str) -> None:
+def test_a_part_of_the_entries(name: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(MANY, 50, lossy=True)
     positions = Entries.of(log.data).positions
-    some, of_all = fmt.read_times(log.data, positions[2:5]), fmt.decode(log)
-    assert some.offsets.tolist() == of_all.records.offsets[of_all.bounds[2] : of_all.bounds[4]].tolist()
+    part, whole = fmt.read_times(log.data, positions[2:5]), fmt.decode(log)
+    assert part.offsets.tolist() == whole.records.offsets[whole.bounds[2] : whole.bounds[4]].tolist()
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_positions_that_are_none(name: str) -> None:
-    """Positions that are no entries, and positions that skip an entry, are refused."""
+def test_invalid_positions_are_refused(name: str) -> None:
+    """Refuse positions that are not entries and positions that skip an entry."""
     fmt = FORMATS[name]
     log = fmt.encode(MANY, [0, 0, 50, 150, 300] if fmt.capabilities.empty_batches else [0, 50, 150, 300], lossy=True)
     positions = Entries.of(log.data).positions

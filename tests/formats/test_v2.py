@@ -1,4 +1,4 @@
-"""v2 against the reference, damage with a good checksum, and the corners of Kafka's own classes."""
+"""v2: a batch by hand, damage with a correct checksum, and edge cases of Kafka's classes."""
 
 import struct
 from itertools import pairwise
@@ -21,7 +21,6 @@ ATTRIBUTES_AT, COUNT_AT, RECORDS_AT = 21, 57, 61
 
 
 def test_a_batch_by_hand() -> None:
-    """Every byte of a small batch, written out."""
     records = Records.from_lists(
         [b"v", None], keys=[None, b"k"], timestamps_ms=[1000, 1001], headers=[[("h", b"")], []]
     )
@@ -58,7 +57,7 @@ def test_a_delete_horizon_makes_deltas_long() -> None:
     assert V2.decode(log).records == records
 
 
-# Damage that keeps the checksum whole
+# Damage under a correct checksum
 
 
 SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("h", b"x"),))
@@ -88,7 +87,7 @@ SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("
         (72, "7e", "header value length"),
     ],
 )
-def test_the_field_that_is_broken_is_named(at: int, new: str, field: str) -> None:
+def test_the_damaged_field_is_named(at: int, new: str, field: str) -> None:
     sound = v23.encode("v2", [SMALL])
     assert sound[61:].hex() == "18000000026b02760202680278"
     change = bytes.fromhex(new)
@@ -114,8 +113,8 @@ def test_a_count_of_zero_before_bytes_reads_as_nothing() -> None:
 
 
 @pytest.mark.parametrize(("at", "new"), [(21, "ff80"), (21, "4000"), (62, "01"), (61, "9800"), (63, "8000")], ids=str)
-def test_what_is_read_but_not_canonical(at: int, new: str) -> None:
-    """Unused batch bits, a record attribute, and over-long varints: read as Kafka reads them, and told."""
+def test_batches_that_are_read_but_not_canonical(at: int, new: str) -> None:
+    """Read unused bits, a record attribute and over-long varints as Kafka does."""
     sound = v23.encode("v2", [SMALL])
     if new in ("9800", "8000"):
         grown = bytearray(sound[:at] + bytes.fromhex(new) + sound[at + 1 :])
@@ -125,7 +124,7 @@ def test_what_is_read_but_not_canonical(at: int, new: str) -> None:
     else:
         change = bytes.fromhex(new)
         changed = sealed(sound[:at] + change + sound[at + len(change) :])
-    if new == "ff80":  # the low byte would also ask for append time, a delete horizon and more
+    if new == "ff80":  # the low byte would also set append time and a delete horizon
         changed = sealed(changed[:22] + b"\0" + changed[23:])
     back = V2.decode(changed)
     assert messages_of(back.records) == [SMALL]
@@ -134,7 +133,7 @@ def test_what_is_read_but_not_canonical(at: int, new: str) -> None:
 
 
 def test_claims_do_not_allocate() -> None:
-    """A count, a length and a header count of two thousand million in a few bytes."""
+    """Refuse a few bytes that claim 2**31 - 1 records."""
     sound = v23.encode("v2", [SMALL])
     for codec in ("none", *CODECS):
         batch = v23.batch("v2", [SMALL], Fields(), codec, codecs.compress(codec, sound[RECORDS_AT:], 2))

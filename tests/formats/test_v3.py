@@ -1,4 +1,4 @@
-"""v3 (KIP-931) and its features against the reference, and what each saves, to the byte."""
+"""v3 (KIP-931) and its features: batches by hand, and the exact bytes that each feature saves."""
 
 import struct
 
@@ -52,7 +52,7 @@ HEADERS_FIRST = "10  00 00 01 02 02 02 02  02 02 02 01 04 02 02 02 01  76 68 78 
         ("v3-unsigned", COMPACT_UNSIGNED, BARE_UNSIGNED),
         ("v3-headers-first", COMPACT, HEADERS_FIRST),
         ("v3-tagged", f"{COMPACT} 01 {UNSET_TIME}", BARE),
-        # Tag 1: one header in 5 bytes, which the records then lack.
+        # Tag 1 has one header in 5 bytes. The records leave it out.
         (
             "v3-batch-headers",
             f"{COMPACT} 02 {UNSET_TIME} 01 05 02 0268 0278",
@@ -66,7 +66,6 @@ HEADERS_FIRST = "10  00 00 01 02 02 02 02  02 02 02 01 04 02 02 02 01  76 68 78 
     ],
 )
 def test_a_batch_by_hand(name: str, header: str, body: str) -> None:
-    """Every byte of a small batch, written out, but for the checksum."""
     records = Records.from_lists(
         [b"v", None],
         keys=[None, b"k"],
@@ -83,9 +82,9 @@ def test_a_batch_by_hand(name: str, header: str, body: str) -> None:
 
 
 @every_name
-def test_the_bits_that_a_name_sets(name: str) -> None:
+def test_attribute_bits(name: str) -> None:
     records = Records.from_lists([b"v"], timestamps_ms=[NOW_MS])
-    for codec, fields, more in [
+    for codec, fields, bits in [
         ("none", None, 0),
         ("zstd", None, 4),
         ("none", BatchFields(append_time_ms=NOW_MS), 8),
@@ -94,7 +93,7 @@ def test_the_bits_that_a_name_sets(name: str) -> None:
     ]:
         log = FORMATS[name].encode(records, codec=codec, batch_fields=fields)
         (attributes,) = struct.unpack_from(">H", bytes(log), ATTRIBUTES_AT)
-        assert attributes == BITS[name] | more
+        assert attributes == BITS[name] | bits
         assert FORMATS[name].decode(log).batches["attributes"].tolist() == [attributes]
 
 
@@ -109,8 +108,8 @@ def test_unknown_features_are_refused(name: str, bit: int) -> None:
         FORMATS[name].decode(sealed(bytes(data)))
 
 
-def test_a_reader_needs_nothing_but_the_bytes() -> None:
-    """Each name reads what the others write: the features are in the attributes."""
+def test_each_v3_format_reads_the_others() -> None:
+    """Read features from the attributes of each batch."""
     records = Records.from_lists(
         [b"a", None, b"c"], timestamps_ms=[1, 0, 2], headers=[[("h", b"1")], [("h", b"1"), ("h", None)], []]
     )
@@ -132,8 +131,8 @@ def size(name: str, *messages: Message, fields: BatchFields | None = None) -> in
 @pytest.mark.sampled
 @pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
 @pytest.mark.parametrize("base", [-1, 0, NOW_MS, 2_199_023_255_551, 2_199_023_255_552, INT64])
-def test_what_the_compact_header_takes(base: int, records: int) -> None:
-    """44 bytes at the least, 51 typically; a record is a byte shorter than in v2, and so may be its length."""
+def test_bytes_of_the_compact_header(base: int, records: int) -> None:
+    """Check 44 bytes at least, 51 typically. A record takes one byte less than in v2."""
     messages = [Message(offset=i, timestamp_ms=base, value=b"v") for i in range(records)]
     header = 37 + len(zigzag(records - 1)) + len(zigzag(base)) + len(zigzag(0)) + 4
     v2 = size("v2", *messages)
@@ -163,8 +162,8 @@ def test_the_widest_header_is_66_bytes() -> None:
     [(57, 0), (58, 0), (59, 1), (63, 1), (64, 2), (122, 2), (123, 1), (126, 1), (127, 0), (8190, 1), (8191, 1),
      (8192, 2), (16377, 2), (16378, 1), (16382, 1), (16383, 0)],
 )  # fmt: skip
-def test_what_unsigned_varints_save(value_bytes: int, saved: int) -> None:
-    """One byte at 64 to 126 bytes of value (127 and null's 0 share the last code), and one of the record's length."""
+def test_bytes_that_unsigned_varints_save(value_bytes: int, saved: int) -> None:
+    """Save one byte for values of 64 to 126 bytes, and one byte in the length of such records."""
     message = Message(offset=0, value=bytes(value_bytes))
     assert size("v3", message) - size("v3-unsigned", message) == saved
     check_against_reference("v3-unsigned", one_batch(message))
@@ -174,8 +173,8 @@ def test_what_unsigned_varints_save(value_bytes: int, saved: int) -> None:
     ("delta", "saved"), [(1, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1), (16383, 1), (16384, 0),
                          (INT32, 0), (-1, -4), (-64, -4), (-65, -3), (-8193, -2), (-(2**31), 0)]
 )  # fmt: skip
-def test_what_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
-    """A negative one takes all five bytes, of the record and of the header's last offset."""
+def test_bytes_that_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
+    """Write a negative delta in five bytes, in the record and in the header."""
     first = 2**31
     messages = [Message(offset=first), Message(offset=first + delta)]
     assert size("v3", *messages) - size("v3-unsigned", *messages) == 2 * saved
@@ -188,8 +187,8 @@ def test_what_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
     ("headers", "saved"),
     [(29, 0), (30, 1), (61, 1), (62, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1)],
 )
-def test_what_unsigned_header_counts_save(headers: int, saved: int) -> None:
-    """First the record's length (5 bytes and 2 a header) is shorter, then the count."""
+def test_bytes_that_unsigned_header_counts_save(headers: int, saved: int) -> None:
+    """Shorten the record's length, which is 5 bytes and 2 per header, then the count."""
     message = Message(offset=0, headers=(("", None),) * headers)
     assert size("v3", message) - size("v3-unsigned", message) == saved
     check_against_reference("v3-unsigned", one_batch(message))
@@ -198,8 +197,8 @@ def test_what_unsigned_header_counts_save(headers: int, saved: int) -> None:
 @pytest.mark.parametrize(
     ("records", "value_bytes", "saved"), [(1, 0, 0), (1, 59, 1), (25, 0, 24), (26, 0, 24), (100, 59, 198)]
 )
-def test_what_headers_first_saves(records: int, value_bytes: int, saved: int) -> None:
-    """The length of every record, for one length of all the metadata: 5 bytes a record, 128 with the 26th."""
+def test_bytes_that_headers_first_saves(records: int, value_bytes: int, saved: int) -> None:
+    """Replace the length of each record by one length of all metadata, which takes 5 bytes per record."""
     messages = [Message(offset=i, value=bytes(value_bytes)) for i in range(records)]
     assert size("v3", *messages) - size("v3-headers-first", *messages) == saved
     check_against_reference("v3-headers-first", one_batch(*messages))
@@ -211,16 +210,16 @@ def test_an_empty_batch_has_no_metadata() -> None:
 
 
 @pytest.mark.parametrize("records", [0, 1, 100])
-def test_what_a_reserved_append_time_takes(records: int) -> None:
-    """11 bytes a batch: their number, tag, size, and the time."""
+def test_bytes_of_a_reserved_append_time(records: int) -> None:
+    """Take 11 bytes per batch: the number of tags, the tag, its size and the time."""
     messages = [Message(offset=i, timestamp_ms=NOW_MS, value=b"v") for i in range(records)]
     fields = BatchFields(base_offset=0, last_offset=99)
     assert size("v3-tagged", *messages, fields=fields) - size("v3", *messages, fields=fields) == 11
 
 
 @pytest.mark.parametrize("records", [1, 2, 10, 100])
-def test_what_batch_headers_save(records: int) -> None:
-    """15 bytes a record for 18 a batch; a lone record pays for tag, size and count."""
+def test_bytes_that_batch_headers_save(records: int) -> None:
+    """Save 15 bytes per record for 18 bytes per batch."""
     header = ("trace", b"12345678")  # two lengths and 13 bytes
     messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
     assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
@@ -228,7 +227,6 @@ def test_what_batch_headers_save(records: int) -> None:
 
 
 def test_all_features_together() -> None:
-    """100 records of 59 bytes: one byte of each record's value length and two of its own, for two of all."""
     messages = [Message(offset=i, value=bytes(64)) for i in range(100)]
     metadata = 100 * 5  # timestamp and offset delta, two lengths, header count
     assert size("v3", *messages) - size("v3-full", *messages) == (
@@ -246,7 +244,7 @@ def test_all_features_together() -> None:
 @every_name
 @pytest.mark.parametrize("append", [0, NOW_MS - 10**10, NOW_MS + 2**31, INT64])
 def test_append_time_may_lie_far_from_the_records(name: str, append: int) -> None:
-    """maxTimestampDelta is negative under clock skew, and past 24.8 days wider than int32."""
+    """Write a negative maxTimestampDelta (clock skew), and one wider than int32 (over 24.8 days)."""
     messages = [Message(offset=i, timestamp_ms=NOW_MS + i) for i in range(3)]
     check_against_reference(name, one_batch(*messages, append_time_ms=append))
 
@@ -272,13 +270,12 @@ def test_an_over_long_header_is_read_but_not_canonical(name: str) -> None:
     assert back.batches["canonical"].tolist() == [False]
 
 
-# Damage that keeps the checksum whole
+# Damage under a correct checksum
 
 
 @given(data=st.data(), features=st.integers(0, 31))
 @pytest.mark.thorough
-def test_features_that_no_name_has(data: st.DataObject, features: int) -> None:
-    """All 32 sets of features are read, whichever name writes them."""
+def test_all_combinations_of_features(data: st.DataObject, features: int) -> None:
     messages, fields = data.draw(strategies.batches_of("v3-full"))
     bits = features << 7
     v23_name = f"features {bits:#06x}"

@@ -1,13 +1,13 @@
-"""Second witnesses: two Python clients read what Kafka and we write, and we read what they write.
+"""Two Python clients, aiokafka and kafka-python, read what Kafka and kfbench write. kfbench reads what they write.
 
-Where a client is wrong or stricter than Kafka, FAULTS says so; a fault that is mended shows up as a failing test.
+FAULTS lists where a client disagrees with Kafka. When a client repairs a fault, a test fails.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import assume, given
@@ -18,7 +18,7 @@ from tests.common import LEGACY, batch_fields_of, bounds_of, messages_of, record
 from tests.oracle.generate import MAGICS, Chunk, chunks
 from tests.oracle.judge import encoded
 from tests.reference.model import Message
-from tests.sidecars import unhex
+from tests.sidecars import message_of
 from tests.strategies import INT64, NOW_MS, Case
 
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
@@ -30,116 +30,68 @@ MESSAGES = [
 ]
 PLAIN = [Message(offset=m.offset, timestamp_ms=m.timestamp_ms, key=m.key, value=m.value) for m in MESSAGES]
 PACKAGES = {"aiokafka": "aiokafka.record", "kafka-python": "kafka.record"}
-BATCHES = 120  # of generated ones: a format, codec and client
+BATCHES = 120  # generated batches per format, codec and client
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """kind: "fails" (on what Kafka reads), "differs" (reads it otherwise), "accepts" (what Kafka refuses)."""
+class Fault(NamedTuple):
+    """A client that disagrees with Kafka. vectors: patterns of golden names.
+
+    kind: "fails" (cannot read what Kafka reads), "differs" (reads other records), "accepts" (reads what Kafka refuses).
+    """
 
     client: str
     kind: str
-    reason: str
     vectors: str
-    """Patterns of golden names."""
+    reason: str
 
 
 FAULTS = (
     Fault(
-        client="aiokafka",
-        kind="fails",
-        reason="lz4 in v0: it does not know the wrong header checksum that magic 0 asks for",
-        vectors="basic_v0_lz4* compaction_v0_lz4* downconvert_*_to_v0_lz4 nulls_v0_lz4* offsets_v0_lz4* size_v0_lz4* "
+        "aiokafka",
+        "fails",
+        "basic_v0_lz4* compaction_v0_lz4* downconvert_*_to_v0_lz4 nulls_v0_lz4* offsets_v0_lz4* size_v0_lz4* "
         "validate_v0_to_v0_lz4 wrapper_v0_lz4_* segment_mixed_magics",
+        "does not know the wrong lz4 header checksum of magic 0",
     ),
     Fault(
-        client="aiokafka",
-        kind="fails",
-        reason="an inner set that is cut short is an error to it",
-        vectors="wrapper_v1_*_inner_tail wrapper_v0_gzip_inner_tail wrapper_v0_snappy_inner_tail",
+        "aiokafka",
+        "fails",
+        "wrapper_v1_*_inner_tail wrapper_v0_gzip_inner_tail wrapper_v0_snappy_inner_tail",
+        "refuses an inner set that is cut short",
     ),
+    Fault("aiokafka", "fails", "corrupt_v[01]_*_minus_two", "takes only -1 as a null length in v0 and v1"),
+    Fault("kafka-python", "differs", "corrupt_v[01]_*_minus_two", "reads a length of -2 as an empty slice"),
+    Fault("aiokafka", "fails", "downconvert_mixed_to_v2", "reads a batch of v2 after a plain message as a message"),
+    Fault("aiokafka", "fails", "corrupt_v2_snappy_version", "reads a snappy stream of another version as a raw block"),
+    Fault("kafka-python", "differs", "wrapper_v?_*_inner_tail", "reads an inner set that is cut short as empty"),
     Fault(
-        client="aiokafka",
-        kind="fails",
-        reason="-1 alone is a null length to its v0 and v1",
-        vectors="corrupt_v0_*_minus_two corrupt_v1_*_minus_two",
+        "kafka-python",
+        "fails",
+        "wrapper_v1_inner_mixed wrapper_v1_inner_v0 wrapper_v0_inner_v1",
+        "gives inner messages the magic of the wrapper (KAFKA-4298)",
     ),
-    Fault(
-        client="kafka-python",
-        kind="differs",
-        reason="-1 alone is a null length to its v0 and v1, others make an empty slice",
-        vectors="corrupt_v0_*_minus_two corrupt_v1_*_minus_two",
-    ),
-    Fault(
-        client="aiokafka",
-        kind="fails",
-        reason="it reads a batch of v2 right behind a plain message as another message",
-        vectors="downconvert_mixed_to_v2",
-    ),
-    Fault(
-        client="aiokafka",
-        kind="fails",
-        reason="it takes a snappy stream of another version for a raw block",
-        vectors="corrupt_v2_snappy_version",
-    ),
-    Fault(
-        client="kafka-python",
-        kind="differs",
-        reason="an inner set that is cut short counts as empty",
-        vectors="wrapper_v?_*_inner_tail",
-    ),
-    Fault(
-        client="kafka-python",
-        kind="fails",
-        reason="it takes the wrapper's magic for that of the messages inside (KAFKA-4298)",
-        vectors="wrapper_v1_inner_mixed wrapper_v1_inner_v0 wrapper_v0_inner_v1",
-    ),
-    Fault(
-        client="kafka-python",
-        kind="fails",
-        reason="the key of a control record must have 4 bytes exactly",
-        vectors="control_long_key",
-    ),
+    Fault("kafka-python", "fails", "control_long_key", "refuses the key of a control record above 4 bytes"),
     *(
-        Fault(
-            client=client,
-            kind="fails",
-            reason="bytes behind the header of an empty batch, which Kafka does not look at",
-            vectors="corrupt_v2_count_zero",
+        Fault(client, kind, vectors, reason)
+        for client in PACKAGES
+        for kind, vectors, reason in (
+            ("fails", "corrupt_v2_count_zero", "reads bytes after the header of an empty batch"),
+            ("accepts", "control_*negative_version control_commit_*_value", "checks no versions and values of markers"),
+            ("accepts", "wrapper_v?_inner_crc", "does not check checksums of inner messages"),
+            ("accepts", "wrapper_v1_linked_lz4 corrupt_v2_linked_lz4", "reads lz4 blocks that depend on each other"),
+            ("accepts", "wrapper_v1_below_inner", "reads a wrapper whose offset is below its last inner offset"),
+            ("accepts", "corrupt_v2_magic_5", "reads a magic above 2 as v2; the checksum does not cover the magic"),
         )
-        for client in PACKAGES
     ),
-    *(
-        Fault(client=client, kind="accepts", reason=reason, vectors=vectors)
-        for client in PACKAGES
-        for reason, vectors in {
-            "versions and values of control records are not looked at": "control_negative_version "
-            "control_commit_short_value control_commit_null_value control_abort_negative_version",
-            "checksums inside a set are not looked at": "wrapper_v?_inner_crc",
-            "lz4 blocks that depend on each other are read": "wrapper_v1_linked_lz4 corrupt_v2_linked_lz4",
-            "a wrapper's offset may be below its last inner one": "wrapper_v1_below_inner",
-            "a magic above 2 is read as v2, whose checksum does not cover it": "corrupt_v2_magic_5",
-        }.items()
-    ),
+    Fault("aiokafka", "accepts", "control_short_key control_null_key", "does not check the key of a control record"),
+    Fault("aiokafka", "accepts", "wrapper_v?_no_message", "reads an empty set"),
     Fault(
-        client="aiokafka",
-        kind="accepts",
-        reason="the key of a control record is not looked at",
-        vectors="control_short_key control_null_key",
+        "kafka-python",
+        "accepts",
+        "wrapper_v0_null_value wrapper_v0_no_message wrapper_v0_linked_lz4",
+        "reads v0 sets that are null, empty or of dependent blocks",
     ),
-    Fault(client="aiokafka", kind="accepts", reason="a set without a message is none", vectors="wrapper_v?_no_message"),
-    Fault(
-        client="kafka-python",
-        kind="accepts",
-        reason="v0 reads what it never ought to see: no set, an empty one, blocks that depend on each other",
-        vectors="wrapper_v0_null_value wrapper_v0_no_message wrapper_v0_linked_lz4",
-    ),
-    Fault(
-        client="kafka-python",
-        kind="accepts",
-        reason="a slice of bytes that are not there is a shorter slice",
-        vectors="corrupt_v0_value_length_beyond corrupt_v1_value_length_beyond",
-    ),
+    Fault("kafka-python", "accepts", "corrupt_v[01]_value_length_beyond", "cuts a value at the end of the bytes"),
 )
 
 
@@ -176,29 +128,19 @@ def golden() -> list[str]:
 
 
 def outcome(client: str, name: str) -> str:
-    """How the client's reading of a golden vector differs from Kafka's: "" or a kind of Fault."""
+    """Return the kind of fault that a client shows on a golden vector, or "" if it reads like Kafka."""
     sidecar = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     try:
         found = reads(client, (GOLDEN / f"{name}.bin").read_bytes())
-    except Exception:  # clients have errors of their own, and struct's, and none that they share
+    except Exception:  # clients raise errors of several types
         return "" if sidecar["error"] else "fails"
     if sidecar["error"]:
         return "accepts"
-    expected = [
-        Message(
-            offset=record["offset"],
-            timestamp_ms=record["timestamp"],
-            key=unhex(record["key"]),
-            value=unhex(record["value"]),
-            headers=tuple((key, unhex(value)) for key, value in record.get("headers", [])),
-        )
-        for batch in sidecar["batches"]
-        for record in batch["records"]
-    ]
+    expected = [message_of(record) for batch in sidecar["batches"] for record in batch["records"]]
     return "" if found == expected else "differs"
 
 
-def known(client: str, name: str) -> str:
+def known_fault(client: str, name: str) -> str:
     kinds = {
         fault.kind
         for fault in FAULTS
@@ -211,11 +153,11 @@ def known(client: str, name: str) -> str:
 @pytest.mark.sampled(60)
 @every_reader
 @pytest.mark.parametrize("name", golden())
-def test_they_read_golden_vectors_but_for_their_known_faults(reader: str, name: str) -> None:
-    assert outcome(reader, name) == known(reader, name)
+def test_clients_read_golden_vectors_except_for_known_faults(reader: str, name: str) -> None:
+    assert outcome(reader, name) == known_fault(reader, name)
 
 
-def test_every_fault_is_of_a_vector() -> None:
+def test_every_pattern_of_a_fault_has_a_vector() -> None:
     for fault in FAULTS:
         for pattern in fault.vectors.split():
             assert any(fnmatch(name, pattern) for name in golden()), (fault.reason, pattern)
@@ -229,19 +171,19 @@ def sample(name: str) -> list[Message]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "reader"), COMBINATIONS)
-def test_they_read_what_we_write(name: str, codec: str, reader: str) -> None:
+def test_clients_read_what_we_write(name: str, codec: str, reader: str) -> None:
     log = FORMATS[name].encode(records_of(sample(name)), 2, codec)
     assert reads(reader, bytes(log)) == sample(name)
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "reader"), COMBINATIONS)
-def test_they_read_generated_batches(name: str, codec: str, reader: str) -> None:
+def test_clients_read_generated_batches(name: str, codec: str, reader: str) -> None:
     seen = 0
     for chunk in chunks(name, codec, 1, BATCHES):
-        part = chunk.part([i for i in range(len(chunk)) if understood(reader, chunk, i)])
+        part = chunk.part([i for i in range(len(chunk)) if is_supported(reader, chunk, i)])
         expected = [
-            message if fields.append_time_ms is None else replace(message, timestamp_ms=_shown(fields))
+            message if fields.append_time_ms is None else replace(message, timestamp_ms=_shown_ms(fields))
             for messages, fields in zip(part.case.batches, part.case.fields, strict=True)
             for message in messages
         ]
@@ -250,13 +192,13 @@ def test_they_read_generated_batches(name: str, codec: str, reader: str) -> None
     assert seen > BATCHES // 2
 
 
-def _shown(fields: Any) -> int:
-    given = fields.max_timestamp_ms
-    return int(fields.append_time_ms if given is None else given)
+def _shown_ms(fields: Any) -> int:
+    latest_ms = fields.max_timestamp_ms
+    return int(fields.append_time_ms if latest_ms is None else latest_ms)
 
 
-def understood(client: str, chunk: Chunk, i: int) -> bool:
-    """Not what kafka-python has its own mind about: deltas that overflow 64 bits, long keys of control records."""
+def is_supported(client: str, chunk: Chunk, i: int) -> bool:
+    """Return False for what kafka-python reads in its own way: deltas above 64 bits, long keys of control records."""
     if client == "aiokafka":
         return True
     messages, horizon = chunk.case.batches[i], chunk.case.fields[i].delete_horizon_ms
@@ -267,7 +209,7 @@ def understood(client: str, chunk: Chunk, i: int) -> bool:
 
 
 def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
-    """It takes the first magic for that of all; v0 and v1 are one to it."""
+    """Show that aiokafka reads all batches with the magic of the first. It treats v0 and v1 alike."""
     old, new = (bytes(FORMATS[name].encode(records_of(sample(name)))) for name in ("v1", "v2"))
     for data in (old + new, new + old):
         assert len(reads("kafka-python", data)) == len(read_log(data).records) == 2 * len(MESSAGES)
@@ -276,7 +218,7 @@ def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
 
 
 def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
-    """Java does, and so do aiokafka and we."""
+    """Show that kafka-python does not wrap, unlike Java, aiokafka and kfbench."""
     messages = [Message(offset=0, timestamp_ms=-1, value=b""), Message(offset=1, timestamp_ms=INT64, value=b"")]
     data = bytes(FORMATS["v2"].encode(records_of(messages)))
     assert reads("aiokafka", data) == messages == messages_of(read_log(data).records)
@@ -285,7 +227,7 @@ def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
 
 @every_reader
 @given(case=strategies.cases(max_batches=2, batch_fields=False))
-def test_they_read_any_plain_v2(reader: str, case: Case) -> None:
+def test_clients_read_any_plain_v2(reader: str, case: Case) -> None:
     stamps = [message.timestamp_ms for message in case.messages]
     assume(reader != "kafka-python" or max(stamps, default=0) - min(stamps, default=0) <= INT64)  # it does not wrap
     log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case))
@@ -294,14 +236,14 @@ def test_they_read_any_plain_v2(reader: str, case: Case) -> None:
 
 @every_reader
 @given(case=strategies.legacy_cases("v1", max_batches=2))
-def test_they_read_any_plain_v1(reader: str, case: Case) -> None:
+def test_clients_read_any_plain_v1(reader: str, case: Case) -> None:
     fmt = FORMATS["v1"]
     log = fmt.encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
     assert reads(reader, bytes(log)) == messages_of(fmt.decode(log).records)
 
 
 @every_reader
-def test_they_see_the_append_time(reader: str) -> None:
+def test_clients_see_the_append_time(reader: str) -> None:
     records, fields = records_of(PLAIN), BatchFields(append_time_ms=NOW_MS + 99)
     for name in ("v1", "v2"):
         for codec in ("none", "gzip"):
@@ -311,7 +253,7 @@ def test_they_see_the_append_time(reader: str) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "client"), COMBINATIONS)
-def test_we_read_what_they_write(name: str, codec: str, client: str) -> None:
+def test_kfbench_reads_what_clients_write(name: str, codec: str, client: str) -> None:
     expected = sample(name)
     if name == "v2":
         module = pytest.importorskip(f"{PACKAGES[client]}.default_records")
@@ -323,13 +265,13 @@ def test_we_read_what_they_write(name: str, codec: str, client: str) -> None:
         builder = module.LegacyRecordBatchBuilder(LEGACY[name], CODEC_IDS[codec], 1 << 20)
         for message in expected:
             builder.append(message.offset, message.timestamp_ms, message.key, message.value)
-    theirs = bytes(builder.build())
-    log = read_log(theirs)
+    written = bytes(builder.build())
+    log = read_log(written)
     if name == "v1" and codec != "none":
-        # Their wrapper is left at offset 0, as a producer may: the inner offsets stand.
+        # Their wrapper has offset 0, as producers write it. Readers then use the inner offsets.
         assert log.batches["last_offset"].tolist() == [0]
     assert messages_of(log.records) == expected
     if codec == "none":
         epoch = int(log.batches["partition_leader_epoch"].iloc[0])
         fields = BatchFields(partition_leader_epoch=epoch) if name == "v2" else None
-        assert bytes(FORMATS[name].encode(records_of(expected), batch_fields=fields)) == theirs
+        assert bytes(FORMATS[name].encode(records_of(expected), batch_fields=fields)) == written

@@ -1,6 +1,6 @@
-"""What the fuzzers start from: single batches of each format, golden where there are any, and ways to compress them.
+"""Seeds of the fuzzers: single batches of each format, plain and compressed.
 
-Golden are the vectors that Apache Kafka's classes wrote, in datasets/golden and where KFBENCH_GOLDEN says.
+Some are golden vectors of Apache Kafka's classes, from datasets/golden and from the folder KFBENCH_GOLDEN.
 """
 
 import os
@@ -27,9 +27,9 @@ from tests.reference import columnar, columnar_cases
 from tests.strategies import Case
 
 ROOT = Path(__file__).parents[2]
-SHAPED = 400  # batches of columnar, of which some are too large
-LARGEST = 2048  # bytes: damage to a large batch mostly hits payload
-LONGEST, SHORT = 1024, 60  # bytes of a bred input, and how many of `batches` breeding begins with
+COLUMNAR_SEEDS = 400  # batches of columnar; some of them are too large
+LARGEST_BYTES = 2048  # bytes: damage to a large batch mostly hits payload
+GUIDED_BYTES, GUIDED_SEEDS = 1024, 60  # the largest input of the guided fuzzer, and its seeds per format
 LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
 
 
@@ -39,7 +39,7 @@ def layout(name: str) -> int:
     return mutate.MESSAGE if FORMATS[name].magic < 2 else mutate.BATCH
 
 
-def golden_files() -> list[bytes]:
+def golden_data() -> list[bytes]:
     further = os.environ.get("KFBENCH_GOLDEN")
     folders = [ROOT / "datasets" / "golden", *([Path(further)] if further else [])]
     return list(dict.fromkeys(path.read_bytes() for folder in folders for path in sorted(folder.glob("*.bin"))))
@@ -47,11 +47,11 @@ def golden_files() -> list[bytes]:
 
 @cache
 def golden_logs() -> list[tuple[bytes, DecodedLog]]:
-    return [(data, read_log(data, on_error="skip")) for data in golden_files()]
+    return [(data, read_log(data, on_error="skip")) for data in golden_data()]
 
 
 def batches(name: str) -> list[bytes]:
-    """Distinct batches of the format, plain and compressed, at most LARGEST bytes each."""
+    """Distinct batches of the format, plain and compressed, at most LARGEST_BYTES bytes each."""
     fmt, found = FORMATS[name], dict[bytes, None]()
     ours = name not in ("v0", "v1", "v2")
     for number, (data, log) in enumerate(golden_logs()):
@@ -59,7 +59,7 @@ def batches(name: str) -> list[bytes]:
         if not ours:
             for row in rows[rows["magic"] == fmt.magic]:
                 found[data[row["position"] : row["position"] + row["size_bytes"]]] = None
-        elif len(rows) and len(data) < 8 * LARGEST:
+        elif len(rows) and len(data) < 8 * LARGEST_BYTES:
             codec = fmt.capabilities.codecs[1 if number % 4 == 0 else 0]
             found |= _encoded(fmt, log.source_records, log.bounds, codec)
     rng = random.Random(name)
@@ -67,36 +67,36 @@ def batches(name: str) -> list[bytes]:
         for records in inputs(name, rng):
             found |= _encoded(fmt, records, [0, 1, 2, 3, 5, 10, 11, 12, 20, 25, 30], codec)
     if "tagged_fields" in fmt.capabilities.batch_fields:
-        # A changed byte away from tag 1 of an empty batch, which no record reads: a reviewer found that before we did.
+        # One changed byte makes tag 8 or 300 a tag 1 in an empty batch, where no record reads it.
         fields = BatchFields(tagged_fields={7: b"\x02\x02a\x02b", 8: bytes(8), 300: b""})
         for records, bounds in ((Records.from_lists([]), [0, 0]), (Records.from_lists([b"v"] * 2), [0, 1, 2])):
             tagged = fmt.encode(records, bounds, batch_fields=fields)
             found |= {tagged.data[start:end].tobytes(): None for start, end in pairwise(tagged.positions.tolist())}
     if name == "columnar":
-        found |= dict.fromkeys([*shaped(), *_shaped_and_compressed(fmt)])
-    return [batch for batch in found if len(batch) <= LARGEST]
+        found |= dict.fromkeys([*columnar_shapes(), *_compressed_columnar_shapes(fmt)])
+    return [batch for batch in found if len(batch) <= LARGEST_BYTES]
 
 
-def short(name: str) -> list[bytes]:
-    """What the coverage-guided fuzzer breeds from: some of `batches`, and all of columnar's shapes."""
-    found = sorted((batch for batch in batches(name) if len(batch) < LONGEST), key=len)
-    return [*found[:: len(found) // SHORT + 1], *(shaped() if name == "columnar" else [])]
+def guided_batches(name: str) -> list[bytes]:
+    """Return the seeds of the coverage-guided fuzzer: some of `batches`, and all shapes of columnar."""
+    found = sorted((batch for batch in batches(name) if len(batch) < GUIDED_BYTES), key=len)
+    return [*found[:: len(found) // GUIDED_SEEDS + 1], *(columnar_shapes() if name == "columnar" else [])]
 
 
 @cache
-def shaped() -> list[bytes]:
-    """Small plain batches of columnar: all kinds of columns, forms of headers and extensions, half of them by rows."""
+def columnar_shapes() -> list[bytes]:
+    """Return small plain batches of columnar: all columns, header forms and extensions. Half store payload by rows."""
     found = []
-    for seed in range(SHAPED):
+    for seed in range(COLUMNAR_SEEDS):
         messages, fields = columnar_cases.drawn(seed)
         found.append((columnar.encode, columnar_cases.by_rows)[seed % 2](messages, fields))
     found += [columnar.encode([], replace(fields, base_offset=5)) for fields in columnar_cases.FIELDS]
-    return [batch for batch in found if len(batch) < LONGEST]
+    return [batch for batch in found if len(batch) < GUIDED_BYTES]
 
 
-def _shaped_and_compressed(fmt: Format) -> Iterator[bytes]:
+def _compressed_columnar_shapes(fmt: Format) -> Iterator[bytes]:
     codecs = fmt.capabilities.codecs[1:]
-    for seed in range(SHAPED):
+    for seed in range(COLUMNAR_SEEDS):
         messages, fields = columnar_cases.drawn(seed)
         case = Case(batches=(messages,), fields=(fields,))
         yield bytes(
@@ -107,9 +107,9 @@ def _shaped_and_compressed(fmt: Format) -> Iterator[bytes]:
 def _encoded(fmt: Format, records: Records, bounds: object, codec: str) -> dict[bytes, None]:
     try:
         log = fmt.encode(records, bounds, codec, lossy=True)  # type: ignore[arg-type]
-    except KfbenchError:  # a control batch that the new checks refuse, offsets too far apart
+    except KfbenchError:  # an invalid control batch, or offsets too far apart
         return {}
-    positions = Entries.of(log.data).positions  # a plain batch of messages is several entries
+    positions = Entries.of(log.data).positions  # each plain message is an entry
     return {log.data[start:end].tobytes(): None for start, end in pairwise(positions.tolist())}
 
 
@@ -118,15 +118,16 @@ def packed(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrapping:
-    """A compressed batch with its payload taken out: `around` gives it another one."""
+class CompressedBatch:
+    """A compressed batch without its payload. `with_section` adds another payload."""
 
     codec: Codec
     header: bytes
     layout: int
-    section: bytes  # what its own codec compressed
+    section: bytes  # the plain bytes of the payload
 
-    def around(self, section: bytes) -> bytes:
+    def with_section(self, section: bytes) -> bytes:
+        """Return the batch with `section` as its plain bytes, under a correct checksum."""
         payload = self.codec.compress(section)
         header = self.header
         if self.layout == mutate.MESSAGE:
@@ -137,8 +138,8 @@ class Wrapping:
         return data.tobytes()
 
 
-def wrappings(name: str) -> Iterator[Wrapping]:
-    """For each codec of the format, several batches of different records."""
+def compressed_batches(name: str) -> Iterator[CompressedBatch]:
+    """Yield several batches of different records per codec of the format."""
     fmt, rng = FORMATS[name], random.Random(name)
     for codec_name in fmt.capabilities.codecs[1:]:
         codec = LEGACY_LZ4 if name == "v0" and codec_name == "lz4" else CODECS[codec_name]
@@ -150,6 +151,6 @@ def wrappings(name: str) -> Iterator[Wrapping]:
                         section = codec.decompress(batch[header:], LIMITS.batch_bytes)
                     except KfbenchError:
                         continue
-                    if len(section) == size and size <= LARGEST:
-                        yield Wrapping(codec=codec, header=batch[:header], layout=layout(name), section=section)
+                    if len(section) == size and size <= LARGEST_BYTES:
+                        yield CompressedBatch(codec=codec, header=batch[:header], layout=layout(name), section=section)
                         break

@@ -1,7 +1,7 @@
-"""Run as a program, with NUMBA_DISABLE_JIT=1: inputs that atheris (libFuzzer) breeds for the branches they reach.
+"""The coverage-guided fuzzer, a program. atheris (libFuzzer) looks for inputs that reach new branches.
 
-Every kernel is its plain-Python twin, so an access outside an array is an IndexError. An input is a byte that says what
-to do with the rest (see `told_to`), then a batch or a log. Arguments after `--` go to libFuzzer.
+Set NUMBA_DISABLE_JIT=1: kernels then run as plain Python, and an access outside an array is an IndexError. The first
+byte of an input selects a reader (see `parse`); a batch or a log follows. Arguments after `--` go to libFuzzer.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import atheris
 import numpy as np
@@ -21,44 +21,60 @@ with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "
     from kfbench.broker import append, mirror  # noqa: F401
 
 from tests.fuzz import mutate
-from tests.fuzz.corpus import LIMITS, LONGEST, Wrapping, golden_files, layout, short, wrappings
+from tests.fuzz.corpus import (
+    GUIDED_BYTES,
+    LIMITS,
+    CompressedBatch,
+    compressed_batches,
+    golden_data,
+    guided_batches,
+    layout,
+)
 from tests.fuzz.native import bound_memory, check
 
 assert not kernels.COMPILED, "NUMBA_DISABLE_JIT=1 is needed: compiled kernels show no branches"
 
 SEAL, COMPRESS = 0x80, 0x40
-SAVED = 50  # inputs; run.py asks for a multiple of it
+SAVED = 50  # the summary is written after this number of inputs; run.py requests a multiple of it
 LOG = "read_log"
 KIND = 0x1F
 
 
+class Input(NamedTuple):
+    reader: str
+    """A format, or LOG for `read_log`."""
+    log: bytes
+
+
 class Target:
-    """What to read, by number: each format's `decode` and `read_log`; and what its inputs were found to be."""
+    """The readers of inputs, and counts of accepted and refused inputs per reader."""
 
     def __init__(self, names: list[str], progress: Any, summary: Path | None) -> None:
         self.names, self.progress, self.summary = names, progress, summary
-        self.wrappings: dict[str, list[Wrapping]] = {name: list(wrappings(name)) for name in names if name != LOG}
+        self.compressed_batches: dict[str, list[CompressedBatch]] = {
+            name: list(compressed_batches(name)) for name in names if name != LOG
+        }
         self.found: dict[str, Any] = {name: {"inputs": 0, "accepted": 0, "refused": Counter[str]()} for name in names}
         self.inputs = 0
 
-    def told_to(self, data: bytes) -> tuple[str, bytes]:
-        """(what reads it, the log): sealed, or compressed and sealed, if the first byte says so."""
+    def parse(self, data: bytes) -> Input:
+        """Return the reader that the first byte selects, and the log. Bits of that byte compress or seal the log."""
         if not data:
-            return self.names[0], b""
+            return Input(self.names[0], b"")
         order, rest = data[0], data[1:]
         name = self.names[(order & KIND) % len(self.names)]
-        if name != LOG and order & COMPRESS and (found := self.wrappings[name]):
-            return name, found[len(rest) % len(found)].around(rest)
+        if name != LOG and order & COMPRESS and (found := self.compressed_batches[name]):
+            return Input(name, found[len(rest) % len(found)].with_section(rest))
         if order & SEAL and len(rest) > 21:
             place = np.frombuffer(bytearray(rest), np.uint8)
             mutate.seal(place, 0, len(place), layout(name) if name != LOG else mutate.BATCH if rest[16] > 1 else 0)
             rest = place.tobytes()
-        return name, rest
+        return Input(name, rest)
 
     def __call__(self, data: bytes) -> None:
         self.inputs += 1
         self.progress[0] = self.inputs
-        name, log = self.told_to(data)
+        name, log = self.parse(data)
         if name == LOG:
             back = read_log(log, on_error="skip", limits=LIMITS)
             fields = [error.field for error in back.errors]
@@ -81,10 +97,14 @@ def seeds(names: list[str]) -> list[bytes]:
     found = []
     for number, name in enumerate(names):
         if name == LOG:
-            found += [bytes([number]) + log for log in golden_files()[::4] if len(log) < LONGEST]
+            found += [bytes([number]) + log for log in golden_data()[::4] if len(log) < GUIDED_BYTES]
             continue
-        found += [bytes([number | SEAL]) + batch for batch in short(name)]
-        found += [bytes([number | COMPRESS]) + each.section for each in wrappings(name) if len(each.section) < LONGEST]
+        found += [bytes([number | SEAL]) + batch for batch in guided_batches(name)]
+        found += [
+            bytes([number | COMPRESS]) + each.section
+            for each in compressed_batches(name)
+            if len(each.section) < GUIDED_BYTES
+        ]
     return found
 
 
@@ -96,24 +116,24 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--progress", type=Path)
     parser.add_argument("--summary", type=Path)
     parser.add_argument("--artifacts", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--input", type=Path, help="a file that an earlier run left: that one again")
+    parser.add_argument("--input", type=Path, help="run only the input in this file, which an earlier run left")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    asked = arguments()
-    progress = np.memmap(asked.progress, np.int64, "r+", shape=1) if asked.progress else np.zeros(1, np.int64)
-    target = Target(asked.names, progress, asked.summary)
-    if asked.input:
-        target(asked.input.read_bytes())
+    options = arguments()
+    progress = np.memmap(options.progress, np.int64, "r+", shape=1) if options.progress else np.zeros(1, np.int64)
+    target = Target(options.names, progress, options.summary)
+    if options.input:
+        target(options.input.read_bytes())
         sys.exit()
     with tempfile.TemporaryDirectory() as folder:
-        for k, seed in enumerate(seeds(asked.names)):
+        for k, seed in enumerate(seeds(options.names)):
             Path(folder, f"{k:05}").write_bytes(seed)
-        options = {
-            "runs": asked.runs, "seed": asked.seed, "max_len": LONGEST, "timeout": 60, "rss_limit_mb": 0,
-            "artifact_prefix": f"{asked.artifacts}{os.sep}",
+        fuzzer_options = {
+            "runs": options.runs, "seed": options.seed, "max_len": GUIDED_BYTES, "timeout": 60, "rss_limit_mb": 0,
+            "artifact_prefix": f"{options.artifacts}{os.sep}",
         }  # fmt: skip
         bound_memory()
-        atheris.Setup([sys.argv[0], *(f"-{name}={value}" for name, value in options.items()), folder], target)
+        atheris.Setup([sys.argv[0], *(f"-{name}={value}" for name, value in fuzzer_options.items()), folder], target)
         atheris.Fuzz()

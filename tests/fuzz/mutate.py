@@ -1,4 +1,4 @@
-"""Structured damage to one batch, compiled: the same bytes for the same seed and number, wherever it runs."""
+"""Structured damage to a batch, compiled. A seed and a number give the same bytes on every machine."""
 
 # mypy: ignore-errors
 
@@ -9,8 +9,8 @@ from kfbench.kernels.simd.intrinsics import move, put_i32, put_i64
 from kfbench.kernels.wire.crc import crc32, crc32c
 from kfbench.kernels.wire.varint import put_uvarint, put_varint
 
-UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # where length and checksum stand, and what it covers
-CAPACITY = 1 << 15  # bytes of a mutated log; seeds are far smaller
+UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # layouts: they differ in the position and range of the checksum
+CAPACITY = 1 << 15  # the most bytes of a damaged log; seeds are far smaller
 BYTES = np.array([0, 1, 2, 3, 4, 6, 7, 8, 0x0A, 0x14, 0x16, 0x3F, 0x40, 0x7E, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF])
 NUMBERS = np.array(
     [0, 1, -1, 2, -2, 13, 14, 63, 64, -64, -65, 127, 128, 8191, 8192, 2**15, 2**20, 2**27, 2**31 - 1, -(2**31), 2**31,
@@ -20,7 +20,7 @@ NUMBERS = np.array(
 
 @njit
 def _draw(state):
-    """xorshift64*."""
+    """Return the next random number of xorshift64*."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -31,7 +31,7 @@ def _draw(state):
 
 @njit
 def _start(state, seed, number):
-    """splitmix64: neighbouring numbers give unrelated sequences."""
+    """Seed `state` by splitmix64, so that neighbouring numbers give unrelated sequences."""
     x = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,7 +40,7 @@ def _start(state, seed, number):
 
 @njit
 def _shift(out, at, end, by):
-    """Moves out[at:end] by so many bytes; gives the new end."""
+    """Move out[at:end] by `by` bytes. Return the new end."""
     if by > 0:
         for k in range(end - 1, at - 1, -1):
             out[k + by] = out[k]
@@ -52,7 +52,7 @@ def _shift(out, at, end, by):
 
 @njit
 def _number(state, left):
-    """Any edge of an integer, or just what is left of the batch, give or take one."""
+    """Return a limit of an integer type, or a number close to `left`, the bytes left of the batch."""
     if _draw(state) % 3 == 0:
         return np.int64(left - 2 + _draw(state) % 5)
     return NUMBERS[_draw(state) % len(NUMBERS)]
@@ -60,7 +60,7 @@ def _number(state, left):
 
 @njit
 def _varint(state, out, at, end):
-    """Another varint in the place of the one that may begin at `at`; gives the new end."""
+    """Replace the varint at `at`, if there is one, by another varint. Return the new end."""
     old = at
     while old < end - 1 and old < at + 9 and out[old] & 0x80:
         old += 1
@@ -69,7 +69,7 @@ def _varint(state, out, at, end):
     value, kind, size = _number(state, end - old), _draw(state) % 4, 0
     if kind == 0:
         size = put_uvarint(new, 0, np.uint64(value))
-    elif kind == 1:  # longer than need be
+    elif kind == 1:  # with more bytes than needed
         size = put_varint(new, 0, value)
         for _ in range(_draw(state) % 3):
             new[size - 1] |= 0x80
@@ -85,7 +85,7 @@ def _varint(state, out, at, end):
 
 @njit
 def _edit(state, seeds, bounds, out, start, end):
-    """One edit of out[start:end]; gives the new end."""
+    """Make one edit of out[start:end]. Return the new end."""
     size = end - start
     if size < 2:
         return end
@@ -117,10 +117,10 @@ def _edit(state, seeds, bounds, out, start, end):
         put_i32(out, at, np.int32(_number(state, end - at - 4)))
     elif kind == 11 and at + 8 <= end:
         put_i64(out, at, _number(state, end - at - 8))
-    elif kind == 12:  # a stretch twice, such as a record
+    elif kind == 12:  # repeat some bytes, such as a record
         count = min(1 + _draw(state) % 64, end - at)
         end = _shift(out, at, end, count)
-    elif kind == 13:  # another batch's end
+    elif kind == 13:  # copy the end of another batch
         other = _draw(state) % (len(bounds) - 1)
         count = _draw(state) % (1 + min(bounds[other + 1] - bounds[other], 512))
         if at + count < start + CAPACITY // 4:
@@ -151,10 +151,16 @@ def _copied(seeds, bounds, which, out, at):
 
 @njit
 def mutated(seeds, bounds, layout, seed, number, out):
-    """Fills out (CAPACITY bytes) with a damaged one of the batches seeds[bounds[b]:bounds[b + 1]]; gives the size.
+    """Write a damaged batch to `out` and return its size in bytes.
 
-    One in eight has a sound batch before it, one in eight behind it; one in sixteen keeps a length or a checksum that
-    does not fit.
+    One in eight has a sound batch before it, one in eight has one after it. One in sixteen has a wrong length or
+    checksum.
+
+    Args:
+        seeds, bounds: the batches, uint8; batch b is seeds[bounds[b]:bounds[b + 1]].
+        layout: UNSEALED, MESSAGE, KIP98 or BATCH.
+        seed, number: they select the damage.
+        out: CAPACITY bytes.
     """
     state = np.empty(1, np.uint64)
     _start(state, seed, number)
@@ -166,12 +172,12 @@ def mutated(seeds, bounds, layout, seed, number, out):
     for _ in range(1 + _draw(state) % 2 + _draw(state) % 3):
         if end - start < CAPACITY // 4:
             end = _edit(state, seeds, bounds, out, start, end)
-    honest = _draw(state) % 16
-    if honest != 0:
+    seal_draw = _draw(state) % 16
+    if seal_draw != 0:
         seal(out, start, end, layout)
-    if honest == 1 and end - start > 24:
+    if seal_draw == 1 and end - start > 24:
         put_i32(out, start + 8, np.int32(_number(state, end - start - 12)))
-    elif honest == 2 and end > start:
+    elif seal_draw == 2 and end > start:
         out[start + _draw(state) % (end - start)] ^= np.uint8(1)
     if around == 1:
         end = _copied(seeds, bounds, _draw(state) % batches, out, end)
@@ -180,7 +186,7 @@ def mutated(seeds, bounds, layout, seed, number, out):
 
 @njit
 def outside(starts, lengths, size):
-    """Whether any starts[i]:starts[i] + lengths[i] of a length above 0 leaves a buffer of that size."""
+    """Return True if a field that is not empty lies partly outside a buffer of `size` bytes."""
     for i in range(len(starts)):  # noqa: SIM110
         if lengths[i] > 0 and (starts[i] < 0 or starts[i] > size - lengths[i]):
             return True

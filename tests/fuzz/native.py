@@ -1,7 +1,7 @@
-"""Run as a program: damaged batches of one format through `decode`, compiled, each alone against an unreadable page.
+"""The fuzzer of compiled readers, a program. It places each damaged batch next to a page that cannot be read.
 
-A read past the end, or before the beginning, kills the process; so does an allocation past ROOM_BYTES. run.py starts
-it, watches its progress, and says which damage to look at: `--seed SEED --first NUMBER` does that one again.
+A read outside the batch kills the process. An allocation above ROOM_BYTES raises MemoryError. run.py starts the program
+and watches its progress. `--seed SEED --first NUMBER` repeats one damaged batch.
 """
 
 import argparse
@@ -28,15 +28,15 @@ from kfbench.formats import Entries, Format
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT
 from tests.fetching import is_fetched
 from tests.fuzz import mutate
-from tests.fuzz.corpus import LIMITS, Wrapping, batches, layout, packed, wrappings
+from tests.fuzz.corpus import LIMITS, CompressedBatch, batches, compressed_batches, layout, packed
 from tests.kernels.within_bounds import guarded
 
-ROOM_BYTES = 256 << 20  # for all that is allocated while damage is read; zstd's largest window alone takes half
-RECOMPRESSED = 20  # one in so many has its records damaged before they are compressed
-ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # of a columnar batch: the low byte, and what hides damage
+ROOM_BYTES = 256 << 20  # allocations while damage is read; zstd's largest window takes half of it
+RECOMPRESS_EVERY = 20  # one in 20 batches is damaged before it is compressed
+ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # of a columnar batch: the low byte, and bits that hide damage
 NOW: dict[str, Any] = {}
 APPEND_TIME: dict[str, Any] = {"timestamp_type": "append", "now_ms": 1_700_000_000_000}
-REENCODED = 64  # one in so many of those that are read is written again
+REENCODE_EVERY = 64  # one in 64 batches is written again after it was read
 
 
 class Fault(Exception):
@@ -44,27 +44,27 @@ class Fault(Exception):
 
 
 class Source:
-    """Damage by number: the same for the same seed."""
+    """Damaged batches of a format. A seed and a number always give the same batch."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.seed, self.layout = seed, layout(name)
         self.seeds, self.bounds = packed(batches(name))
-        self.wrappings: list[Wrapping] = list(wrappings(name))
-        self.sections = [packed([each.section]) for each in self.wrappings]
+        self.compressed_batches: list[CompressedBatch] = list(compressed_batches(name))
+        self.sections = [packed([each.section]) for each in self.compressed_batches]
         self.out = np.zeros(mutate.CAPACITY, np.uint8)
 
     def damage(self, number: int) -> NDArray[np.uint8]:
-        if self.wrappings and number % RECOMPRESSED == 0:
-            which = number // RECOMPRESSED % len(self.wrappings)
+        if self.compressed_batches and number % RECOMPRESS_EVERY == 0:
+            which = number // RECOMPRESS_EVERY % len(self.compressed_batches)
             seeds, bounds = self.sections[which]
             size = mutate.mutated(seeds, bounds, mutate.UNSEALED, self.seed, number, self.out)
-            return np.frombuffer(self.wrappings[which].around(self.out[:size].tobytes()), np.uint8)
+            return np.frombuffer(self.compressed_batches[which].with_section(self.out[:size].tobytes()), np.uint8)
         size = mutate.mutated(self.seeds, self.bounds, self.layout, self.seed, number, self.out)
         return self.out[:size]
 
 
 class Places:
-    """Room that ends at a page which cannot be read, and room that begins behind one."""
+    """Two buffers next to unreadable pages: the first ends at such a page, the second begins after one."""
 
     def __init__(self) -> None:
         self.ends, self.begins = guarded(mutate.CAPACITY), guarded(mutate.CAPACITY, at_the_start=True)
@@ -76,7 +76,10 @@ class Places:
 
 
 def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
-    """What was refused in it, by field. Raises Fault."""
+    """Read the log in every way. Return the field of each refused batch. Raise Fault if a reader breaks a promise.
+
+    again: also write the log again.
+    """
     log = FORMATS[name].decode(data, on_error="skip", limits=LIMITS)
     rows, records = log.batch_rows, log.records
     if len(rows) != len(log) or rows["count"].sum() != len(records):
@@ -92,45 +95,45 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
             raise Fault("a field lies outside its buffer")
     if again or FORMATS[name].features & HEADERS_FIRST_BIT:
         prefix = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS)
-        # It sees less, so it may read more; what both read is the same.
+        # It checks less and may accept more. Where both accept, the columns are equal.
         if not log.errors and not (
             np.array_equal(prefix.offsets, shapes.offsets)
             and np.array_equal(prefix.timestamps_ms, shapes.timestamps_ms)
         ):
-            raise Fault("the prefix says otherwise")
+            raise Fault("decode_metadata and decode differ")
         bare = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS, check_crcs=False)
         if not prefix.errors and not np.array_equal(prefix.offsets, bare.offsets):
-            raise Fault("without its checksum it says otherwise")
-    times(FORMATS[name], log, data)
+            raise Fault("decode_metadata differs with and without checksums")
+    check_times(FORMATS[name], log, data)
     if again and len(log):
-        written_again(name, log, data)
+        check_rewritten(name, log, data)
     if FORMATS[name].has_bare_metadata:
-        other_paths(FORMATS[name], log, data)
+        check_broker_paths(FORMATS[name], log, data)
     return [error.field for error in log.errors]
 
 
-def times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """They see less, so they may read more."""
+def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """Check that `read_times` accepts what `decode` accepts, with the same columns. It may accept more."""
     positions = Entries.of(data).positions
     try:
         seen = fmt.read_times(data, positions, limits=LIMITS)
     except CorruptLog as error:
         if not log.errors:
-            raise Fault("times that can be read are refused by themselves") from error
+            raise Fault("read_times refuses what decode reads") from error
         return
     if not log.errors:
         offsets, times_ms = log.records.offsets, log.records.timestamps_ms
         if not (np.array_equal(seen.offsets, offsets) and np.array_equal(seen.timestamps_ms, times_ms)):
-            raise Fault("times by themselves say otherwise")
+            raise Fault("read_times and decode differ")
 
 
-def other_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """All else that reads columns: each refuses with an error of ours, and none takes what `decode` cannot read."""
+def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """Check the other readers of columns: they raise only KfbenchError and accept nothing that `decode` refuses."""
     is_sound = not log.errors
     if refused(fmt.decode, data, limits=LIMITS) == is_sound:
-        raise Fault("raised what is not skipped, or skipped what is not raised")
+        raise Fault("on_error raise and skip differ")
     if refused(fmt.decode_metadata, data, limits=LIMITS) and is_sound:
-        raise Fault("columns that can be read are refused by themselves")
+        raise Fault("decode_metadata refuses what decode reads")
     refused(fmt.decode_metadata, data, limits=LIMITS, check_crcs=False)
     refused(headers, data, fmt)
     refused(mirror, data, fmt, limits=LIMITS)
@@ -140,18 +143,17 @@ def other_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
         return
     is_plain = is_sound and not log.batch_rows["codec"].any() and not log.records.shapes.has_headers
     for b, (start, end) in enumerate(itertools.pairwise(entries.positions.tolist())):
-        count = int(log.bounds[b + 1] - log.bounds[b]) if is_sound else 8  # or how many there may be
+        count = int(log.bounds[b + 1] - log.bounds[b]) if is_sound else 8  # the count is unknown
         for index in {0, count // 2, count - 1} if count else ():
             if not is_fetched(fmt, data, start, end, index) and is_plain:
                 raise Fault("a record that can be read cannot be fetched")
     sent = EncodedLog(data=data, positions=entries.positions)
-    is_hidden = bool(
-        (data[starts + ATTRIBUTES] & UNSEEN).any()
-    )  # nobody looks behind a codec, nor into control records
+    # append decompresses no payload and reads no control records
+    is_hidden = bool((data[starts + ATTRIBUTES] & UNSEEN).any())
     for options in NOW, APPEND_TIME:
         is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS, **options)
         if not (is_refused or is_sound or is_hidden):
-            raise Fault("appended, but it cannot be read")
+            raise Fault("append accepts what decode refuses")
 
 
 def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:
@@ -162,11 +164,11 @@ def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:
     return False
 
 
-def written_again(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """What was read can be written; the same bytes where all of it is plain and canonical."""
+def check_rewritten(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """Write what was read. Check that plain and canonical batches keep their bytes."""
     fmt, rows = FORMATS[name], log.batch_rows
     try:
-        if fmt.magic == 3:  # read by its attributes, whatever features they name
+        if fmt.magic == 3:  # its attributes name its features
             again = write_log(log)
         else:
             again = fmt.encode(log.source_records, log.bounds, batch_fields=log.batch_fields, lossy=True)
@@ -174,7 +176,7 @@ def written_again(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
         return
     plain = rows["canonical"].all() and not rows["codec"].any() and not log.errors
     if plain and bytes(again) != data.tobytes()[: len(data) - log.trailing_bytes]:
-        raise Fault("canonical, but written otherwise")
+        raise Fault("a canonical batch is written with other bytes")
 
 
 def bound_memory() -> None:
@@ -183,10 +185,10 @@ def bound_memory() -> None:
 
 
 def run(names: list[str], seed: int, first: int, count: int, progress: Any) -> dict[str, Any]:
-    """By name: how many were accepted, and how many refused by field. Raises Fault."""
+    """Return the accepted inputs and the refusals by field, per format. Raise Fault."""
     places, sources = Places(), {name: Source(name, seed) for name in names}
-    for name, source in sources.items():  # whatever is compiled or imported late
-        for number in range(4 * RECOMPRESSED):
+    for name, source in sources.items():  # compile and import everything before memory is bounded
+        for number in range(4 * RECOMPRESS_EVERY):
             check(name, np.frombuffer(source.damage(number).tobytes(), np.uint8), again=True)
     bound_memory()
     found = {}
@@ -196,7 +198,7 @@ def run(names: list[str], seed: int, first: int, count: int, progress: Any) -> d
             progress[0] = number
             data = places.put(source.damage(number), at_the_start=number % 8 == 7)
             try:
-                fields = check(name, data, again=number % REENCODED == 0)
+                fields = check(name, data, again=number % REENCODE_EVERY == 0)
             except Exception as error:
                 raise Fault(f"{name}, seed {seed}, number {number}: {type(error).__name__}: {error}") from error
             accepted += not fields
@@ -211,11 +213,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("--progress", type=Path, help="a file of 8 bytes that says which number is being read")
-    asked = parser.parse_args(argv)
-    # In shared memory, so that it outlives a crash.
-    progress = np.memmap(asked.progress, np.int64, "r+", shape=1) if asked.progress else np.zeros(1, np.int64)
-    json.dump(run(asked.names, asked.seed, asked.first, asked.count, progress), sys.stdout)
+    parser.add_argument("--progress", type=Path, help="a file of 8 bytes for the number of the current input")
+    options = parser.parse_args(argv)
+    # Shared memory outlives a crash of this process.
+    progress = np.memmap(options.progress, np.int64, "r+", shape=1) if options.progress else np.zeros(1, np.int64)
+    json.dump(run(options.names, options.seed, options.first, options.count, progress), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
-"""`make fuzz`: both fuzzers over every format, children watched, and what they found written beside the prose.
+"""`make fuzz`: run both fuzzers over every format and store the results in docs/fuzzing.json and docs/fuzzing.md.
 
-`--formats` are those alone, say of a new one: stored as a run of its own, behind what the others have, and in the place
-of an earlier one of theirs.
-
-A child that dies, stands still or meets a fault is a fault of the run, with the command that repeats it.
+`--formats` runs some formats only, such as a new one. Their run is stored after the others and replaces their earlier
+run. A child process that dies, hangs or finds a fault is a fault of the run, stored with the command that repeats it.
 """
 
 import argparse
@@ -28,23 +26,26 @@ from kfbench import FORMATS
 ROOT = Path(__file__).parents[2]
 STORED, PROSE = ROOT / "docs" / "fuzzing.json", ROOT / "docs" / "fuzzing.md"
 BEGIN, END = "<!-- the stored run: written by make fuzz -->", "<!-- end of the stored run -->"
-STILL_SECONDS = 120  # without a next input: a hang
-START_SECONDS = 900  # to compile, and to collect seeds
-CHUNK = 250_000  # damaged batches a process
-TOGETHER = 4  # formats that share one coverage-guided corpus
-SAVED = 50  # as guided.py
+HANG_S = 120  # a child without a next input for this time hangs
+START_S = 900  # to compile, and to collect seeds
+CHUNK = 250_000  # damaged batches per process
+GUIDED_GROUP = 4  # formats that share one coverage-guided corpus
+SAVED = 50  # as in guided.py
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a child found, by format; fault: why it ended otherwise, or empty."""
+    """Results of a child process by format. fault: how it failed, or empty."""
 
     found: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
 
-def watched(command: list[str], environment: dict[str, str] | None = None, still: float = STILL_SECONDS) -> Outcome:
-    """Runs `command --progress FILE`; its last line on stdout is what it found."""
+def watched(command: list[str], environment: dict[str, str] | None = None, still: float = HANG_S) -> Outcome:
+    """Run `command --progress FILE` and watch its progress. Its last line on stdout has its results.
+
+    still: seconds without a next input after which it is killed.
+    """
     with tempfile.NamedTemporaryFile() as progress, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         progress.write(np.array([-1]).tobytes())
         progress.flush()
@@ -58,7 +59,7 @@ def watched(command: list[str], environment: dict[str, str] | None = None, still
             time.sleep(0.05)
             if number[0] != last:
                 last, since = int(number[0]), time.monotonic()
-            elif time.monotonic() - since > (still if last >= 0 else START_SECONDS):
+            elif time.monotonic() - since > (still if last >= 0 else START_S):
                 hung = True
                 child.kill()
         out.seek(0)
@@ -66,9 +67,9 @@ def watched(command: list[str], environment: dict[str, str] | None = None, still
         if child.returncode == 0:
             lines = out.read().decode().splitlines()
             return Outcome(found=json.loads(lines[-1]) if lines else {})
-        how = "stood still" if hung else f"ended with {child.returncode}"
-        said = err.read().decode(errors="replace").strip().splitlines()[-3:]
-        return Outcome(fault=f"{' '.join(command[1:])}: {how} at number {int(number[0])}: {' '.join(said)}")
+        how = "hung" if hung else f"ended with {child.returncode}"
+        last_lines = err.read().decode(errors="replace").strip().splitlines()[-3:]
+        return Outcome(fault=f"{' '.join(command[1:])}: {how} at number {int(number[0])}: {' '.join(last_lines)}")
 
 
 def native(names: list[str], seed: int, first: int, count: int) -> Outcome:
@@ -86,8 +87,8 @@ def guided(names: list[str], seed: int, runs: int, artifacts: Path) -> Outcome:
         return outcome if outcome.fault else Outcome(found=json.loads(summary.read()))
 
 
-def together(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """By format, summed."""
+def summed(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """Sum the outcomes per format."""
     found: dict[str, Any] = {}
     for outcome in outcomes:
         for name, part in outcome.found.items():
@@ -161,33 +162,33 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--artifacts", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--write", action="store_true", help="store the run in docs/")
-    asked = parser.parse_args()
-    names = asked.formats or list(FORMATS)
-    bred_together = names if asked.formats else [*names, "read_log"]
-    each, sets = -(-asked.native // len(names)), list(groups(bred_together, TOGETHER))
-    runs = -(-asked.guided // len(sets) // SAVED) * SAVED
+    options = parser.parse_args()
+    names = options.formats or list(FORMATS)
+    guided_names = names if options.formats else [*names, "read_log"]
+    each, sets = -(-options.native // len(names)), list(groups(guided_names, GUIDED_GROUP))
+    runs = -(-options.guided // len(sets) // SAVED) * SAVED
     began = time.monotonic()
-    with ThreadPoolExecutor(asked.jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         firsts = range(0, each, CHUNK)
         damaged = [
-            pool.submit(native, [name], asked.seed, first, min(CHUNK, each - first))
+            pool.submit(native, [name], options.seed, first, min(CHUNK, each - first))
             for first in firsts
             for name in names
         ]
-        bred = [pool.submit(guided, some, asked.seed, runs, asked.artifacts) for some in sets]
+        bred = [pool.submit(guided, some, options.seed, runs, options.artifacts) for some in sets]
         outcomes = [[future.result() for future in futures] for futures in (damaged, bred)]
     stored = {
         "date": datetime.now(UTC).date().isoformat(),
         "revision": revision(),
         "seconds": round(time.monotonic() - began),
-        "jobs": asked.jobs,
-        "seed": asked.seed,
-        "native": together(outcomes[0]),
-        "guided": together(outcomes[1]),
+        "jobs": options.jobs,
+        "seed": options.seed,
+        "native": summed(outcomes[0]),
+        "guided": summed(outcomes[1]),
         "faults": [outcome.fault for part in outcomes for outcome in part if outcome.fault],
     }
-    if asked.write:
-        others = json.loads(STORED.read_text()) if asked.formats else []
+    if options.write:
+        others = json.loads(STORED.read_text()) if options.formats else []
         write([*(each for each in others if not each["native"].keys() <= {*names}), stored])
     sys.stdout.write(tables([stored]) + "\n")
     sys.exit(1 if stored["faults"] else 0)

@@ -1,4 +1,4 @@
-"""Both fuzzers for a short while, the traps that they rely on, and the stored run that docs/fuzzing.md quotes."""
+"""Short runs of both fuzzers, the traps that they rely on, and the stored run that docs/fuzzing.md shows."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def test_damaged_batches_of_every_format() -> None:
     for name, found in outcome.found.items():
         assert found["inputs"] == SHORT
         assert SHORT / 50 < found["accepted"] < SHORT / 2, name
-        # Most of it gets past the checksum, and breaks all sorts of promises.
+        # Most damage has a correct checksum and breaks other promises.
         assert found["refused"]["crc"] < SHORT / 2 and len(found["refused"]) > 6, name
 
 
@@ -42,7 +42,7 @@ def test_coverage_guided_inputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(FORMATS))
-def test_damage_is_what_its_number_says(name: str) -> None:
+def test_a_number_always_gives_the_same_damage(name: str) -> None:
     one, other, third = native.Source(name, 1), native.Source(name, 1), native.Source(name, 2)
     found = [one.damage(number).tobytes() for number in range(200)]
     assert [other.damage(number).tobytes() for number in reversed(range(200))][::-1] == found
@@ -50,7 +50,7 @@ def test_damage_is_what_its_number_says(name: str) -> None:
     assert sum(third.damage(number).tobytes() == found[number] for number in range(200)) < 5
 
 
-def test_a_seal_is_what_each_format_asks_for() -> None:
+def test_seal_restores_length_and_checksum() -> None:
     for name in FORMATS:
         for batch in corpus.batches(name)[:20]:
             place = np.frombuffer(bytearray(batch), np.uint8)
@@ -85,25 +85,25 @@ native.main(["v2", "--count", "10", *sys.argv[1:]])
 
 
 @pytest.mark.parametrize(
-    ("number", "deed", "said"),
+    ("number", "deed", "fault"),
     [
         (5, "ctypes.string_at(data.ctypes.data + len(data), 1)", "ended with -11 at number 5"),
         *(
             pytest.param(*case, marks=pytest.mark.thorough)
             for case in (
                 (7, "ctypes.string_at(data.ctypes.data - 1, 1)", "ended with -11 at number 7"),
-                (5, "time.sleep(99)", "stood still at number 5"),
+                (5, "time.sleep(99)", "hung at number 5"),
                 (5, "[][0]", "v2, seed 0, number 5: IndexError"),
                 (5, "np.zeros(2 * native.ROOM_BYTES, np.uint8)", "v2, seed 0, number 5: MemoryError"),
             )
         ),
     ],
 )
-def test_what_goes_wrong_is_a_fault(number: int, deed: str, said: str) -> None:
-    """A byte past the end, one before the beginning, a hang, an allocation, an exception: in a child as in a run."""
+def test_a_failing_child_is_a_fault(number: int, deed: str, fault: str) -> None:
+    """Read a byte outside the batch on either side, hang, allocate too much, raise another error."""
     script = CHILD.replace("NUMBER", str(number)).replace("DEED", deed)
     outcome = run.watched([sys.executable, "-c", script], still=5 if "sleep" in deed else 60)
-    assert said in outcome.fault
+    assert fault in outcome.fault
     assert not outcome.found
 
 

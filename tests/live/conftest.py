@@ -33,5 +33,5 @@ NAMES = itertools.count()
 
 @pytest.fixture
 def topic() -> str:
-    """A name that no other test has."""
+    """Return a name that no other test has."""
     return f"topic-{next(NAMES)}"

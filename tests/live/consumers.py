@@ -1,4 +1,4 @@
-"""Stock consumers: a topic from its beginning to its end, as messages by partition, without aborted ones."""
+"""Consumers of three clients. They read a topic from start to end, without aborted messages."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.reference.model import Message
+from tests.sidecars import unhex
 from tools import jvm
 from tools.broker import Broker
 
@@ -37,16 +38,12 @@ def java(broker: Broker, jars: Path, topic: str, partitions: int) -> ByPartition
         message = Message(
             offset=offset,
             timestamp_ms=timestamp_ms,
-            key=_unhex(key),
-            value=_unhex(value),
-            headers=tuple((name, _unhex(content)) for name, content in headers),
+            key=unhex(key),
+            value=unhex(value),
+            headers=tuple((name, unhex(content)) for name, content in headers),
         )
         found[partition].append(Consumed(message=message, is_append_time=timestamp_type == 1))
     return found
-
-
-def _unhex(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)
 
 
 def aiokafka(broker: Broker, jars: Path, topic: str, partitions: int) -> ByPartition:

@@ -1,4 +1,4 @@
-"""Batches that we write, sent to a real broker as they are: what it accepts, stores, gives to consumers and refuses."""
+"""A real broker receives our batches. It stores them and gives them to consumers, or refuses them."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -54,8 +54,8 @@ BATCHES: dict[str, list[Message]] = {
         for i in range(2000)
     ],
 }
-OF_THE_BROKER = {"base_offset", "partition_leader_epoch"}
-OF_APPEND_TIME = {"attributes", "max_timestamp_ms", "crc"}
+BROKER_FIELDS = {"base_offset", "partition_leader_epoch"}
+APPEND_TIME_FIELDS = {"attributes", "max_timestamp_ms", "crc"}
 
 
 def encoded(messages: Sequence[Message], codec: str = "none", fmt: str = "v2", **fields: Any) -> bytes:
@@ -69,7 +69,7 @@ def moved(messages: Sequence[Message], base_offset: int) -> list[Message]:
 
 
 def changed(sent: bytes, stored: bytes) -> set[str]:
-    """The header fields in which they differ; nothing else may."""
+    """Return the header fields that differ. Raise AssertionError if the records differ."""
     before, after = (np.frombuffer(data[: V2_HEADER.itemsize], V2_HEADER)[0] for data in (sent, stored))
     assert sent[V2_HEADER.itemsize :] == stored[V2_HEADER.itemsize :]
     return {name for name in V2_HEADER.names or () if before[name] != after[name]}
@@ -85,7 +85,7 @@ def as_consumed(messages: Sequence[Message], append_time_ms: int) -> list[Consum
 
 def test_the_broker_takes_the_versions_that_we_speak(wire: Wire) -> None:
     taken = wire.versions()
-    for api, versions in kafka.SPOKEN.items():
+    for api, versions in kafka.PACKED_VERSIONS.items():
         assert set(versions) <= set(taken[api])
 
 
@@ -93,7 +93,7 @@ def test_the_broker_takes_the_versions_that_we_speak(wire: Wire) -> None:
 def test_what_is_sent_is_stored_and_consumed(
     broker: Broker, wire: Wire, jars: Path, topic: str, timestamp_type: str
 ) -> None:
-    """Each codec in a partition of its own."""
+    """Use one partition per codec."""
     wire.create_topic(topic, len(CODECS), message_timestamp_type=timestamp_type)
     expected: dict[int, list[Consumed]] = {}
     for partition, codec in enumerate(CODECS):
@@ -112,7 +112,7 @@ def test_what_is_sent_is_stored_and_consumed(
             stored = broker.segment(topic, partition).read_bytes()
             assert len(stored) == predicted_bytes
             assert stored == log + ours
-            assert changed(sent, stored[len(log) :]) <= OF_THE_BROKER | (OF_APPEND_TIME if is_append else set())
+            assert changed(sent, stored[len(log) :]) <= BROKER_FIELDS | (APPEND_TIME_FIELDS if is_append else set())
             log, offset = stored, offset + len(messages)
             kept += as_consumed(at_offset, produced.append_time_ms)
         back = read_log(broker.segment(topic, partition))
@@ -149,7 +149,7 @@ def test_drawn_batches(broker: Broker, wire: Wire, jars: Path, topic: str) -> No
             stream.seek(size_before)
             stored = stream.read()
         assert stored == encoded(at_offset, codec, partition_leader_epoch=0)
-        assert changed(sent, stored) <= OF_THE_BROKER
+        assert changed(sent, stored) <= BROKER_FIELDS
         kept.extend(at_offset)
 
     send()
@@ -159,7 +159,7 @@ def test_drawn_batches(broker: Broker, wire: Wire, jars: Path, topic: str) -> No
 
 
 def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
-    """The broker counts in our sequence numbers, past their largest: it knows a batch again, and misses one."""
+    """Check that the broker detects a repeated batch and a missing one, also when sequence numbers wrap."""
     wire.create_topic(topic)
     producer_id, epoch = wire.init_producer_id()
     messages, segment = BATCHES["nulls"], broker.segment(topic)
@@ -180,7 +180,7 @@ def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
 
 
 def test_transactions(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
-    """A transaction is committed and one aborted. The coordinator's markers equal ours."""
+    """Commit and abort transactions. Check that the coordinator's markers equal ours."""
     wire.create_topic(topic)
     producer_id, epoch = producer = wire.init_producer_id(topic)
     segment, expected, committed, offset = broker.segment(topic), b"", list[Message](), 0
@@ -216,7 +216,7 @@ def _is_longer(path: Path, size_bytes: int) -> bool:
 
 @pytest.mark.parametrize("fmt", ["v0", "v1"])
 def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: str) -> None:
-    """Produce requests up to version 2 may carry them; the broker stores each set as one v2 batch, as we would."""
+    """Send v0 and v1 in requests up to version 2. The broker stores each set as one v2 batch, equal to ours."""
     wire.create_topic(topic, 4)
     messages = [replace(message, headers=()) for message in BATCHES["nulls"] + BATCHES["lengths"]]
     if fmt == "v0":
@@ -240,7 +240,7 @@ def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: st
             assert broker.segment(topic, partition).read_bytes() == bytes(ours)
 
 
-# What a broker has to refuse. A log may hold more than a producer may send, so our reader takes some of it.
+# Batches that a broker refuses. A log may have more than producers may send, so our reader accepts some.
 
 CONTROL = Message(offset=0, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, 1), value=struct.pack(">hi", 0, 0))
 THREE = [
@@ -249,7 +249,7 @@ THREE = [
 
 
 def poked(batch: bytes, seal: bool = True, **fields: Any) -> bytes:
-    """The batch with other header fields, under a right checksum."""
+    """Return the batch with other header fields. seal: correct its checksum."""
     header = np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER).copy()
     for name, value in fields.items():
         header[name] = value
@@ -265,7 +265,7 @@ def sealed(batch: bytes | bytearray) -> bytes:
 
 
 def with_inner_damage(batch: bytes) -> bytes:
-    """The length of the first record, or the beginning of the compressed payload."""
+    """Damage the length of the first record, or the start of the compressed payload."""
     data = bytearray(batch)
     data[V2_HEADER.itemsize] ^= 0xFF
     return sealed(data)
@@ -273,7 +273,7 @@ def with_inner_damage(batch: bytes) -> bytes:
 
 Damage = Callable[[bytes], bytes]
 REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
-    # what: how, the broker's error codes, the field that our reader names (None: it reads the bytes)
+    # damage, the broker's error codes, the field that our reader names (None: our reader accepts the bytes)
     "crc": (lambda b: poked(b, seal=False, crc=1), {kafka.CORRUPT_MESSAGE}, "crc"),
     "a bit of a value": (lambda b: b[:-2] + bytes([b[-2] ^ 1]) + b[-1:], {kafka.CORRUPT_MESSAGE}, "crc"),
     "length too small": (lambda b: poked(b, seal=False, length=len(b) - 20), {kafka.CORRUPT_MESSAGE}, "crc"),
@@ -286,7 +286,7 @@ REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
     "codec 5": (lambda b: poked(b, attributes=5), {kafka.UNKNOWN_SERVER_ERROR}, "attributes"),
     "another codec": (lambda b: poked(b, attributes=4), {kafka.UNKNOWN_SERVER_ERROR}, "records"),
     "payload": (with_inner_damage, {kafka.INVALID_RECORD, kafka.UNKNOWN_SERVER_ERROR}, "*"),
-    # What compaction, a coordinator or a follower's cut tail leaves is sound in a log.
+    # Compaction, a coordinator or a cut tail leave these in a log, where they are valid.
     "range wider than count": (lambda b: poked(b, last_offset_delta=3), {kafka.INVALID_RECORD}, None),
     "control": (lambda b: encoded([CONTROL], is_control=True), {kafka.INVALID_RECORD}, None),
     "cut short": (lambda b: b[:-3], {kafka.INVALID_RECORD}, None),
@@ -322,7 +322,7 @@ def test_what_the_broker_refuses(broker: Broker, wire: Wire, topic: str) -> None
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec: str) -> None:
-    """A wrong max timestamp, and append time in a topic of create times: it stores what we would have written."""
+    """Send a wrong max timestamp, and append time in a topic of create times. The broker stores our bytes."""
     wire.create_topic(topic)
     batch = encoded(THREE, codec)
     attributes = int(np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER)["attributes"][0])
@@ -339,7 +339,7 @@ def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec:
 
 
 def test_offsets_that_do_not_rise_by_one(broker: Broker, wire: Wire, topic: str) -> None:
-    """A broker checks the offset deltas only where it decompresses, if the batch's range fits its count."""
+    """Check that a broker tests offset deltas only in batches that it decompresses."""
     wire.create_topic(topic)
     twice = [THREE[0], replace(THREE[1], offset=0), THREE[2]]
     assert wire.produce(topic, encoded(twice, "gzip")).error == kafka.UNKNOWN_SERVER_ERROR

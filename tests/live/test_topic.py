@@ -1,4 +1,4 @@
-"""A topic on a real broker through Spark's Kafka source: the records that were sent, between the offsets asked for."""
+"""Spark's Kafka source reads a topic of a real broker between given offsets."""
 
 import json
 import os
@@ -61,8 +61,8 @@ def test_what_was_sent_is_read_between_the_offsets(wire: Wire, broker: Broker, t
     send(wire, topic, 2)
     sizes: dict[int, int] = {}
 
-    def function_for(told: Mapping[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Read | None]:
-        sizes.update(told)
+    def function_for(sizes_by_partition: Mapping[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Read | None]:
+        sizes.update(sizes_by_partition)
         return partial(read, topic)
 
     url = f"kafka://{broker.address}/{topic}"
@@ -109,8 +109,8 @@ def test_what_if_of_a_topic(wire: Wire, broker: Broker, topic: str, connector: s
 def test_the_command(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
     send(wire, topic, 1)
     command = [sys.executable, "-m", "kfbench", "what-if", f"kafka://{broker.address}/{topic}", "--linger-ms", "5"]
-    asked = ["--connector", connector, "--format", "v3", "--codec", "lz4", "--json", "--master", "local[1]"]
-    done = subprocess.run([*command, *asked], capture_output=True, text=True, env=os.environ)
+    options = ["--connector", connector, "--format", "v3", "--codec", "lz4", "--json", "--master", "local[1]"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["records"] == len(SENT) and found["assumed_batching"]["linger_ms"] == 5
@@ -118,12 +118,12 @@ def test_the_command(wire: Wire, broker: Broker, topic: str, connector: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "reason"),
     [("", "UnknownTopicOrPartition"), ("?from=0:5&to=0:4", "offset"), ("?from=7:0", "no partition 7")],
     ids=["no such topic", "offsets that fall", "no such partition"],
 )
 def test_what_cannot_be_read_is_one_line(
-    wire: Wire, broker: Broker, topic: str, connector: str, query: str, said: str
+    wire: Wire, broker: Broker, topic: str, connector: str, query: str, reason: str
 ) -> None:
     if query:
         send(wire, topic, 1)
@@ -132,4 +132,4 @@ def test_what_cannot_be_read_is_one_line(
         what_if(
             Topic.parse(url), ["v2"], ["none"], connector=connector, batchings=[Batching(5, 1000)], master="local[1]"
         )
-    assert said in str(raised.value) and "\n" not in str(raised.value)
+    assert reason in str(raised.value) and "\n" not in str(raised.value)

@@ -1,6 +1,6 @@
-"""Kafka's wire protocol, as far as these tests speak it: requests packed by hand, so that no client touches a batch.
+"""The part of Kafka's wire protocol that tests need. Requests are packed by hand, so no client changes a batch.
 
-Message definitions: clients/src/main/resources/common/message in Kafka's sources. Only versions without tagged fields.
+Kafka's sources define the messages in clients/src/main/resources/common/message. Only versions without tagged fields.
 """
 
 import socket
@@ -8,11 +8,11 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 PRODUCE, FIND_COORDINATOR, API_VERSIONS, CREATE_TOPICS = 0, 10, 18, 19
 INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN = 22, 24, 26
-SPOKEN = {  # api -> the versions that we pack
+PACKED_VERSIONS = {  # by api
     PRODUCE: (0, 1, 2, 3, 7, 8),
     FIND_COORDINATOR: (1,),
     API_VERSIONS: (0,),
@@ -44,8 +44,13 @@ class Produced:
     message: str | None = None
 
 
+class Producer(NamedTuple):
+    id: int
+    epoch: int
+
+
 class Answer:
-    """An answer's fields in their order."""
+    """A reader of the fields of an answer, in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -89,7 +94,7 @@ class Wire:
         self._socket.close()
 
     def ask(self, api: int, version: int, body: bytes) -> Answer:
-        assert version in SPOKEN[api]
+        assert version in PACKED_VERSIONS[api]
         self._correlation += 1
         request = struct.pack(">hhi", api, version, self._correlation) + text("kfbench") + body
         self._socket.sendall(struct.pack(">i", len(request)) + request)
@@ -107,7 +112,7 @@ class Wire:
         return bytes(parts)
 
     def versions(self) -> dict[int, range]:
-        """The versions of each API that the broker takes."""
+        """Return the versions of each API that the broker accepts."""
         answer = self.ask(API_VERSIONS, 0, b"")
         assert answer.number("h") == NONE
         found = {}
@@ -117,7 +122,7 @@ class Wire:
         return found
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """Configs with _ where Kafka has a dot."""
+        """Create a topic. configs: Kafka's names with _ for each dot."""
         body = struct.pack(">i", 1) + text(name) + struct.pack(">ihii", partitions, 1, 0, len(configs))
         body += b"".join(text(key.replace("_", ".")) + text(value) for key, value in configs.items())
         answer = self.ask(CREATE_TOPICS, 2, body + struct.pack(">i?", 1000 * WAIT_S, False))
@@ -127,7 +132,7 @@ class Wire:
     def produce(
         self, topic: str, records: bytes, partition: int = 0, version: int = 8, transactional_id: str | None = None
     ) -> Produced:
-        """Waits for the leader of a new partition."""
+        """Send a batch. Wait for the leader of a new partition."""
         body = text(transactional_id) if version >= 3 else b""
         body += struct.pack(">hii", -1, 1000 * WAIT_S, 1) + text(topic)
         body += struct.pack(">iii", 1, partition, len(records)) + records
@@ -150,8 +155,7 @@ class Wire:
         assert answer.done()
         return Produced(error=error, base_offset=base_offset, append_time_ms=append_time_ms, message=message)
 
-    def init_producer_id(self, transactional_id: str | None = None) -> tuple[int, int]:
-        """A producer id and its epoch."""
+    def init_producer_id(self, transactional_id: str | None = None) -> Producer:
         if transactional_id:
             retried(
                 lambda: self.ask(FIND_COORDINATOR, 1, text(transactional_id) + b"\1").numbers("ih"),
@@ -162,9 +166,9 @@ class Wire:
             lambda: self.ask(INIT_PRODUCER_ID, 1, body).numbers("ihqh"), lambda found: found[1]
         )
         assert error == NONE
-        return producer_id, epoch
+        return Producer(producer_id, epoch)
 
-    def add_partition(self, transactional_id: str, producer: tuple[int, int], topic: str, partition: int = 0) -> None:
+    def add_partition(self, transactional_id: str, producer: Producer, topic: str, partition: int = 0) -> None:
         body = text(transactional_id) + struct.pack(">qhi", *producer, 1) + text(topic)
         body += struct.pack(">ii", 1, partition)
 
@@ -176,7 +180,7 @@ class Wire:
 
         assert retried(ask, lambda error: error) == NONE
 
-    def end_transaction(self, transactional_id: str, producer: tuple[int, int], commit: bool) -> None:
+    def end_transaction(self, transactional_id: str, producer: Producer, commit: bool) -> None:
         body = text(transactional_id) + struct.pack(">qh?", *producer, commit)
         error = retried(lambda: self.ask(END_TXN, 0, body).numbers("ih")[1], lambda error: error)
         assert error == NONE
@@ -186,7 +190,7 @@ T = TypeVar("T")
 
 
 def retried(ask: Callable[[], T], error_of: Callable[[T], int]) -> T:
-    """Until what was just created is there."""
+    """Repeat a request until the broker knows what was just created."""
     deadline = time.monotonic() + WAIT_S
     while True:
         found = ask()

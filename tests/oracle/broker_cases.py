@@ -21,7 +21,7 @@ from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, NOW_MS, Case
 CHUNK = 40
 OPS = {"validate": "validate", "convert": "downconvert", "compact": "compaction"}
 """The category of golden vectors that holds the same."""
-V2_FIELDS = {  # (position, what struct calls them)
+V2_FIELDS = {  # position, struct format
     "baseOffset": (0, ">q"),
     "attributes": (21, ">h"),
     "lastOffsetDelta": (23, ">i"),
@@ -81,13 +81,13 @@ def _request(draw: random.Random, name: str, codec: str, base_ms: int) -> tuple[
         Message(
             offset=offset,
             timestamp_ms=-1 if name == "v0" else _near(draw, base_ms),
-            key=None if keyless and draw.random() < 0.5 else _some(draw),
-            value=None if draw.random() < 0.1 else _some(draw),
+            key=None if keyless and draw.random() < 0.5 else _payload(draw),
+            value=None if draw.random() < 0.1 else _payload(draw),
             headers=_headers(draw) if with_headers else (),
         )
         for offset in range(count)
     )
-    if name != "v0" and codec != "none" and draw.random() < 0.1:  # as clients of old left them
+    if name != "v0" and codec != "none" and draw.random() < 0.1:  # as old clients wrote them
         steps = [draw.choice((1, 1, 2)) for _ in messages]
         messages = tuple(replace(one, offset=sum(steps[: i + 1]) - 1) for i, one in enumerate(messages))
     given: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def _marker(draw: random.Random) -> tuple[Message, ...]:
     return (Message(offset=0, timestamp_ms=NOW_MS, key=key, value=struct.pack(">hi", 0, 15)),)
 
 
-def _some(draw: random.Random) -> bytes:
+def _payload(draw: random.Random) -> bytes:
     length = draw.choice(BOUNDARY_LENGTHS) if draw.random() < 0.3 else draw.randrange(24)
     return draw.randbytes(length) if draw.random() < 0.3 else (draw.randbytes(draw.randrange(1, 8)) * length)[:length]
 
@@ -169,7 +169,7 @@ def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> b
         return sealed(request[:at] + struct.pack(form, now) + request[at + struct.calcsize(form) :])
     at, now = (0, struct.pack(">q", draw.choice((0, 1, 5, 2**33)))) if kind < 4 else (17, bytes([request[17] ^ 8]))
     patched = request[:at] + now + request[at + len(now) :]
-    return sealed(patched) if at else patched  # the offset is no part of what the checksum covers
+    return sealed(patched) if at else patched  # the checksum does not cover the offset
 
 
 # Logs: anything that a partition may hold
@@ -192,7 +192,7 @@ def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]
 
 
 def _batches_of(chunk: Chunk) -> list[bytes]:
-    """Return the batches that Kafka's own writer can write: Kafka has to write them again."""
+    """Return the batches that Kafka's writer can write, because Kafka has to write them again."""
     log = encoded(chunk)
     return [
         log.data[log.positions[i] : log.positions[i + 1]].tobytes()

@@ -38,7 +38,7 @@ def _zstd(found: Verdicts) -> bool:
     return isinstance(refusal, IllegalCombination) and codec == "zstd"
 
 
-def _control_built_anew(found: Verdicts) -> bool:
+def _control_built_again(found: Verdicts) -> bool:
     if found.case.op != "validate" or found.made is None or found.refused is not None:
         return False
     if not found.notes["validation"]["messageSizeMaybeChanged"]:
@@ -54,59 +54,58 @@ def _control_built_anew(found: Verdicts) -> bool:
 DIFFERENCES = (
     Difference(
         name="zstd before v2",
-        reason="Kafka's validator validates, its builder then throws, and the client hears of an unknown error; we say "
-        "UNSUPPORTED_COMPRESSION_TYPE, before all else.",
+        reason="Kafka's validator accepts it, its builder throws, and the client gets an unknown error. We refuse "
+        "first, with UNSUPPORTED_COMPRESSION_TYPE.",
         applies=_zstd,
     ),
     Difference(
         name="headers before v2",
-        reason="Kafka's builder throws, and the client hears of an unknown error. We drop headers where that is asked "
-        "for, as Kafka's own down-conversion does.",
+        reason="Kafka's builder throws, and the client gets an unknown error. We drop headers on request, as Kafka's "
+        "down-conversion does.",
         applies=lambda found: _kafka_throws(found, "does not support record headers"),
     ),
     Difference(
         name="transactions before v2",
-        reason="Uncompressed, Kafka makes its builder before it validates: an unknown error for what its validator "
-        "calls UNSUPPORTED_FOR_MESSAGE_FORMAT. We validate first.",
+        reason="Without a codec Kafka makes its builder before it validates, and the client gets an unknown error. We "
+        "validate first and report UNSUPPORTED_FOR_MESSAGE_FORMAT.",
         applies=lambda found: (
             _kafka_throws(found, "Transactional records are not supported for magic") and found.made is None
         ),
     ),
     Difference(
         name="producer state",
-        reason="A coordinator's batch with half a producer (no epoch, no sequence) is taken as it is, but Kafka's "
-        "builder throws where it is to be built anew; we build it.",
+        reason="A coordinator's batch may have a producer without epoch or sequence. Kafka's builder throws if it has "
+        "to build that batch again; we build it.",
         applies=lambda found: _kafka_throws(
             found, "Invalid negative producer epoch", "Invalid negative sequence number", "without a valid producer ID"
         ),
     ),
     Difference(
         name="skipped keys",
-        reason="Kafka reads compressed batches of v2 without keys and values while it hopes to assign in place; if "
-        "their offsets have holes, it builds them anew from records that have none, and throws. We build them.",
+        reason="Kafka reads compressed v2 batches without keys and values to assign offsets in place. If offsets have "
+        "holes, it builds the batch from these records and throws. We build it.",
         applies=lambda found: _kafka_throws(found, "is skipped in PartialDefaultRecord"),
     ),
     Difference(
-        name="control built anew",
-        reason="A control batch that Kafka's validator builds anew, for another codec or format, holds plain records "
-        "then. Ours stays one, or is left out of v0 and v1 as in down-conversion. No coordinator sends any.",
-        applies=_control_built_anew,
+        name="control built again",
+        reason="Kafka's validator makes plain records of a control batch that it builds for another codec or format. "
+        "Ours stays a control batch; v0 and v1 leave it out. No coordinator sends one.",
+        applies=_control_built_again,
     ),
     Difference(
         name="control records",
-        reason="Kafka's validator does not look into control records; its reader refuses those without a type, as "
-        "we do.",
+        reason="Kafka's validator does not read control records. Its reader refuses those without a type, as we do.",
         applies=lambda found: found.refused is None and "control record" in str(found.error),
     ),
     Difference(
         name="empty before v2",
-        reason="Kafka's filter throws where an empty batch is to be kept that its format cannot hold, which its "
-        "cleaner never asks for; ours has nothing to keep.",
+        reason="Kafka's filter throws if it has to keep an empty batch in a format without empty batches. Its cleaner "
+        "never requests that. Ours keeps nothing.",
         applies=lambda found: _kafka_throws(found, "Empty batches are only supported"),
     ),
 )
 
 
 def difference(found: Verdicts) -> str | None:
-    """Return the name of the difference that explains the two verdicts; None: no difference does."""
+    """Return the name of the difference that explains the two verdicts, or None."""
     return next((known.name for known in DIFFERENCES if known.applies(found)), None)

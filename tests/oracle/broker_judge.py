@@ -10,10 +10,10 @@ from kfbench.measure.golden.steps import REMADE, Remade
 from tests.oracle.broker_cases import OPS, BrokerCase
 from tests.oracle.client import Kafka, Spec
 
-PACKED_OTHERWISE = {"position", "size_bytes", "crc"}  # under a codec, between two libraries
+LIBRARY_COLUMNS = {"position", "size_bytes", "crc"}  # these depend on the compression library
 
 DAMAGE = {"CorruptRecordException": "CORRUPT_MESSAGE", "InvalidRecordException": "INVALID_RECORD"}
-"""What a broker calls its reader's exceptions."""
+"""A broker's errors by the exceptions of its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class Verdicts:
 def ask_both(kafka: Kafka, cases: Sequence[BrokerCase]) -> list[Verdicts]:
     """Run both brokers on cases of one path."""
     answers = kafka.change_each(cases[0].op, [(case.source, case.options) for case in cases])
-    return [_beside(case, *answer) for case, answer in zip(cases, answers, strict=True)]
+    return [_verdicts(case, *answer) for case, answer in zip(cases, answers, strict=True)]
 
 
-def _beside(case: BrokerCase, kafkas: bytes, notes: Spec) -> Verdicts:
+def _verdicts(case: BrokerCase, kafkas: bytes, notes: Spec) -> Verdicts:
     _, remake = REMADE[OPS[case.op]]
     made: Remade | None = None
     error: KfbenchError | None = None
@@ -57,14 +57,14 @@ def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
     if found.refused is None and found.made is None:
         return f"Kafka takes it, kfbench does not: {type(found.error).__name__}: {found.error}"
     if found.refused is not None:
-        said = f"Kafka: {found.refused['error']}: {found.refused['message']}"
+        kafkas = f"Kafka: {found.refused['error']}: {found.refused['message']}"
         if found.error is None:
-            return f"{said}; kfbench takes it"
+            return f"{kafkas}; kfbench takes it"
         if isinstance(found.error, Refused) and found.error.error == found.refused["error"]:
             return None
         if _both_see_damage(kafka, found):
             return None
-        return f"{said}; kfbench: {type(found.error).__name__}: {found.error}"
+        return f"{kafkas}; kfbench: {type(found.error).__name__}: {found.error}"
     assert found.made is not None
     counts = found.notes.get("validation", found.notes)
     if differ := {name: (counts[name], ours) for name, ours in found.made.counts.items() if counts[name] != ours}:
@@ -101,7 +101,7 @@ def other_log(kafkas: bytes, ours: bytes) -> str | None:
                 return f"batch {i}: {difference}"
             continue
         for name in theirs.dtype.names:
-            if name not in PACKED_OTHERWISE and theirs[name] != own[name]:
+            if name not in LIBRARY_COLUMNS and theirs[name] != own[name]:
                 return f"batch {i}: {name}: Kafka writes {theirs[name]}, kfbench {own[name]}"
         if difference := first_difference(*map(decompressed, entries)):
             return f"batch {i}, decompressed: {difference}"

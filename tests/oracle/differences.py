@@ -14,7 +14,7 @@ class Difference:
     name: str
     reason: str
     applies: Callable[[Seen, CorruptLog | None], bool]
-    """(What Kafka says of the log, our refusal): is this that difference?"""
+    """Return True if this difference explains Kafka's reading and our refusal."""
 
 
 def _kafka_refuses(seen: Seen, *words: str) -> bool:
@@ -28,7 +28,7 @@ def _empty_with_codec(seen: Seen, refusal: CorruptLog | None) -> bool:
     return bool(batch["magic"] == 2 and batch["count"] == 0 and batch["compression"] != "none")
 
 
-def _cut_behind_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
+def _cut_after_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
     cut = ("cut short", "past the end", "not a zstd frame", "frame header", "frame parameters")
     return refusal is not None and any(words in refusal.promise for words in cut)
 
@@ -36,25 +36,25 @@ def _cut_behind_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
 DIFFERENCES = (
     Difference(
         name="memory",
-        reason="Kafka allocates what an inner message of v0 or v1 claims as its size before it looks whether it is "
-        "there; with more memory it would take the set for one that is cut short, as we do.",
+        reason="Kafka allocates the size that an inner message of v0 or v1 claims, without checking it. With more "
+        "memory it would read a set that is cut short, as we do.",
         applies=lambda seen, refusal: refusal is None and _kafka_refuses(seen, "OutOfMemoryError"),
     ),
     Difference(
         name="empty with a codec",
-        reason="Kafka's streaming iterator opens the codec's stream before it sees that there is no record to read, "
-        "its plain one does not; gzip, snappy and lz4 want a header there, zstd does not. We open nothing.",
+        reason="Kafka's streaming iterator opens the codec's stream of an empty batch. gzip, snappy and lz4 need a "
+        "header there, zstd does not. We open no stream.",
         applies=_empty_with_codec,
     ),
     Difference(
-        name="cut behind a whole stream",
-        reason="Behind a whole gzip member, zstd frame or snappy block, too few bytes for another: Kafka's libraries "
-        "take that for the end (zstd-jni depending on how its buffers fall), we for a stream that is cut short.",
-        applies=lambda seen, refusal: seen["error"] is None and _cut_behind_a_stream(seen, refusal),
+        name="cut after a whole stream",
+        reason="Too few bytes follow a whole gzip member, zstd frame or snappy block. Kafka's libraries end there "
+        "(zstd-jni depending on its buffers). We report a stream that is cut short.",
+        applies=lambda seen, refusal: seen["error"] is None and _cut_after_a_stream(seen, refusal),
     ),
     Difference(
         name="reserved gzip flags",
-        reason="RFC 1952 wants a reader to refuse a header with reserved flags, as zlib does; Java 17 ignores them.",
+        reason="RFC 1952 says that readers refuse reserved flags, as zlib does. Java 17 ignores them.",
         applies=lambda seen, refusal: (
             seen["error"] is None and refusal is not None and "unknown header flags" in refusal.promise
         ),
@@ -63,5 +63,5 @@ DIFFERENCES = (
 
 
 def difference(seen: Seen, refusal: CorruptLog | None) -> str | None:
-    """Return the name of the difference that explains the two verdicts; None: no difference does."""
+    """Return the name of the difference that explains the two verdicts, or None."""
     return next((known.name for known in DIFFERENCES if known.applies(seen, refusal)), None)

@@ -1,6 +1,7 @@
 """Seeded batches at the edges of v0, v1 and v2, each as plain messages and as a spec for Kafka's writer.
 
-They are drawn faster than hypothesis draws, and are the same on every machine. The judge takes a failing chunk apart.
+They are drawn faster than by hypothesis, and are the same on every machine. The judge tests each batch of a failing
+chunk alone.
 """
 
 import random
@@ -27,7 +28,7 @@ LEVELS: dict[str, range] = {"gzip": range(1, 10), "lz4": range(1, 18), "zstd": r
 HEADER_KEYS = ("", "a", "trace", "trace", "größe", "ключ-鍵-🔑-é", "h" * 63, "h" * 64)
 MARKERS, KRAFT_TYPES = (0, 1), (2, 3, 4, 5, 6)
 BIG_BYTES = 70_000  # more than two blocks of snappy's framing, more than one of lz4's
-APPEND_TIME = NOW_MS + 123_457  # no record's own time: inner messages of v1 would then carry its bit
+APPEND_TIME = NOW_MS + 123_457  # no record has this time; otherwise inner messages of v1 would carry its bit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,9 +269,9 @@ def _legacy(draw: random.Random, magic: int, messages: tuple[Message, ...], comp
         match draw.randrange(4):
             case 0:
                 given["append_time_ms"] = APPEND_TIME
-                if compressed and draw.random() < 0.5:  # the broker, which leaves the inner messages alone
+                if compressed and draw.random() < 0.5:  # a broker does not change inner messages
                     stamp = {"timestampType": "LOG_APPEND_TIME", "maxTimestamp": APPEND_TIME}
-                elif compressed:  # the builder, which does not
+                elif compressed:  # the builder does
                     messages = tuple(replace(message, timestamp_ms=APPEND_TIME) for message in messages)
             case 1 if compressed:
                 stamp = {"timestampType": "CREATE_TIME", "maxTimestamp": draw.choice([-1, 0, NOW_MS, INT64])}

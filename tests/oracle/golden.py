@@ -20,7 +20,7 @@ BROKER_CATEGORIES = ("downconvert", "compaction", "validate")
 
 
 def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
-    """Return the bytes of a vector and Kafka's notes. There are no bytes if Kafka's broker refuses."""
+    """Return the bytes of a vector and Kafka's notes. The bytes are empty if Kafka's broker refuses."""
     data, notes = kafka.write(*map(_expanded, vector.batches)), dict[str, Any]()
     for step in vector.steps:
         if step["op"] in BROKER_STEPS:

@@ -1,15 +1,14 @@
-"""Changes to golden vectors by hand: patch, cut and add bytes, also under a codec, and make checksums true again."""
+"""Steps that change golden vectors: patch, cut and add bytes, also under a codec, and correct checksums."""
 
 import gzip
 import struct
 
 import cramjam
 
+from tests.compressed import HEADER_BYTES
 from tests.formats.fuzz import sealed
 from tests.oracle.client import Spec
 from tests.reference import codecs, lz4, snappy
-
-HEADER_BYTES = (26, 34, 61)  # of a wrapper in v0 and v1, and of a batch in v2
 
 
 def applied(data: bytes, step: Spec) -> bytes:
@@ -31,7 +30,7 @@ def applied(data: bytes, step: Spec) -> bytes:
 
 
 def _last_batch_at(data: bytes) -> int:
-    """Return where the last batch begins; its own size may be wrong."""
+    """Return the position of the last batch, whose size may be wrong."""
     at = 0
     while True:
         (size,) = struct.unpack_from(">i", data, at + 8)
@@ -41,7 +40,7 @@ def _last_batch_at(data: bytes) -> int:
 
 
 def _sealed(batch: bytes) -> bytes:
-    """Make length and checksum true again, and the length of a wrapper's value."""
+    """Correct length and checksum, and the length of a wrapper's value."""
     magic = batch[16]
     if magic < 2 and batch[17] & 7 and len(batch) > HEADER_BYTES[magic]:
         at = HEADER_BYTES[magic]

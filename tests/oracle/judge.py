@@ -1,6 +1,7 @@
 """Kafka's verdict on a chunk of batches, in both directions. Each check raises AssertionError."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from kfbench import FORMATS, EncodedLog, KfbenchError, read_log, write_log
@@ -8,8 +9,8 @@ from tests.common import batch_fields_of, bounds_of, records_of
 from tests.compressed import is_exact
 from tests.oracle.client import Kafka
 from tests.oracle.generate import Chunk
-from tests.reference.model import Fields, Message
-from tests.sidecars import check_sidecar, unhex
+from tests.reference.model import Fields
+from tests.sidecars import check_sidecar, message_of
 
 # Columns that depend on the compression library.
 COMPRESSED_ONLY = {"position", "size", "crc"}
@@ -53,11 +54,11 @@ def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
 
 def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chunk) -> None:
     append = fields.append_time_ms
-    if append is not None and fields.max_timestamp_ms is not None:  # which is where readers look
+    if append is not None and fields.max_timestamp_ms is not None:  # readers take the time from there
         append = fields.max_timestamp_ms
     assert row["compression"] == (chunk.codec if messages else "none") or (not messages and chunk.name == "v2")
-    assert [_message(record) for record in row["records"]] == [
-        message if append is None else _stamped(message, append) for message in messages
+    assert [message_of(record) for record in row["records"]] == [
+        message if append is None else replace(message, timestamp_ms=append) for message in messages
     ]
     assert (row["timestampType"] == "LOG_APPEND_TIME") == (append is not None)
     if chunk.name == "v2":
@@ -67,30 +68,10 @@ def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chun
                 assert row[kafkas] == given, field
 
 
-def _stamped(message: Message, append_time_ms: int) -> Message:
-    return Message(
-        offset=message.offset,
-        timestamp_ms=append_time_ms,
-        key=message.key,
-        value=message.value,
-        headers=message.headers,
-    )
-
-
-def _message(record: dict[str, Any]) -> Message:
-    return Message(
-        offset=record["offset"],
-        timestamp_ms=record["timestamp"],
-        key=unhex(record["key"]),
-        value=unhex(record["value"]),
-        headers=tuple((name, unhex(content)) for name, content in record.get("headers", [])),
-    )
-
-
 def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
-    """Read what Kafka writes from the same specs, and write the same bytes.
+    """Check that kfbench reads what Kafka writes from the same specs, and writes the same bytes.
 
-    Where a codec's library is not Kafka's, write what the bytes hold.
+    If a codec's library is not Kafka's, the decompressed bytes must be equal. Return the number of batches.
     """
     chosen = [i for i, spec in enumerate(chunk.kafka) if spec]
     if not chosen:
@@ -109,14 +90,14 @@ def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
     if part.codec == "none":
         assert again == data
         return len(part)
-    assert _held(kafka.read(ours)) == _held(seen)
-    # Where a set's first messages are gone, no reader of v1 can tell from which offset its inner ones counted.
+    assert _columns(kafka.read(ours)) == _columns(seen)
+    # If the first messages of a v1 set are gone, its base offset is unknown.
     but = {"decompressedSha256"} if part.name == "v1" else set()
-    assert _held(kafka.read(again), but) == _held(seen, but)
+    assert _columns(kafka.read(again), but) == _columns(seen, but)
     return len(part)
 
 
-def _held(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, Any]]:
+def _columns(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the columns that do not depend on compressed bytes; plain bytes count by their sha256."""
     assert seen["error"] is None
     return [{name: row[name] for name in row.keys() - COMPRESSED_ONLY - set(but)} for row in seen["batches"]]

@@ -1,15 +1,15 @@
-"""Damage that no checksum catches: changed batches, also under a codec, with true checksums."""
+"""Damage under correct checksums: changed batches, also changed under a codec."""
 
 import random
 import struct
 from collections.abc import Iterator
 
 from kfbench.codecs import CODECS, LEGACY_LZ4, codec_of
+from tests.compressed import HEADER_BYTES
 from tests.formats.fuzz import INTERESTING, sealed
 from tests.oracle.generate import Chunk, chunks
 from tests.oracle.judge import encoded
 
-HEADER_BYTES = (26, 34, 61)  # of a wrapper in v0 and v1, and of a batch in v2
 SMALL_BYTES = 600
 EDGE_INT32 = (-(2**31), -2, -1, 0, 1, 13, 14, 2**31 - 1)
 
@@ -30,7 +30,7 @@ def _batches(chunk: Chunk) -> Iterator[bytes]:
     for start, end in zip(log.positions[:-1].tolist(), log.positions[1:].tolist(), strict=True):
         if start < end:
             batch = bytes(log.data[start:end])
-            if batch[16] < 2:  # a plain batch of v0 or v1 is so many entries
+            if batch[16] < 2:  # take the first entry of a plain batch
                 batch = batch[: 12 + struct.unpack_from(">i", batch, 8)[0]]
             yield batch
 
@@ -60,7 +60,7 @@ def _with_payload(header: bytes, payload: bytes) -> bytes:
 
 
 def _inner_sealed(plain: bytes) -> bytes:
-    """Make the checksums of a set's messages true again, up to the first message whose size is wrong."""
+    """Correct the checksums of a set's messages, up to the first message with a wrong size."""
     out, at = b"", 0
     while len(plain) - at >= 18:
         (size,) = struct.unpack_from(">i", plain, at + 8)

@@ -49,7 +49,7 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
                     held[known] += 1
                 else:
                     disagreements.append(f"{wrong}\n{found.case.options}\n{found.case.source.hex()}")
-        verdicts[f"cases in which {op} does as Apache Kafka's broker does"] += held[SAME]
+        verdicts[f"cases of {op} that agree with Apache Kafka's broker"] += held[SAME]
         return held, disagreements
 
     def judged(op: str) -> Counter[str]:
@@ -61,13 +61,13 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_we_do_as_kafkas_broker_does(op: str, judged: Judged) -> None:
+def test_our_broker_paths_agree_with_kafka(op: str, judged: Judged) -> None:
     held = judged(op)
     assert held.total() == CASES[op]
     assert held[SAME] >= 0.9 * CASES[op]
 
 
-def test_many_requests_at_once_are_each_as_kafkas(kafka: Kafka) -> None:
+def test_many_requests_at_once_agree_with_kafka(kafka: Kafka) -> None:
     cases, joined = list(broker_cases("validate", SEED + 1, 1000)), 0
     for first in range(0, len(cases), CHUNK):
         step = cases[first].options
@@ -108,13 +108,13 @@ VECTORS = {
     "transactions before v2": "validate_v2_none_transactional_to_v1",
     "producer state": "validate_v2_half_a_producer_to_gzip",
     "skipped keys": "validate_v2_gzip_holes_coordinator",
-    "control built anew": "validate_v2_gzip_commit_to_zstd",
+    "control built again": "validate_v2_gzip_commit_to_zstd",
     "empty before v2": "compaction_v1_empty_kept",
 }
 
 
 def _case(name: str, kafka: Kafka) -> BrokerCase:
-    if name == "control records":  # no vector: Kafka's reader does not take what its validator took
+    if name == "control records":  # no vector, because Kafka's reader refuses what its validator accepts
         source = kafka.write(batch(2, "none", [record("6b", "76")]))
         source = sealed(source[:21] + b"\0\x20" + source[23:])
         options = LEADER | {"toMagic": 2, "targetCompression": "none", "origin": "COORDINATOR"}

@@ -20,10 +20,10 @@ from tests.recorded import FOLDER, NAMES
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
-DEPTHS = {"1 record a batch": 1, "10 records a batch": 10, "100 records a batch": 100}
+DEPTHS = {"1 record per batch": 1, "10 records per batch": 10, "100 records per batch": 100}
 SOURCES = ("recorded", *DEPTHS)
-WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # the values of large-payload are of 100 KB and more
-AT_ONCE = 50  # batches a request
+WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # values of large-payload have 100 KB or more
+AT_ONCE = 50  # batches per request
 LIBRARIES = {"gzip": None, "snappy": "snappy-java", "lz4": "lz4-java", "zstd": "zstd-jni"}  # Kafka's, as jars
 TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(5000))
 
@@ -64,7 +64,7 @@ def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
 
 @pytest.fixture(scope="module")
 def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
-    """Compress all batches of a source by ours and by Kafka's builder, once, and note what came of it."""
+    """Compress all batches of a source with our codecs and with Kafka's builder, once, and add a note."""
 
     @cache
     def compare(codec: str, source: str) -> Totals:
@@ -73,11 +73,11 @@ def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
             ours = payloads(bytes(FORMATS["v2"].encode(records, bounds, codec)))
             for (*_, our), (*_, kafkas) in zip(ours, payloads(written(kafka, records, bounds, codec)), strict=True):
                 found.add(our, kafkas)
-        beside = f"{CODECS[codec].version} beside {kafkas_library(kafka, codec)}"
+        libraries = f"{CODECS[codec].version} compared with {kafkas_library(kafka, codec)}"
         notes.append(
             f"{codec}, {source}: {found.identical:,} of {found.batches:,} batches are Kafka's bytes "
             f"({found.identical / found.batches:.1%}), the total {found.our_bytes:,} of {found.kafkas_bytes:,} bytes "
-            f"({found.off:+.4%}); {beside}"
+            f"({found.off:+.4%}); {libraries}"
         )
         return found
 
@@ -105,9 +105,7 @@ def kafkas_library(kafka: Kafka, codec: str) -> str:
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("codec", LIBRARIES)
-def test_bytes_are_kafkas_or_nearly_as_many(
-    kafka: Kafka, totals: Callable[[str, str], Totals], codec: str, source: str
-) -> None:
+def test_sizes_are_close_to_kafkas(kafka: Kafka, totals: Callable[[str, str], Totals], codec: str, source: str) -> None:
     found = totals(codec, source)
     assert found.batches >= len(WORKLOADS)
     if is_exact(codec, kafka.zstd_version):
@@ -116,8 +114,8 @@ def test_bytes_are_kafkas_or_nearly_as_many(
 
 
 @pytest.mark.parametrize("codec", LEVELS)
-def test_every_level_of_any_size_is_framed_as_kafkas(kafka: Kafka, codec: str) -> None:
-    """Include empty input and more than a block. Compare the bytes too where the library is Kafka's."""
+def test_every_level_is_framed_like_kafkas(kafka: Kafka, codec: str) -> None:
+    """Include empty input and several blocks. Compare the bytes if the library is Kafka's."""
     for level in [None, *LEVELS[codec]]:
         for data in (b"", b"x", TEXT[:1000], TEXT):
             ours, kafkas = CODECS[codec].compress(data, level), kafka.compress(data, codec, level)
@@ -131,7 +129,7 @@ def test_every_level_of_any_size_is_framed_as_kafkas(kafka: Kafka, codec: str) -
 
 
 @pytest.mark.parametrize("data", [b"", b"x", TEXT], ids=["empty", "one byte", "several blocks"])
-def test_snappy_is_framed_as_kafkas(kafka: Kafka, data: bytes) -> None:
+def test_snappy_is_framed_like_kafkas(kafka: Kafka, data: bytes) -> None:
     ours, kafkas = CODECS["snappy"].compress(data), kafka.compress(data, "snappy")
     assert ours[:16] == kafkas[:16]
     assert CODECS["snappy"].decompress(kafkas) == data

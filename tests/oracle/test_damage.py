@@ -19,7 +19,7 @@ from tests.reference.model import Message
 from tests.sidecars import check_sidecar
 
 SEED = 20261121
-MUTANTS = 800  # a format and codec
+MUTANTS = 800  # per format and codec
 COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capabilities.codecs]
 
 pytestmark = pytest.mark.oracle
@@ -71,7 +71,7 @@ def an_inner_size_beyond_memory() -> bytes:
 CASES: dict[str, Callable[[], bytes]] = {
     "memory": an_inner_size_beyond_memory,
     "empty with a codec": lambda: sealed(_patched(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]).data, 22, 1)),
-    "cut behind a whole stream": lambda: sealed(small("v2", "gzip") + b"\x1f\x8b"),
+    "cut after a whole stream": lambda: sealed(small("v2", "gzip") + b"\x1f\x8b"),
     "reserved gzip flags": lambda: sealed(_patched(small("v2", "gzip"), 61 + 3, 0x80)),
 }
 

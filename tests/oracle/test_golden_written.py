@@ -12,19 +12,19 @@ from tests.oracle.golden import GOLDEN, write
 pytestmark = pytest.mark.oracle
 
 # Values that depend on the compression library or on its error messages.
-LIBRARYS_OWN = {"size", "sha256", "validBytes", "position", "crc", "message", "cause", "decompressError"}
+FROM_LIBRARY = {"size", "sha256", "validBytes", "position", "crc", "message", "cause", "decompressError"}
 
 
 def same_everywhere(value: Any) -> Any:
     match value:
         case dict():
-            return {name: same_everywhere(inner) for name, inner in value.items() if name not in LIBRARYS_OWN}
+            return {name: same_everywhere(inner) for name, inner in value.items() if name not in FROM_LIBRARY}
         case list():
             return [same_everywhere(inner) for inner in value]
     return value
 
 
-def test_written_anew_they_are_the_same(kafka: Kafka, tmp_path: Path) -> None:
+def test_a_second_writing_gives_the_same_vectors(kafka: Kafka, tmp_path: Path) -> None:
     write(kafka, tmp_path)
     names = {path.name for path in GOLDEN.iterdir()} - {"README.md"}
     assert {path.name for path in tmp_path.iterdir()} == names

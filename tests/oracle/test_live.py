@@ -1,4 +1,4 @@
-"""Apache Kafka's own classes judge drawn batches: they see faults that a round trip of ours would hide."""
+"""Apache Kafka's classes judge drawn batches. They find faults that our own round trip would hide."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.oracle.generate import MAGICS, chunks
 from tests.oracle.judge import disagreement, judge_kafkas, judge_ours
 
 SEED = 20261121
-BATCHES = {"v0": 800, "v1": 800, "v2": 1400}  # a codec; each is judged in both directions where Kafka's writer takes it
+BATCHES = {"v0": 800, "v1": 800, "v2": 1400}  # per codec; both directions are judged if Kafka can write the batch
 LEAST = 10_000  # batches that hold in each direction
 OURS, KAFKAS = "written by us and read by Apache Kafka", "written by Apache Kafka and read by us"
 COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capabilities.codecs]
@@ -25,7 +25,7 @@ Judged = Callable[[str, str], Counter[str]]
 
 @pytest.fixture(scope="module")
 def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Judge the batches of a format and codec once. The result is the number that hold, by direction."""
+    """Judge the batches of a format and codec once. Count the batches that agree, per direction."""
 
     @cache
     def judge_both(name: str, codec: str) -> tuple[Counter[str], list[str]]:
@@ -48,7 +48,7 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
 
 
 @pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
-def test_kafka_reads_what_we_write_and_we_what_it_writes(name: str, codec: str, judged: Judged) -> None:
+def test_each_side_reads_what_the_other_writes(name: str, codec: str, judged: Judged) -> None:
     assert judged(name, codec)[OURS] == BATCHES[name]
 
 

@@ -52,7 +52,7 @@ def test_other_bytes_than_ours_are_refused(peer: Java) -> None:
         damaged = replace(whole, logs=whole.logs | {name: log[:-1] + bytes([log[-1] ^ 1])})
         with pytest.raises(Differs, match=f"{name}: Kafka's Java writes other bytes than ours"):
             list(peer.arms(damaged))
-        assert list(peer.arms(whole))  # what it had still to say of the other is not taken for an answer
+        assert list(peer.arms(whole))  # the rest of its earlier answer is not read
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,8 @@ def test_other_records_than_ours_are_refused(written: dict[str, Written], name: 
         "payload": records.take(np.arange(200)[::-1]).at_offsets(records.offsets),
         "fewer": records.take(np.arange(199)),
     }
-    for what, other in others.items():
-        if (name, what) == ("v0", "times"):  # which it has not
+    for change, other in others.items():
+        if (name, change) == ("v0", "times"):  # v0 has no times
             verify(name, written[name], replace(whole, records=other))
         else:
             with pytest.raises(Differs, match=f"^{name}: Kafka's Java reads other records than were written"):
@@ -87,7 +87,7 @@ def test_nulls_are_read_back(peer: Java) -> None:
     assert len(list(peer.arms(nulls))) == 6
 
 
-def test_a_jvm_that_is_not_there_or_does_not_start_is_absent(peer: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_does_not_start_is_absent(peer: Java, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:+NoSuchOption")
         with pytest.raises(Absent, match=r"Kafka's Java has ended"), java.start():
@@ -98,11 +98,11 @@ def test_a_jvm_that_is_not_there_or_does_not_start_is_absent(peer: Java, monkeyp
             pass
 
 
-def test_a_jvm_that_ends_while_it_measures_is_one_line() -> None:
+def test_a_jvm_that_ends_during_a_measurement_is_one_line() -> None:
     with java.start() as started:
         (arm, *_) = started.arms(given(0))
-        started._request(b"?")  # at which it ends
-        for _ in range(2):  # with a request under way, and with nobody to take one
+        started._request(b"?")  # this ends the JVM
+        for _ in range(2):  # with and without a request under way
             with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
                 arm.sample(1)
         with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
