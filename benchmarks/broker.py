@@ -1,6 +1,6 @@
-"""What a format costs the broker: CPU of append, conversion and compaction, and the bytes that they write and open.
+"""The cost of a format in a broker: CPU of append, conversion and compaction; bytes written and decompressed.
 
-2,000 records, 100 records a batch. Bytes are exact: they change only when the code does.
+2,000 records, 100 records per batch. Bytes are exact: they change only when the code does.
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ def path(module, function):
 
 
 class Append(Timed):
-    """20 requests validated and given their offsets, in a copy of what came in."""
+    """Validation of 20 requests and assignment of offsets, in a copy of the requests."""
 
     params = (FORMAT_NAMES, CODEC_NAMES)
     param_names = ("format", "codec")
@@ -47,7 +47,7 @@ class Append(Timed):
 
 
 class Compact(Timed):
-    """Every second record is dropped."""
+    """Compaction that drops every second record."""
 
     params = (FORMAT_NAMES, CODEC_NAMES)
     param_names = ("format", "codec")
@@ -66,7 +66,7 @@ class Compact(Timed):
 
 
 class Convert(Timed):
-    """A log rewritten in another format."""
+    """Conversion of a log to another format."""
 
     params = (CONVERSIONS, CODEC_NAMES)
     param_names = ("conversion", "codec")

@@ -1,4 +1,4 @@
-"""The cost of a format: CPU and memory to encode, decode and size; bytes per record. One thread, checksums included.
+"""The cost of a format: CPU and memory to encode, decode and size; bytes per record. One thread, with checksums.
 
 asv compares the commits of one machine. Reports compare formats with one another (paired ratios).
 """
@@ -25,7 +25,7 @@ TRIED_BATCH_SIZES = (*range(1, 16), 20, 30, 50, 100, 200, 500, 1000)
 
 
 class Encode(Timed):
-    """2,000 records into a reused buffer."""
+    """Encoding of 2,000 records into a reused buffer."""
 
     params = (FORMAT_NAMES, BATCH_SIZES, CODEC_NAMES)
     param_names = ("format", "batch_size", "codec")
@@ -40,7 +40,7 @@ class Encode(Timed):
 
 
 class Decode(Timed):
-    """2,000 records to columns. Without a codec keys and values stay where they are."""
+    """Decoding of 2,000 records to columns. Without a codec keys and values are not copied."""
 
     params = (FORMAT_NAMES, BATCH_SIZES, CODEC_NAMES)
     param_names = ("format", "batch_size", "codec")
@@ -54,7 +54,7 @@ class Decode(Timed):
 
 
 class ReadLog(Timed):
-    """2,000 records of a log segment whose formats are found batch by batch, 100 records a batch."""
+    """Reading of a log segment that finds the format of each batch: 2,000 records, 100 per batch."""
 
     params = (FORMAT_NAMES, CODEC_NAMES)
     param_names = ("format", "codec")
@@ -73,7 +73,7 @@ class ReadLog(Timed):
 
 
 class DecodeMetadata(Timed):
-    """Offsets, times and lengths of 2,000 records, 100 records a batch, decompressing no more than they need."""
+    """Offsets, times and lengths of 2,000 records, 100 per batch. No more than they need is decompressed."""
 
     params = (FORMAT_NAMES, CODEC_NAMES)
     param_names = ("format", "codec")
@@ -87,7 +87,7 @@ class DecodeMetadata(Timed):
 
 
 class ReadTimes(Timed):
-    """Offsets and times of 128,000 records, 100 records a batch."""
+    """Offsets and times of 128,000 records, 100 records per batch."""
 
     params = (FORMAT_NAMES,)
     param_names = ("format",)
@@ -130,7 +130,7 @@ class Size(Timed):
 
 
 class Overhead(Prepared):
-    """Bytes that a format adds to keys, values and headers. Exact."""
+    """The bytes that a format adds to keys, values and headers. Exact."""
 
     unit = "bytes/record"
     params = (FORMAT_NAMES, BATCH_SIZES)
@@ -146,7 +146,7 @@ class Overhead(Prepared):
 
 
 class Compressed(Prepared):
-    """Bytes of a log at each codec's default level, keys and values included. They depend on the codec's build."""
+    """The bytes of a log at each codec's default level, with keys and values. They depend on the codec's build."""
 
     unit = "bytes/record"
     params = (FORMAT_NAMES, BATCH_SIZES, tuple(codec for codec in CODEC_NAMES if codec != "none"))
@@ -160,7 +160,7 @@ class Compressed(Prepared):
 
 
 class BreakEven(Prepared):
-    """The batch size from which a format is smaller than another one, uncompressed, at all larger sizes. nan: never."""
+    """The least batch size from which on a format is smaller than another one, uncompressed. nan: there is none."""
 
     unit = "records/batch"
     params = (FORMAT_NAMES, OTHER_NAMES)
@@ -183,9 +183,9 @@ class BreakEven(Prepared):
 
 
 class Memory(Prepared):
-    """The most memory that a process takes, Python and its imports included: 128,000 records, 100 records a batch.
+    """The most memory of a process, with Python and its imports: 128,000 records, 100 records per batch.
 
-    Decoding reads the same 2,000 records again and again, because making all of them takes more than decoding them.
+    Decoding reads the same 2,000 records repeatedly, because generating all of them takes more memory than decoding.
     """
 
     params = (FORMAT_NAMES,)

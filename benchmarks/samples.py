@@ -1,4 +1,4 @@
-"""Parameters and records that the benchmarks share, and how a benchmark reports what a commit lacks.
+"""Parameters and records that the benchmarks share, and the report of features that a commit lacks.
 
 Only public names are imported, so that the benchmarks run on commits before and after a redesign.
 
@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,26 +51,32 @@ def encoded(name, batch_size=100, codec="none"):
     return FORMATS[name].encode(made.records, made.bounds, codec, lossy=True)
 
 
-def many(name, batch_size=100):
-    """Return (data, positions) of the encoded sample, 64 times in a row: 128,000 records.
+class Many(NamedTuple):
+    """A log of many records: data uint8[size], positions int64[entries + 1]."""
 
-    The positions are those of the log's entries: of records where a batch costs nothing, as in v0 and v1, else of
-    batches.
+    data: np.ndarray
+    positions: np.ndarray
+
+
+def many(name, batch_size=100):
+    """Return the encoded sample, repeated 64 times: 128,000 records.
+
+    The positions are those of the log's entries: of records if a batch costs nothing, as in v0 and v1; else of batches.
     """
     log, by_record = encoded(name, batch_size), encoded(name, batch_size=1)
     if by_record.positions[-1] == log.positions[-1]:
         log = by_record
     times = MANY_RECORDS // RECORDS
     ends = log.positions[1:] + log.positions[-1] * np.arange(times)[:, np.newaxis]
-    return np.tile(log.data, times), np.concatenate([[0], ends.ravel()])
+    return Many(np.tile(log.data, times), np.concatenate([[0], ends.ravel()]))
 
 
 @contextmanager
 def lacking():
-    """Raise NotImplementedError, which asv shows as n/a, for what a commit or a format does not have.
+    """Raise NotImplementedError, which asv shows as n/a, for a feature that a commit or a format lacks.
 
-    A missing third-party package fails the benchmark. A test holds the newest commit to the parameter sets that may be
-    n/a.
+    A missing third-party package fails the benchmark. A test lists the parameter sets that may be n/a in the newest
+    commit.
     """
     try:
         yield
@@ -82,9 +89,9 @@ def lacking():
 
 
 class Prepared:
-    """The base of the benchmarks: prepares once a process. asv calls `setup` before every sample.
+    """The base of the benchmarks. asv calls `setup` before every sample, but `prepare` runs once per process.
 
-    `prepare` sets the state, and calls what is measured once, so that its kernels are compiled.
+    `prepare` sets the state, and calls the measured function once, so that its kernels are compiled.
     """
 
     version = "2"

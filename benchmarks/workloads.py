@@ -1,4 +1,4 @@
-"""The cost of making records: CPU of shapes alone and of payload, and the shares of a workload."""
+"""The cost of generating records: CPU of shapes and of payload; records per batch and bytes per record."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Shapes(Timed):
 
 
 class Payload(Timed):
-    """Keys, values and headers of whole batches, about 1 MiB. Their shapes are there."""
+    """Keys, values and headers of whole batches, about 1 MiB. Their shapes are generated before."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)
@@ -44,7 +44,7 @@ class Payload(Timed):
 
 
 class Made(Prepared):
-    """Exact: a change is a change of the workload."""
+    """Exact numbers: they change only when the workload does."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc
 
-from kfbench.comparison.change import OUTSIDE, Estimate, Verdict, change, together, verdict
+from kfbench.comparison.change import OUTSIDE, Verdict, change, together, verdict
 from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.schema import StoredRow
 
 LEAST_CELLS: Final = 6  # with fewer, the interval of a median misses more often than 5 times in 100
@@ -34,9 +34,9 @@ class Moved(NamedTuple):
     """
 
     row: StoredRow
-    before: Estimate
-    after: Estimate
-    change: Estimate
+    before: PairedRatio
+    after: PairedRatio
+    change: PairedRatio
     verdict: Verdict
 
     @property
@@ -59,7 +59,7 @@ class Group:
     format: str
     is_aa: bool
     cells: tuple[Moved, ...]
-    change: Estimate | None
+    change: PairedRatio | None
     verdict: Verdict
 
     @cached_property
@@ -185,9 +185,9 @@ def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
     return Moved(pair.before.arm.row, before, after, found, verdict(together(found, arms), threshold))
 
 
-def _median_cell(cells: Sequence[Moved]) -> Estimate:
+def _median_cell(cells: Sequence[Moved]) -> PairedRatio:
     """Return the change of the median cell."""
-    return Estimate(*paired_ratio([each.after.median for each in cells], [each.before.median for each in cells]))
+    return paired_ratio([each.after.median for each in cells], [each.before.median for each in cells])
 
 
 def _noise(matched: Matched, cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
@@ -281,6 +281,6 @@ def _own_verdict(pairs: Sequence[Pair], yardstick: float | None, groups: int, th
     after = [pair.after.arm.median_ns for pair in pairs]
     if len(pairs) < LEAST_CELLS:
         ratios = [new / old for old, new in zip(before, after, strict=True)]
-        verdicts = {verdict(Estimate(ratio, ratio, ratio), threshold) for ratio in ratios}
+        verdicts = {verdict(PairedRatio(ratio, ratio, ratio), threshold) for ratio in ratios}
         return verdicts.pop() if len(verdicts) == 1 else "unclear"
-    return verdict(together(Estimate(*paired_ratio(after, before)), groups), threshold)
+    return verdict(together(paired_ratio(after, before), groups), threshold)

@@ -3,23 +3,15 @@
 from functools import lru_cache
 from math import exp, hypot, log
 from statistics import NormalDist
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
-from kfbench.measure.cpu import CONFIDENCE
+from kfbench.measure.cpu import CONFIDENCE, PairedRatio
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
 OUTSIDE: Final = 1 - CONFIDENCE  # how often the true value lies outside an interval
 
 
-class Estimate(NamedTuple):
-    """A ratio and its interval, as kfbench.measure.cpu.paired_ratio gives them."""
-
-    median: float
-    low: float
-    high: float
-
-
-def change(before: Estimate, after: Estimate) -> Estimate:
+def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
     """Return after / before. The errors are independent, so the interval follows from both intervals.
 
     The limits of a difference (here of logarithms) lie as far from it as the root of the summed squares of the two
@@ -29,14 +21,14 @@ def change(before: Estimate, after: Estimate) -> Estimate:
     moved = log(after.median / before.median)
     down = hypot(log(after.median / after.low), log(before.high / before.median))
     up = hypot(log(after.high / after.median), log(before.median / before.low))
-    return Estimate(exp(moved), exp(moved - down), exp(moved + up))
+    return PairedRatio(exp(moved), exp(moved - down), exp(moved + up))
 
 
-def together(found: Estimate, number: int) -> Estimate:
+def together(found: PairedRatio, number: int) -> PairedRatio:
     """Widen an interval so that `number` of them hold together with CONFIDENCE (Bonferroni, normal tails)."""
     factor = _quantile(number) / _quantile(1)
     low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
-    return Estimate(found.median, low, high)
+    return PairedRatio(found.median, low, high)
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +36,7 @@ def _quantile(number: int) -> float:
     return NormalDist().inv_cdf(1 - OUTSIDE / 2 / number)
 
 
-def verdict(found: Estimate, threshold: float) -> Verdict:
+def verdict(found: PairedRatio, threshold: float) -> Verdict:
     """Judge an interval. threshold: 0.03 for 3 %.
 
     "slower" or "faster": all of it is beyond the threshold. "within": all of it is inside. "unclear": neither.

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from kfbench.comparison.agreement import Group, Moved
-from kfbench.comparison.change import Estimate
 from kfbench.comparison.compare import Changed, Comparison, Fact, LoneCell, Value, about, filled
 from kfbench.comparison.timed_arms import operation_words
+from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.schema import StoredRow
 from kfbench.report.data.axes import GRID, setting
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
@@ -223,7 +223,7 @@ def _line(group: Group) -> tuple[Cell, ...]:
     return (*where, *counts, *ratios, 100 * group.median_difference, group.verdict)
 
 
-def _interval(found: Estimate) -> Interval:
+def _interval(found: PairedRatio) -> Interval:
     return Interval(median=found.median, low=found.low, high=found.high)
 
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.comparison.change import Estimate
 from kfbench.formats import BASE_FORMAT, RESEARCH
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX, StoredRow, stored_rows
 from kfbench.report.data.shown_formats import NEW
 
@@ -87,9 +86,9 @@ class Timed(NamedTuple):
     base: Arm
 
     @property
-    def ratio(self) -> Estimate:
+    def ratio(self) -> PairedRatio:
         """The ratio to the base, round by round, with its interval."""
-        return Estimate(*paired_ratio(self.arm.ns_per_record, self.base.ns_per_record))
+        return paired_ratio(self.arm.ns_per_record, self.base.ns_per_record)
 
     @property
     def median_ratio(self) -> float:

@@ -1,4 +1,4 @@
-"""The answer of `kfbench migrate`: a plan under given shares and prices, with its measured costs."""
+"""The answer of `kfbench migrate`: a plan with its measured costs, for given shares of old clients and prices."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,10 +11,14 @@ from kfbench.migration.plans import Plan, Row
 
 @dataclass(frozen=True, kw_only=True)
 class MigratedSubject:
-    """A subject through all phases.
+    """A subject in all phases of a plan.
 
-    by_*: the share of old consumers up to which the new format pays. by_conversion: down-conversion against storage and
-    network. by_bill: the whole bill. by_cpu: all CPU, no bytes.
+    Args:
+        left_out: parts of a log that are not measured, in words.
+        by_conversion: the share of old consumers up to which the new format pays, by down-conversion against storage
+            and network.
+        by_bill: the same by the whole bill.
+        by_cpu: the same by all CPU, without bytes.
     """
 
     name: str
@@ -41,7 +45,7 @@ class MigratedSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """A plan under given shares and prices. damage: of the measured log, as far as it was read."""
+    """A plan for given shares and prices. damage: of the measured log, as far as it was read."""
 
     plan: Plan
     codec: str
@@ -52,7 +56,7 @@ class Migration:
     damage: tuple[Damage, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return values for JSON. Loads are per GiB produced, in the plan's old format; bills and savings in US $."""
+        """Return values for JSON. Loads are per GiB produced, in the plan's old format. Savings are in US $."""
         return {
             "plan": self.plan.name,
             "summary": self.plan.summary,

@@ -1,7 +1,7 @@
 """The question of `kfbench migrate`: the cost of moving to another record format, phase by phase.
 
-Costs are measured on this machine, on nine shapes of records or on your log. Shares and prices make loads and bills of
-them (`bills`).
+Costs are measured on this machine, on nine shapes of records or on your log. Shares and prices turn costs into
+loads and bills (`bills`).
 """
 
 import os
@@ -15,7 +15,7 @@ from kfbench.migration.measure import measure_costs
 from kfbench.migration.plans import Plan, check_codec, matrix, refuses_idempotent
 from kfbench.migration.subjects import Sample, generated_subjects, log_subject, without_producers
 
-# Sizes at which the fixed cost of a conversion, 0.1 ms and more, is a few percent, and a plan takes about 10 s.
+# At these sizes the fixed cost of a conversion (0.1 ms and more) is a few percent, and a plan takes about 10 s.
 COMPRESSED: Final = Sample(size_bytes=2 << 20, batches=512, records=10_240)
 SAMPLES: Final[Mapping[str, Sample]] = {
     "none": Sample(size_bytes=4 << 20, batches=20_480),
@@ -35,10 +35,10 @@ def migrate(
 ) -> Migration:
     """Measure the plan's operations on a log segment, or on nine shapes of records, and compute its phases.
 
-    Of a log, the records of the first batches are taken: at most 4 MiB, without control batches, offsets from 0. A
-    short log is repeated. Damage is left out. Producer ids are left out where the plan writes a format without them,
-    because brokers refuse such producers. Raises IllegalCombination (a codec that a format of the plan does not have),
-    KfbenchError (no such file, nothing readable in it, records that a broker refuses), Unverified.
+    The records of a log's first batches are used: at most 4 MiB, without control batches, with offsets from 0. A short
+    log is repeated. Damage is left out. Producer ids are left out if the plan writes a format without them, because
+    brokers refuse producers with ids then. Raises IllegalCombination (a format of the plan lacks the codec),
+    KfbenchError (no file, nothing readable in it, records that a broker refuses), Unverified.
     """
     check_codec(plan, codec)
     sample = SAMPLES.get(codec, COMPRESSED)

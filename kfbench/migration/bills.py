@@ -1,7 +1,9 @@
 """Loads and bills of brokers in each phase of a plan (`plans`), all replicas and consumers together.
 
-Measured costs and shares of old clients give the load of each phase. Prices make a bill of it. Two bills give the share
-of old consumers at which the new format stops to pay. Costs come from `measure` or from a run's rows.
+- Cost: CPU time and bytes of one operation, from `measure` or from the rows of a run.
+- Load: CPU and bytes of all brokers in one phase, computed from costs and shares of old clients.
+- Bill: a load multiplied by prices.
+- Break-even: the share of old consumers at which the bills of two phases are equal.
 """
 
 from collections.abc import Mapping
@@ -10,6 +12,7 @@ from math import inf, isfinite
 from typing import Any, Final, Literal, Self
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import PairedRatio
 from kfbench.migration.plans import ZERO_COPY, Cell, Operation, Phase, Plan, fetching, on_fetch, on_produce, splits
 
 GIB: Final = 2**30
@@ -19,27 +22,30 @@ DAYS_A_MONTH: Final = 365.25 / 12
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The measured cost of one operation on one log. losses: as EncodedLog.losses.
+    """The measured cost of one operation on one log.
 
-    span_ns: the 95 % interval of cpu_ns, or None. ratio: CPU time against the plan's first operation in the same
-    rounds, median and 95 % interval.
+    Args:
+        cpu_ns: thread CPU time, the median.
+        span_ns: the low and the high end of the 95 % interval of cpu_ns, or None.
+        ratio: CPU time against the plan's first operation in the same rounds.
+        losses: as EncodedLog.losses.
     """
 
     source_bytes: int
     target_bytes: int
-    cpu_ns: float  # thread CPU time, median
+    cpu_ns: float
     span_ns: tuple[float, float] | None = None
-    ratio: tuple[float, float, float] | None = None
+    ratio: PairedRatio | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cpu_s_per_gib(self) -> float:
-        """CPU seconds per GiB that comes in."""
+        """CPU seconds per GiB of input."""
         return self.cpu_ns / 1e9 * GIB / self.source_bytes
 
     @property
     def bytes_ratio(self) -> float:
-        """Bytes out per byte in."""
+        """Output bytes per input byte."""
         return self.target_bytes / self.source_bytes
 
 
@@ -50,10 +56,10 @@ class Costs:
     codec: str
     size_bytes: Mapping[str, int]
     operations: Mapping[Operation, Cost]
-    control: tuple[float, float, float] | None = None  # the first operation against itself: must hold 1.0
+    control: PairedRatio | None = None  # the first operation against itself: the interval must hold 1.0
 
     def of(self, operation: Operation) -> Cost:
-        """Return the cost of an operation. Raise InvalidConfig where it was not measured."""
+        """Return the cost of an operation. Raise InvalidConfig if it was not measured."""
         if operation not in self.operations:
             path, source, target = operation
             raise InvalidConfig(f"{path} of {source}{f' to {target}' if target != source else ''} was not measured")
@@ -81,9 +87,13 @@ class Costs:
 class Traffic:
     """Clients, copies and retention. Shares are from 0 to 1. Raises InvalidConfig, naming the field.
 
-    old_producers: share of the records produced. old_consumers: share of the records fetched. fan_out: consumers that
-    read each record. replication: copies of each record, the leader's included. old_data: share of the records fetched
-    that were stored before the plan changed the format on disk. canary_leaders: share of the leaders on the canary.
+    Args:
+        old_producers: share of the produced records that come from old producers.
+        old_consumers: share of the fetched records that go to old consumers.
+        fan_out: consumers that read each record.
+        replication: copies of each record, including the leader's.
+        old_data: share of the fetched records that were stored before the plan changed the format on disk.
+        canary_leaders: share of the leaders on the canary.
     """
 
     old_producers: float = 0.1
@@ -130,19 +140,23 @@ ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """The work of brokers for a GiB produced, all replicas and consumers together.
+    """The work of brokers per GiB produced, for all replicas and consumers together.
 
-    "A GiB produced" is as many records as take a GiB in the plan's old format: the same records in every phase. Bytes
-    in come from producers to leaders, and from leaders to followers. Bytes out go to consumers and followers, so
-    replicated bytes count at both ends. refused_*: share of the records offered, and of those asked for.
+    "A GiB produced" is the records that take one GiB in the plan's old format. They are the same in every phase.
+
+    Args:
+        in_bytes: from producers to leaders, and from leaders to followers.
+        out_bytes: to consumers and followers. So replicated bytes count at both ends.
+        refused_produced: share of the records that producers send.
+        refused_fetched: share of the records that consumers request.
     """
 
     append_cpu_s: float = 0.0
     fetch_cpu_s: float = 0.0
-    down_convert_cpu_s: float = 0.0  # of fetch_cpu_s: consumers' fetches that are not zero-copy
+    down_convert_cpu_s: float = 0.0  # a part of fetch_cpu_s: consumers' fetches that are not zero-copy
     in_bytes: float = 0.0
     out_bytes: float = 0.0
-    zero_copy_bytes: float = 0.0  # of out_bytes
+    zero_copy_bytes: float = 0.0  # a part of out_bytes
     disk_bytes: float = 0.0
     refused_produced: float = 0.0
     refused_fetched: float = 0.0
@@ -153,12 +167,12 @@ class Load:
 
     @property
     def refuses(self) -> bool:
-        """True where requests are refused: the bill is then lower, although nothing is saved."""
+        """True if requests are refused: the bill is lower then, although nothing is saved."""
         return self.refused_produced > 0 or self.refused_fetched > 0
 
     @property
     def zero_copy_share(self) -> float | None:
-        """The share of zero-copy in the bytes that go out; None: no bytes go out."""
+        """The share of out_bytes that is zero-copy; None: no bytes go out."""
         return self.zero_copy_bytes / self.out_bytes if self.out_bytes else None
 
     def __add__(self, other: Self) -> Self:
@@ -172,7 +186,7 @@ class Load:
 
 
 def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
-    """Return the load of brokers in one phase (of a canary phase: of the canary alone).
+    """Return the load of brokers in one phase; for a canary phase, the load of the canary alone.
 
     In the phase `plan.before` all clients are old.
     """
@@ -208,7 +222,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
 
 
 def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
-    """Return the formats of clients with their shares, without a share of 0."""
+    """Return the formats of clients, each with its share. A share of 0 is left out."""
     return [(name, share) for name, share in ((plan.old, old_share), (plan.new, 1 - old_share)) if share]
 
 
@@ -220,7 +234,7 @@ def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
 
 
 def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
-    """Return the load of one fetch of the measured log after a forced upgrade, at its size then."""
+    """Return the load of one fetch of the measured log after a forced upgrade, at the upgraded size."""
     if cell.action not in ZERO_COPY:
         if not splits(plan, costs.codec):
             return _fetched(cell, stored, costs)
@@ -233,7 +247,7 @@ def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
 
 
 def loads(plan: Plan, costs: Costs, traffic: Traffic) -> dict[str, Load]:
-    """Return the load of each phase by name. A canary has two: its own, and that of the whole cluster."""
+    """Return the load of each phase by name. A canary phase has two: of the canary, and of the whole cluster."""
     found: dict[str, Load] = {}
     for phase in plan.phases:
         own = load(plan, phase, costs, traffic)
@@ -261,7 +275,7 @@ class Bill:
 
 
 def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
-    """Return the bill for CPU as used, for bytes on disk during the retention, and for bytes in and out.
+    """Return the bill for used CPU time, for bytes on disk during the retention, and for bytes in and out.
 
     Refused requests cost nothing: see `Load.refuses`.
     """
@@ -277,10 +291,13 @@ def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
 class BreakEven:
     """The share of old consumers at which the new format costs as much as the old one.
 
-    share: None: it always or never pays. pays: the side of the share on which the new format is cheaper. span: the
-    shares at which the CPU times' intervals leave open whether it pays, or None (no such share, or no intervals).
-    saved_without, saved_with_all: US dollars per GiB produced with no and with only old consumers; below 0: it costs
-    more.
+    Args:
+        share: None: the new format always or never pays.
+        pays: the side of the share on which the new format is cheaper.
+        saved_without: US dollars per GiB produced without old consumers; negative: it costs more.
+        saved_with_all: the same with only old consumers.
+        span: between these two shares the intervals of CPU times do not decide whether it pays. None: there is no such
+            share, or there are no intervals.
     """
 
     share: float | None
@@ -296,13 +313,13 @@ Counted = Literal["down-conversion", "everything"]
 def break_even(
     plan: Plan, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted = "down-conversion"
 ) -> BreakEven:
-    """Compare the bills of the plan's phases `goal` and `before`, where all clients were old and nothing was converted.
+    """Compare the bills of the plan's phases `goal` and `before`.
 
-    The bill is linear in the share of old consumers, so two shares give the line. Raises InvalidConfig where one of the
-    phases refuses a client.
+    In `before` all clients are old and nothing is converted. A bill is linear in the share of old consumers, so its
+    values at two shares are enough. Raises InvalidConfig if one of the phases refuses a client.
 
     counted: "everything" is the whole bill. "down-conversion" counts storage, network and the CPU of old consumers'
-    fetches that are not zero-copy. It leaves out zero-copy and appends, and so the up-conversions for old producers.
+    fetches that are not zero-copy. It leaves out zero-copy and appends, including up-conversions for old producers.
     """
     found = _crossing(plan, costs, costs, traffic, prices, counted)
     if not all(cost.span_ns for cost in costs.operations.values()):
@@ -311,8 +328,8 @@ def break_even(
     ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
     if all(end.share is None and end.pays == ends[0].pays for end in ends):
         return found
-    # One end saves at least as much as the other at every share, so no two ends pay on opposite sides. An end without a
-    # share has it at 0 or at 1.
+    # One end saves at least as much as the other at every share, so no two ends pay on opposite sides. An end that
+    # always or never pays counts as a share of 0 or 1.
     always_at = 0.0 if any(end.pays == "above" for end in (found, *ends)) else 1.0
     shares = [
         (always_at if end.pays == "always" else 1 - always_at) if end.share is None else end.share for end in ends
@@ -321,7 +338,7 @@ def break_even(
 
 
 def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> BreakEven:
-    """Return the break-even without its span. before, goal: the costs of operations in either phase."""
+    """Return the break-even without its span. before, goal: the costs of operations in each of the two phases."""
     all_old = replace(traffic, old_producers=1.0, old_consumers=1.0)
 
     def bill_of(phase: str, costs: Costs, given: Traffic) -> float:

@@ -1,7 +1,7 @@
-"""Measured costs of a migration's operations: on the same records, interleaved, verified before they are timed.
+"""Measured costs of a migration's operations. They take the same records, are timed interleaved and verified before.
 
 An append is a leader's work on producers' requests in its request buffer. Zero-copy is a fetch that returns a view of
-the log. The kernel's work on the way to disk and network is not measured.
+the log. The operating system's work for disk and network is not measured.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,23 +24,29 @@ from kfbench.migration.plans import Operation, PathName, Plan, operations
 from kfbench.records import Records
 
 ROUNDS: Final = 7
-FETCH_BYTES: Final = 1 << 20  # max.partition.fetch.bytes by default
-BASE_OFFSET: Final = 1_000_000  # not the producer's 0, so that the broker has something to set
+FETCH_BYTES: Final = 1 << 20  # the default of max.partition.fetch.bytes
+BASE_OFFSET: Final = 1_000_000  # not the producer's 0, so that the broker has to set it
 
 UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
 
-Given = tuple[Records, Int64, BatchFields]
+
+class Produced(NamedTuple):
+    """Records in batches as producers send them. bounds: int64[batches + 1]."""
+
+    records: Records
+    bounds: Int64
+    batch_fields: BatchFields
 
 
 class Source(NamedTuple):
-    """The log that an operation is given. times: how often it holds the measured log (1.0: once)."""
+    """The input of an operation. times: how often it holds the measured log (1.0: once)."""
 
     log: EncodedLog
     times: float
 
 
 class Prepared(NamedTuple):
-    """An operation that is ready to be timed, the size of its result and its losses."""
+    """An operation that is ready to be timed, with the size of its result and its losses."""
 
     arm: Arm
     size_bytes: int
@@ -59,10 +65,10 @@ def measure_costs(
 ) -> Costs:
     """Measure a plan's operations on these records, in batches as producers send them (offsets from 0, no holes).
 
-    A sample is one call: give enough records that its fixed cost does not show. Raises Unverified where a path gives
-    other records than it should, IllegalCombination, and Refused where a broker does not take the records.
+    A sample is one call, so use enough records: the fixed cost of a call must not show. Raises Unverified if a path
+    returns wrong records, IllegalCombination, and Refused if a broker refuses the records.
     """
-    given = records, bounds, batch_fields
+    given = Produced(records, bounds, batch_fields)
     logs = {}
     for name in plan.formats:
         fmt = FORMATS[name]
@@ -70,7 +76,7 @@ def measure_costs(
         verify_records(fmt, *given, logs[name])
     wanted = operations(plan, codec)
     sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
-    # One buffer for all, as in cpu.prepare: with a buffer each, an arm against itself reads a few percent off.
+    # One buffer for all, as in cpu.prepare: with separate buffers an arm differs from itself by a few percent.
     buffer = np.empty(max(len(source.log.data) for source in sources.values()), np.uint8)
     prepared = [_prepare(operation, sources[operation].log, given, buffer) for operation in wanted]
     arms = [each.arm for each in prepared]
@@ -99,9 +105,9 @@ def measure_costs(
 
 
 def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> Source:
-    """Return the log that an operation is given.
+    """Return the input of an operation.
 
-    A fetch that converts nothing is all fixed cost: it gets as many bytes as a consumer's fetch.
+    A fetch without conversion has a fixed cost only. So its input is as large as a consumer's fetch.
     """
     log = logs[operation.source]
     if operation.path == "down-convert upgraded":
@@ -115,8 +121,8 @@ def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> S
     return Source(EncodedLog(data=data, positions=positions), len(data) / len(log.data))
 
 
-def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Bytes) -> Prepared:
-    """Call and verify an operation. Raise Unverified."""
+def _prepare(operation: Operation, source: EncodedLog, given: Produced, buffer: Bytes) -> Prepared:
+    """Call an operation once and verify its result. Raise Unverified."""
     log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
     call = _call(operation, log)
 
@@ -134,7 +140,7 @@ def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Byt
     def verify() -> None:
         before()
         if not np.array_equal(call().data, data):
-            raise Unverified(f"{_title(operation)}: another call gave other bytes than were verified")
+            raise Unverified(f"{_title(operation)}: another call returned other bytes than the verified ones")
 
     return Prepared(Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses))
 
@@ -161,7 +167,7 @@ def _title(operation: Operation) -> str:
 
 
 def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -> None:
-    """Raise Unverified where a path that converts nothing changed a byte."""
+    """Raise Unverified if a path without conversion changed a byte."""
     work = done.work
     if work.untouched != work.batches or not np.array_equal(done.data, source.data):
         raise Unverified(f"{_title(operation)}: {work.batches - work.untouched} of {work.batches} batches were touched")
@@ -169,12 +175,11 @@ def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -
         raise Unverified(f"{_title(operation)}: the fetch was {'' if done.zero_copy else 'not '}zero-copy")
 
 
-def _verify(operation: Operation, data: Bytes, given: Given) -> None:
-    """Raise Unverified unless the bytes are a log of these records, except for what a format cannot carry."""
+def _verify(operation: Operation, data: Bytes, given: Produced) -> None:
+    """Raise Unverified unless `data` is a log of these records, without the properties that a format cannot carry."""
     path, source, target = operation
     fmt = FORMATS[target]
-    _, bounds, batch_fields = given
-    expected = carried(fmt, carried(FORMATS[source], *given), bounds, batch_fields)
+    expected = carried(fmt, carried(FORMATS[source], *given), given.bounds, given.batch_fields)
     first = BASE_OFFSET if path == "append" else 0
     expected = replace(expected, shapes=replace(expected.shapes, offsets=expected.shapes.offsets + first))
     verify_log(_title(operation), fmt, data, expected)

@@ -1,10 +1,10 @@
-"""Plans of a migration between record formats (`plans.toml`), and what a broker does in each of their phases.
+"""Plans of a migration between record formats (`plans.toml`), and the broker's actions in each of their phases.
 
-The matrix (format on disk × producer × consumer) says which conversions run, where zero-copy is kept, what is refused
-and what is lost. Nothing is measured or encoded here.
+The matrix (format on disk × producer × consumer) lists conversions, zero-copy, refusals and losses. Nothing is measured
+or encoded here.
 
-Clients and brokers are named by the newest record format that they know. A client of Kafka 0.10.2 or later asks which
-requests the broker takes (KIP-35, KIP-97) and speaks no newer format. An older client is refused.
+Clients and brokers are named by the newest record format that they know. A client of Kafka 0.10.2 or later asks the
+broker for its request versions (KIP-35, KIP-97) and uses no newer format. An older client is refused.
 """
 
 import tomllib
@@ -22,15 +22,15 @@ PRODUCE_API: Final[Mapping[str, str]] = {"v0": "0-1", "v1": "2", "v2": "3+", "v3
 FETCH_API: Final[Mapping[str, str]] = {"v0": "0-1", "v1": "2-3", "v2": "4+", "v3": "to come"}
 
 Action = Literal[
-    "in place",  # produce: offsets are set where they stand
-    "recompress",  # produce: the same format, decompressed, rewritten, compressed again
+    "in place",  # produce: offsets are set in the batch header
+    "recompress",  # produce: the same format; decompressed, rewritten, compressed again
     "up-convert",  # produce
     "down-convert",  # produce and fetch
-    "zero-copy",  # fetch: bytes go out as they lie on disk
-    "scan",  # fetch: zero-copy, once the magic of every batch has been looked at
-    "copy",  # fetch: nothing needs converting, but all of it was read to see that
+    "zero-copy",  # fetch: bytes are sent as stored on disk
+    "scan",  # fetch: zero-copy after reading the magic of every batch
+    "copy",  # fetch: no conversion, but the broker reads all bytes to find that out
     "refused",
-    "unreadable",  # fetch: the broker no longer reads what is on disk
+    "unreadable",  # fetch: the broker no longer reads the format on disk
 ]
 PathName = Literal["append", "zero-copy", "scan", "copy", "down-convert", "upgrade", "down-convert upgraded"]
 
@@ -41,12 +41,17 @@ ZERO_COPY: Final[tuple[Action, ...]] = ("zero-copy", "scan")
 class Phase:
     """The settings of brokers in one phase. Formats are given by name.
 
-    writes: the format on disk of new records. knows: the newest format that the broker knows. stored: all formats that
-    may be on disk, older data included. least_produced, least_fetched: the oldest format that clients may speak.
-    least_read: the oldest that is read from disk. scans: the broker looks at each batch before it gives up zero-copy
-    for a reader older than `writes`; else it always gives it up. negotiates: clients ask which requests the broker
-    takes. only_old: clients and followers all speak the old format (a canary). forces: stored data is upgraded once,
-    at start-up.
+    Args:
+        writes: the format in which new records are stored.
+        knows: the newest format that the broker knows.
+        stored: all formats that may be on disk, including older data.
+        least_produced, least_fetched: the oldest format that clients may use.
+        least_read: the oldest format that is read from disk.
+        scans: for a reader older than `writes` the broker reads the magic of each batch, and keeps zero-copy if all
+            fit. Without `scans` there is no zero-copy for this reader.
+        negotiates: clients ask the broker for its request versions.
+        only_old: all clients and followers use the old format (a canary).
+        forces: stored data is upgraded once, at start-up.
     """
 
     name: str
@@ -69,7 +74,7 @@ class Plan:
     """The phases of a migration from format `old` to `new`. formats: all formats in the plan.
 
     before, goal: the phases whose bills are compared. In `before` all clients are old. rest: the phase of the brokers
-    beside a canary.
+    other than a canary.
     """
 
     name: str
@@ -116,10 +121,14 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The action of a broker on one request. format: of the data stored or delivered; None: there is none.
+    """The action of a broker on one request.
 
-    spoken: the format of the request. lost: what the step leaves out, if there is any. error: Kafka's name of the
-    refusal. idempotent: the error for idempotent and transactional producers, where others are served.
+    Args:
+        spoken: the format of the request.
+        format: the format of the data stored or delivered; None: there is none.
+        lost: properties that the step removes, if records have them.
+        error: Kafka's name of the refusal.
+        idempotent: the error for idempotent and transactional producers, if other producers are served.
     """
 
     action: Action
@@ -132,7 +141,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A combination of the matrix. stored: the format of the fetched data."""
+    """A combination in the matrix. stored: the format of the fetched data."""
 
     phase: str
     stored: str
@@ -171,7 +180,7 @@ def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
         return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_COMPRESSION_TYPE")
     step = _index(phase.writes) - _index(spoken)
     if step == 0:
-        # v0's inner offsets are absolute: setting them changes what was compressed.
+        # The inner offsets of v0 are absolute: setting them changes the compressed bytes.
         action: Action = "recompress" if spoken == "v0" and codec != "none" else "in place"
     else:
         action = "up-convert" if step > 0 else "down-convert"
@@ -199,7 +208,7 @@ def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> Cell:
         return Cell(action="down-convert", spoken=spoken, format=spoken, lost=lost(stored, spoken))
     if _index(spoken) >= _index(phase.writes):
         return Cell(action="zero-copy", spoken=spoken, format=stored)
-    # The stored data is old enough for the reader, but only a broker that looks at the batches knows.
+    # The reader knows the stored format, but only a broker that reads the magic of batches finds that out.
     return Cell(action="scan" if phase.scans else "copy", spoken=spoken, format=stored)
 
 
@@ -212,13 +221,13 @@ def _index(name: str) -> int:
 
 
 def lost(source: str, target: str) -> tuple[str, ...]:
-    """Return what `source` can carry and `target` cannot: it is lost where a log has any."""
+    """Return the properties that `source` can carry and `target` cannot. A log that has them loses them."""
     missing_before = FORMATS[source].capabilities.missing
     return tuple(name for name in FORMATS[target].capabilities.missing if name not in missing_before)
 
 
 def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
-    """Return every phase × format on disk × producer × consumer. Raise IllegalCombination."""
+    """Return all rows: phase × format on disk × producer × consumer. Raise IllegalCombination."""
     check_codec(plan, codec)
     return tuple(
         Row(
@@ -241,7 +250,10 @@ def _clients(plan: Plan, phase: Phase) -> Iterator[tuple[str, str]]:
 
 
 def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
-    """Return the operations behind the plan's loads. The first, an append in the old format, is the base of ratios."""
+    """Return the operations that cause the plan's loads.
+
+    The first one, an append in the old format, is the base of ratios.
+    """
     found = [Operation("append", plan.old, plan.old)]
     for row in matrix(plan, codec):
         phase = plan.phase(row.phase)
@@ -264,5 +276,5 @@ def fetching(cell: Cell, stored: str) -> Operation:
 
 
 def splits(plan: Plan, codec: str) -> bool:
-    """Return True where a forced upgrade makes one batch of each old record, which costs more than fresh data."""
+    """Return True if a forced upgrade makes one batch of each old record. These cost more than new batches."""
     return codec == "none" and _index(plan.old) < 2

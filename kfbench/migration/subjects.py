@@ -1,4 +1,4 @@
-"""Records that a migration is measured on: nine generated shapes, or the first batches of a log."""
+"""Subjects of a migration, the records to measure with: nine generated shapes, or the first batches of a log."""
 
 import os
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ PRODUCER_FIELDS: Final = ("producer_id", "producer_epoch", "base_sequence", "is_
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """The most that is measured. size_bytes: of keys and values."""
+    """The limits of a subject. size_bytes: of keys and values."""
 
     size_bytes: int
     batches: int
@@ -35,7 +35,7 @@ class Sample:
     rounds: int = ROUNDS
 
     def repeats(self, size_bytes: int, batches: int, records: int) -> int:
-        """Return how often a log of this size fits, at least once."""
+        """Return how often a log of this size fits into the sample, at least 1."""
         return max(int(min(self.size_bytes / max(size_bytes, 1), self.batches / batches, self.records / records)), 1)
 
 
@@ -43,7 +43,7 @@ class Sample:
 class Subject:
     """Records to measure with, in batches as producers sent them.
 
-    about: a description. left_out: what of the log is not measured, in words. damage: what could not be read.
+    about: a description. left_out: parts of the log that are not measured, in words. damage: parts that cannot be read.
     """
 
     name: str
@@ -67,7 +67,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
             subjects.append(
                 Subject(
                     name=f"{value_bytes} B × {batch_size}",
-                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {batch_size} records a batch",
+                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {batch_size} records per batch",
                     records=generated.records,
                     bounds=generated.bounds,
                     batch_fields=generated.batch_fields,
@@ -77,7 +77,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
 
 
 def without_producers(subject: Subject) -> Subject:
-    """Return the subject as producers that are not idempotent send it."""
+    """Return the subject without producer ids, as producers that are not idempotent send it."""
     count = int((subject.batch_fields.rows["producer_id"] >= 0).sum())
     if not count:
         return subject
@@ -90,7 +90,7 @@ def without_producers(subject: Subject) -> Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class _FirstBatches:
-    """The first batches of a log that clients wrote and that hold records."""
+    """The first batches of a log with records from clients."""
 
     records: Records
     batch_counts: Int64  # records of each batch
@@ -99,9 +99,9 @@ class _FirstBatches:
 
 
 def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
-    """Read the first batches of a log as a subject, and repeat those of a short log. Raise KfbenchError.
+    """Read the first batches of a log as a subject. Raise KfbenchError.
 
-    No more is read than `sample` takes. Damage is left out and listed.
+    No more is read than `sample` takes. A short log is repeated. Damage is left out and listed.
     """
     name = os.fspath(path)
     segment_size(path)
@@ -116,7 +116,7 @@ def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
     left_out = (f"{counted(lost_bytes, 'byte')} of damage: {first.damage[0].words()}",) if first.damage else ()
     return Subject(
         name=Path(path).name,
-        about=f"{about}, {times} times over" if times > 1 else about,
+        about=f"{about}, repeated {times} times" if times > 1 else about,
         records=replace(repeated, shapes=replace(repeated.shapes, offsets=np.arange(len(repeated)))),
         bounds=np.append(0, np.cumsum(np.tile(first.batch_counts, times))),
         batch_fields=BatchFields(**producers),

@@ -1,4 +1,4 @@
-"""The printed answer of `kfbench migrate`: assumptions, each phase's matrix and load, single steps, break-even."""
+"""The printed answer of `kfbench migrate`: assumptions, matrix and load of each phase, costs, break-even."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -43,28 +43,28 @@ def _assumptions(answer: Migration) -> list[str]:
     clients = [f"{name} (produce {PRODUCE_API[name]}, fetch {FETCH_API[name]})" for name in plan.formats]
     shares = [
         f"{percent(traffic.old_producers)} of the records produced",
-        f"{percent(traffic.old_consumers)} of those fetched",
+        f"{percent(traffic.old_consumers)} of the records fetched",
         f"each record is read {traffic.fan_out:g} times",
-        f"kept {traffic.replication} times for {traffic.retention_days:g} days",
-        f"{percent(traffic.old_data)} of those fetched are from before",
+        f"stored {traffic.replication} times for {traffic.retention_days:g} days",
+        f"{percent(traffic.old_data)} of the records fetched are from before",
         f"{percent(traffic.canary_leaders)} of the leaders are on the canary",
     ]
     price_list = [
-        f"{prices.cpu_core_hour:g} $ a core hour",
-        f"{prices.storage_gb_month:g} $ a GB and month",
-        f"{prices.network_gb:g} $ a GB in or out",
+        f"{prices.cpu_core_hour:g} $ per core hour",
+        f"{prices.storage_gb_month:g} $ per GB and month",
+        f"{prices.network_gb:g} $ per GB in or out",
     ]
     return [
         f"{plan.name}: {plan.summary}; codec {answer.codec}",
         f"clients, by the newest format that they know: {', '.join(clients)}",
         f"{plan.old} clients: {', '.join(shares[:2])}; {', '.join(shares[2:])}",
         f"prices, assumed ({PRICES_ASSUMED}) unless given: {', '.join(price_list)}",
-        f"a GiB produced: as many records as take a GiB in {plan.old}, the same ones in every phase",
+        f"a GiB produced: the records that take one GiB in {plan.old}, the same records in every phase",
         "in: from producers, and by followers from leaders; out: to consumers and followers",
-        "CPU: brokers' thread time, as on this machine",
+        "CPU: brokers' thread time, measured on this machine",
         f"in {plan.before!r} all clients are {plan.old}",
         *(
-            f"{source} to {target} loses, where there are any: {', '.join(losses)}"
+            f"{source} to {target} loses, if records have them: {', '.join(losses)}"
             for source, target in _steps_down(answer.rows)
             if (losses := lost(source, target))
         ),
@@ -73,14 +73,14 @@ def _assumptions(answer: Migration) -> list[str]:
 
 
 def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Return the conversions of a matrix that may lose something."""
+    """Return the conversions of a matrix to an older format: they may lose something."""
     produced = [(row.produce.spoken, row.produce.format) for row in rows]
     fetched = [(row.stored, row.fetch.format) for row in rows]
     return sorted({(source, target) for source, target in (*produced, *fetched) if target and target < source})
 
 
 def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:
-    """Return a phase and the broker's action for each client in it, as lines."""
+    """Return the lines of a phase: its summary, then a table of the broker's action for each client."""
     rows = [["client", "produce", *(f"fetch of {stored}" for stored in phase.stored)]]
     for client in [plan.old] if phase.only_old else plan.formats:
         fetches = [_action(on_fetch(phase, stored, client, codec)) for stored in phase.stored]
@@ -96,12 +96,12 @@ def _action(cell: Cell) -> str:
 
 
 def _load_tables(answer: Migration, phase: Phase) -> list[str]:
-    """Return the loads of a phase. A canary has two: its own and the cluster's."""
+    """Return the loads of a phase. A canary phase has two tables: of the canary, and of the cluster."""
     lines = []
     for name in answer.subjects[0].loads:
         if name == phase.name or name.startswith(f"{phase.name}: "):
             part = name.removeprefix(phase.name).lstrip(": ")
-            rows = [[f"a GiB produced{', ' + part if part else ''}", *LOAD_TITLES]]
+            rows = [[f"per GiB produced{', ' + part if part else ''}", *LOAD_TITLES]]
             rows += [[subject.name, *_load_cells(subject.loads[name])] for subject in answer.subjects]
             lines += _numbers_table(rows)
     return lines
@@ -120,9 +120,8 @@ def _load_cells(load: Load) -> list[str]:
 
 
 def _upgrade_costs(answer: Migration, phase: Phase) -> list[str]:
-    """Return the cost of the forced upgrade at start-up."""
     sources = [name for name in answer.plan.formats if name != phase.writes]
-    rows = [["once, a GiB on disk", *(f"of {name}: {what}" for name in sources for what in ("CPU s", "GiB after"))]]
+    rows = [["once, per GiB on disk", *(f"of {name}: {what}" for name in sources for what in ("CPU s", "GiB after"))]]
     for subject in answer.subjects:
         costs = [subject.costs.of(Operation("upgrade", name, phase.writes)) for name in sources]
         cells = [(f"{cost.cpu_s_per_gib:.2f}", f"{cost.bytes_ratio:.3f}") for cost in costs]
@@ -131,7 +130,7 @@ def _upgrade_costs(answer: Migration, phase: Phase) -> list[str]:
 
 
 def _operation_costs(answer: Migration) -> list[str]:
-    rows = [["CPU seconds a GiB that comes in", *(subject.name for subject in answer.subjects)]]
+    rows = [["CPU seconds per GiB of input", *(subject.name for subject in answer.subjects)]]
     for operation in answer.subjects[0].costs.operations:
         path, source, target = operation
         title = f"{path} {source} to {target}" if source != target else f"{path} {source}"
@@ -141,7 +140,7 @@ def _operation_costs(answer: Migration) -> list[str]:
     against_itself = f"{min(controls):.3f} to {max(controls):.3f}"
     return [
         *_numbers_table(rows),
-        f"{base.path} {base.source} against itself, which should read 1: {against_itself}",
+        f"{base.path} {base.source} against itself, which should be 1: {against_itself}",
     ]
 
 
@@ -167,9 +166,9 @@ def _break_even(answer: Migration) -> list[str]:
     return [
         *_numbers_table(rows),
         f"{plan.goal!r} against {plan.before!r}, by share of old consumers; clients' CPU is not counted",
-        "pays, saved: storage and network against the CPU of down-conversions for old consumers, and nothing else",
-        "in brackets: the shares that CPU times at the ends of their 95 % intervals over the rounds leave open",
-        "other CPU: appends, up-conversions for old producers among them, and zero-copy; it is in the whole bill",
+        "pays, saved: only storage, network, and the CPU of down-conversions for old consumers",
+        "in brackets: shares that are undecided, because CPU times have 95 % intervals over the rounds",
+        "other CPU: zero-copy, and appends including up-conversions for old producers; it is in the whole bill",
     ]
 
 

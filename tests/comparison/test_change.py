@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from kfbench.comparison.change import Estimate, change, together, verdict
-from kfbench.measure.cpu import paired_ratio
+from kfbench.comparison.change import change, together, verdict
+from kfbench.measure.cpu import PairedRatio, paired_ratio
 
 
 def test_the_change_is_the_quotient_and_equal_errors_add_up_as_squares() -> None:
-    found = change(Estimate(0.8, 0.8 / 1.03, 0.8 * 1.03), Estimate(1.2, 1.2 / 1.04, 1.2 * 1.04))
+    found = change(PairedRatio(0.8, 0.8 / 1.03, 0.8 * 1.03), PairedRatio(1.2, 1.2 / 1.04, 1.2 * 1.04))
     assert found.median == pytest.approx(1.5)
     width = np.log(found.high / found.median)
     assert width == pytest.approx(np.hypot(np.log(1.03), np.log(1.04)))
@@ -14,21 +14,21 @@ def test_the_change_is_the_quotient_and_equal_errors_add_up_as_squares() -> None
 
 
 def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -> None:
-    exact = Estimate(1.0, 1.0, 1.0)
-    assert change(exact, Estimate(1.0, 0.9, 1.3)) == pytest.approx((1.0, 0.9, 1.3))
-    assert change(Estimate(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
+    exact = PairedRatio(1.0, 1.0, 1.0)
+    assert change(exact, PairedRatio(1.0, 0.9, 1.3)) == pytest.approx((1.0, 0.9, 1.3))
+    assert change(PairedRatio(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
 
 
 def test_intervals_hold_what_did_not_change_about_as_often_as_they_say() -> None:
     """Two measurements of the same arm, 19 rounds each, 2,000 times. The nominal coverage is 95 %."""
     rounds = np.random.default_rng(3).normal(1.2, 0.03, (2_000, 2, 19))
-    pairs = [[Estimate(*paired_ratio(each, np.ones(19))) for each in both] for both in rounds]
+    pairs = [[paired_ratio(each, np.ones(19)) for each in both] for both in rounds]
     changes = [change(before, after) for before, after in pairs]
     assert 0.94 <= np.mean([found.low <= 1 <= found.high for found in changes]) <= 0.99
 
 
 def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
-    found = Estimate(1.1, 1.0, 1.3)
+    found = PairedRatio(1.1, 1.0, 1.3)
     assert together(found, 1) == pytest.approx(found)
     wide = together(found, 1_000)  # a normal quantile of 4.06 in place of 1.96
     assert np.log(1.1 / wide.low) / np.log(1.1 / 1.0) == pytest.approx(4.0556 / 1.96, rel=1e-3)
@@ -47,4 +47,4 @@ def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
     ],
 )
 def test_the_whole_interval_counts(interval: tuple[float, float], expected: str) -> None:
-    assert verdict(Estimate(1.0, *interval), 0.03) == expected
+    assert verdict(PairedRatio(1.0, *interval), 0.03) == expected

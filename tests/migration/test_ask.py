@@ -40,8 +40,8 @@ def test_a_given_log_is_one_subject(found: Migration) -> None:
 
 def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
     (subject,) = found.subjects
-    others = subject.by_conversion.saved_without - subject.by_bill.saved_without
-    assert f"{-others * 1_024:+.4f} $/TiB" in migration_text(found)
+    other_cpu = subject.by_conversion.saved_without - subject.by_bill.saved_without
+    assert f"{-other_cpu * 1_024:+.4f} $/TiB" in migration_text(found)
     for price, each in ((Prices(), subject.by_bill), (ONLY_CPU, subject.by_cpu)):
         then = load(V3, V3.phase("before"), subject.costs, Traffic(old_producers=1, old_consumers=1))
         now = load(V3, V3.phase("phase 2"), subject.costs, Traffic(old_consumers=0))
@@ -49,13 +49,13 @@ def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
         assert each.saved_without == pytest.approx(saved)
 
 
-def test_a_break_even_says_which_shares_are_open() -> None:
+def test_undecided_shares_of_a_break_even_are_printed() -> None:
     always = BreakEven(share=None, pays="always", saved_without=1.0, saved_with_all=0.5)
     assert pays_text(always) == "always"
     assert pays_text(replace(always, span=(0.97, 1.0))) == "always (open: 97 to 100 %)"
 
 
-def test_text_and_json_say_the_same(found: Migration) -> None:
+def test_text_and_json_have_the_same_numbers(found: Migration) -> None:
     text, data = migration_text(found), json.loads(json.dumps(found.to_dict()))
     assert [phase["name"] for phase in data["phases"]] == [phase.name for phase in V3.phases]
     for phase in V3.phases:
@@ -71,14 +71,14 @@ def test_text_and_json_say_the_same(found: Migration) -> None:
     assert data["traffic"]["old_consumers"] == 0.2 and data["prices"]["network_gb"] == 0.01
 
 
-def test_a_plan_with_refusals_and_losses_says_so() -> None:
+def test_refusals_and_losses_of_a_plan_are_printed() -> None:
     found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), FOLDER / "edges.log")
     text = migration_text(found)
     assert "refused (UNSUPPORTED_VERSION)" in text
     assert "10.0 % of produce, 20.0 % of fetch" in text
     assert "unreadable" in text
-    assert "v2 to v1 loses, where there are any: headers, " in text
-    assert "once, a GiB on disk  of v0: CPU s  of v0: GiB after" in text
+    assert "v2 to v1 loses, if records have them: headers, " in text
+    assert "once, per GiB on disk  of v0: CPU s  of v0: GiB after" in text
 
 
 def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_the_page_shows_each_phase_as_it_is(plan: Plan) -> None:
+def test_the_page_shows_each_phase(plan: Plan) -> None:
     blocks = ["\n".join(phase_matrix(plan, phase, "lz4")) for phase in plan.phases]
     page = (Path(__file__).parents[2] / "docs" / "migration.md").read_text(encoding="utf-8")
     assert "```text\n" + "\n\n".join(blocks) + "\n```" in page
@@ -122,7 +122,7 @@ def test_control_batches_are_left_out(tmp_path: Path) -> None:
 def test_a_long_log_gives_its_first_batches(tmp_path: Path) -> None:
     small = Records.from_lists([b"x"] * 20)
     subject = log_subject(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
-    assert len(subject.bounds) - 1 == len(subject.records) == 7  # no repeat: as many batches as are wanted
+    assert len(subject.bounds) - 1 == len(subject.records) == 7  # not repeated: the log has enough batches
     wide = Records.from_lists([b"x" * 400_000] * 10)
     subject = log_subject(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
     assert np.diff(subject.bounds).tolist() == [1, 1, 1]
@@ -139,7 +139,7 @@ def test_a_short_log_is_repeated(tmp_path: Path) -> None:
     assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # 600 bytes each time
     assert subject.records.shapes.offsets.tolist() == list(range(18))
     assert subject.batch_fields.rows["producer_id"].tolist() == [7, 8] * 3
-    assert subject.about.endswith("6 records in 2 batches of " + str(path) + ", 3 times over")
+    assert subject.about.endswith("6 records in 2 batches of " + str(path) + ", repeated 3 times")
 
 
 def test_no_more_of_a_log_is_read_than_is_measured(tmp_path: Path) -> None:
@@ -180,13 +180,13 @@ def test_records_that_a_broker_refuses_are_named(tmp_path: Path, monkeypatch: py
 
 def test_logs_that_cannot_be_used(tmp_path: Path) -> None:
     sound = FORMATS["v2"].encode(Records.from_lists([b"x"] * 3), 3).data.tobytes()
-    for data, said in (
+    for data, message in (
         (sound[:-1] + b"?", "no batch can be read: batch at byte 0: crc"),
         (sound[:20], "no whole batch in 20 bytes: is this a log segment"),
         (b"", "the file is empty"),
         (bytes(40), "the file is empty"),
     ):
-        with pytest.raises(KfbenchError, match=said):
+        with pytest.raises(KfbenchError, match=message):
             migrate(V3, "none", Traffic(), Prices(), written(tmp_path / "a", data))
     with pytest.raises(KfbenchError):
         migrate(V3, "none", Traffic(), Prices(), tmp_path)

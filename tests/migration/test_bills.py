@@ -1,4 +1,4 @@
-"""Loads, bills and break-even shares from made-up costs, computed by hand or a second time."""
+"""Loads, bills and break-even shares of invented costs, computed by hand or in a second way."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,10 +30,7 @@ KIP31, KIP724, V3 = (PLANS[name] for name in ("kip31", "kip724", "v3"))
 
 
 def costs_of(plan: Plan, sizes: Mapping[str, int], cpu_ns: Mapping[str, float], codec: str = "lz4") -> Costs:
-    """Return made-up costs.
-
-    cpu_ns: CPU time in ns by path; "append" is an append in place, "convert" is any conversion.
-    """
+    """Return invented costs. cpu_ns: by path; "append" is an append in place, "convert" is any conversion."""
     found = {}
     for operation in operations(plan, codec):
         path, source, target = operation
@@ -62,7 +59,7 @@ def test_a_phase_in_numbers() -> None:
     traffic = Traffic(old_producers=0.25, old_consumers=0.5, fan_out=4, replication=3)
     found = load(V3, V3.phase("phase 2"), costs, traffic)
     unit = GIB / 800
-    # A follower takes in what the leader sends it.
+    # A follower receives the bytes that the leader sends.
     assert isclose(found.in_bytes, unit * (0.25 * 800 + 0.75 * 700) + 2 * unit * 700)
     assert isclose(found.disk_bytes, 3 * unit * 700)
     consumed = unit * 4 * (0.5 * 800 + 0.5 * 700)
@@ -99,7 +96,7 @@ def test_old_data_costs_old_readers_zero_copy() -> None:
     assert young.zero_copy_share == 1
 
 
-def test_a_look_at_every_batch_is_charged_to_who_needs_it() -> None:
+def test_only_old_readers_pay_for_the_scan_of_batches() -> None:
     costs = costs_of(KIP724, SIZES, CPU_NS)
     phase = KIP724.phase("before 3.0, v2")
     traffic = Traffic(old_consumers=1, old_data=1, replication=1, fan_out=1)
@@ -111,7 +108,7 @@ def test_a_look_at_every_batch_is_charged_to_who_needs_it() -> None:
 
 
 @pytest.mark.compiled_only
-def test_upgraded_data_is_read_as_large_as_the_upgrade_left_it() -> None:
+def test_upgraded_data_is_read_at_its_upgraded_size() -> None:
     traffic = Traffic(old_consumers=0.5, old_data=1, replication=1, fan_out=1)
     for codec in ("none", "lz4"):
         costs = costs_of(KIP724, SIZES, CPU_NS, codec)
@@ -126,7 +123,7 @@ def test_upgraded_data_is_read_as_large_as_the_upgrade_left_it() -> None:
         assert isclose(found.down_convert_cpu_s, GIB / 1_000 * 0.5 * down_ns / 1e9)
 
 
-def test_what_is_refused_is_neither_stored_nor_read() -> None:
+def test_refused_records_are_neither_stored_nor_read() -> None:
     costs = costs_of(KIP724, SIZES, CPU_NS)
     traffic = Traffic(old_producers=0.25, old_consumers=0.5, fan_out=1, replication=1)
     found = load(KIP724, KIP724.phase("4.0"), costs, traffic)
@@ -147,16 +144,16 @@ def test_a_canary_in_numbers() -> None:
     assert list(found) == ["before", "phase 1", "canary: that broker", "canary: the cluster", "phase 2"]
     own = found["canary: that broker"]
     assert own.zero_copy_bytes == 0
-    # Its followers write v0, which is what they asked for.
+    # Its followers write v0, the format of their requests.
     assert isclose(own.disk_bytes, GIB / 900 * (1_000 + 2 * 900))
     cluster = own * 0.25 + found["phase 1"] * 0.75
     assert cluster == found["canary: the cluster"]
     assert loads(KIP31, costs, replace(traffic, canary_leaders=0))["canary: the cluster"] == found["phase 1"]
 
 
-def test_costs_say_it_in_plain_values() -> None:
-    said = costs_of(V3, SIZES, CPU_NS).to_dict()
-    assert said["operations"][0]["path"] == "append" and said["operations"][0]["cpu_s_per_gib"] > 0
+def test_costs_become_plain_values() -> None:
+    first = costs_of(V3, SIZES, CPU_NS).to_dict()["operations"][0]
+    assert first["path"] == "append" and first["cpu_s_per_gib"] > 0
 
 
 def test_a_cost_in_other_units() -> None:
@@ -173,10 +170,10 @@ def test_a_cost_that_was_not_measured() -> None:
 
 def test_a_bill_in_numbers() -> None:
     found = Load(append_cpu_s=1_800, fetch_cpu_s=1_800, in_bytes=1e9, out_bytes=2e9, disk_bytes=3e9)
-    asked = Prices(cpu_core_hour=2, storage_gb_month=5, network_gb=7)
+    prices = Prices(cpu_core_hour=2, storage_gb_month=5, network_gb=7)
     month = Traffic(retention_days=365.25 / 12)
-    assert bill(found, month, asked) == Bill(cpu=2, storage=15, network=21)
-    assert bill(found, month, asked).total == 38
+    assert bill(found, month, prices) == Bill(cpu=2, storage=15, network=21)
+    assert bill(found, month, prices).total == 38
 
 
 # Break-even
@@ -213,7 +210,7 @@ def phase_bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, count
 
 
 def saved_at(share: float, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
-    """Return what the goal saves against the phase before, when all clients were old."""
+    """Return the saving of the goal against the phase before, in which all clients are old."""
     all_old = replace(traffic, old_producers=1, old_consumers=1)
     then = phase_bill(V3.before, before, all_old, prices, counted)
     return then - phase_bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
@@ -250,7 +247,7 @@ def reach(costs: Costs, traffic: Traffic, prices: Prices) -> float:
     return {"always": 1.0, "never": 0.0}.get(found.pays, found.share or 0.0)
 
 
-# CPU that conversions take, and sizes in which the new format is the smaller.
+# Conversions take much CPU, and the new format is smaller.
 DEARER = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
 SMALLER = st.integers(700, 999).map(lambda new: costs_of(V3, {"v2": 1_000, "v3": new}, DEARER))
 
@@ -265,7 +262,7 @@ def test_dearer_storage_and_longer_retention_favour_a_smaller_format_and_dearer_
     assert reach(costs, replace(traffic, retention_days=traffic.retention_days + more), prices) >= share - 1e-9
 
 
-def test_what_old_producers_cost_is_not_down_conversion() -> None:
+def test_up_conversions_for_old_producers_are_not_down_conversion() -> None:
     cheap = costs_of(V3, {"v2": 1_000, "v3": 900}, DEARER)
     up = Operation("append", "v2", "v3")
     dear = replace(cheap, operations={**cheap.operations, up: replace(cheap.of(up), cpu_ns=1e9)})
@@ -289,7 +286,7 @@ def test_in_cpu_alone_a_conversion_is_never_free() -> None:
 
 
 def test_kip31_pays_on_the_append() -> None:
-    """v1 takes more bytes than v0. It saves the recompression that offsets of v0 need."""
+    """v1 takes more bytes than v0, but saves the recompression that offsets of v0 need."""
     cheap = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
     costs = costs_of(KIP31, SIZES, cheap)
     operation = Operation("append", "v0", "v0")
@@ -300,7 +297,7 @@ def test_kip31_pays_on_the_append() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "name", "value", "limits"),
+    ("options", "name", "value", "limits"),
     [
         (Traffic, "old_producers", 1.01, "0 to 1"),
         (Traffic, "old_consumers", -0.1, "0 to 1"),
@@ -312,13 +309,13 @@ def test_kip31_pays_on_the_append() -> None:
         *((Prices, name, -1, "0 or more") for name in ("cpu_core_hour", "storage_gb_month", "network_gb")),
     ],
 )
-def test_numbers_out_of_range(asked: type[Traffic | Prices], name: str, value: float, limits: str) -> None:
+def test_numbers_out_of_range(options: type[Traffic | Prices], name: str, value: float, limits: str) -> None:
     with pytest.raises(InvalidConfig) as refusal:
-        asked(**{name: value})  # type: ignore[arg-type]
+        options(**{name: value})  # type: ignore[arg-type]
     assert str(refusal.value) == f"{name}: {value} is not {limits}"
 
 
-def test_a_break_even_lies_where_its_costs_leave_it() -> None:
+def test_the_span_of_a_break_even_follows_from_the_intervals_of_costs() -> None:
     exact = costs_of(V3, {"v2": 1_000, "v3": 900}, DEARER)
     assert break_even(V3, exact, Traffic(), Prices()).span is None
     spread = {name: replace(c, span_ns=(0.9 * c.cpu_ns, 1.2 * c.cpu_ns)) for name, c in exact.operations.items()}
@@ -333,7 +330,7 @@ def test_a_break_even_lies_where_its_costs_leave_it() -> None:
 @pytest.mark.parametrize(
     ("price", "pays", "worst_pays"), [(1.0, "always", "always"), (2.15, "always", "below"), (4.3, "below", "below")]
 )
-def test_always_says_which_shares_its_intervals_leave_open(price: float, pays: str, worst_pays: str) -> None:
+def test_the_span_of_always_has_the_undecided_shares(price: float, pays: str, worst_pays: str) -> None:
     def times(low: float, high: float, median: float = 1.0) -> Costs:
         costs = costs_of(V3, {"v2": 1_000, "v3": 900}, {path: median * cpu_ns for path, cpu_ns in DEARER.items()})
         each = {n: replace(c, span_ns=(low * c.cpu_ns, high * c.cpu_ns)) for n, c in costs.operations.items()}
@@ -342,7 +339,7 @@ def test_always_says_which_shares_its_intervals_leave_open(price: float, pays: s
     prices = Prices(cpu_core_hour=price)
     found, worst = (break_even(V3, costs, Traffic(), prices) for costs in (times(0.5, 2), times(1, 1, median=2)))
     assert (found.pays, worst.pays) == (pays, worst_pays)
-    # At half the CPU time it always pays: what is open lies between the worst case's share and all.
+    # At half the CPU time it always pays, so the shares between the worst case's and 1 are undecided.
     assert found.span == (None if worst.share is None else pytest.approx((worst.share, 1.0)))
 
 
@@ -361,7 +358,7 @@ def test_outside_of_its_span_both_ends_of_the_intervals_agree(
     assert is_open == ((saved[0] > 0) != (saved[1] > 0))
 
 
-def test_what_is_refused_is_not_saved() -> None:
+def test_refused_traffic_is_no_saving() -> None:
     costs = costs_of(KIP724, SIZES, CPU_NS)
     served, refused = (load(KIP724, KIP724.phase(name), costs, Traffic()) for name in ("3.0", "4.0"))
     assert not served.refuses and refused.refuses

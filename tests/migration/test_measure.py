@@ -30,10 +30,12 @@ quick = partial(measure_costs, rounds=2)
 
 @pytest.mark.parametrize(("name", "codec"), [("kip31", "none"), ("kip31", "lz4"), ("kip724", "gzip"), ("v3", "zstd")])
 def test_every_operation_has_its_cost(name: str, codec: str) -> None:
-    asked = PLANS[name]
-    costs = quick(asked, SAMPLE.records, SAMPLE.bounds, codec)
-    assert list(costs.operations) == list(operations(asked, codec))
-    logs = {each: FORMATS[each].encode(SAMPLE.records, SAMPLE.bounds, codec, lossy=True) for each in asked.formats}
+    migration_plan = PLANS[name]
+    costs = quick(migration_plan, SAMPLE.records, SAMPLE.bounds, codec)
+    assert list(costs.operations) == list(operations(migration_plan, codec))
+    logs = {
+        each: FORMATS[each].encode(SAMPLE.records, SAMPLE.bounds, codec, lossy=True) for each in migration_plan.formats
+    }
     assert costs.size_bytes == {each: len(log.data) for each, log in logs.items()}
     for operation, cost in costs.operations.items():
         assert cost.source_bytes == costs.size_bytes[operation.source]
@@ -41,9 +43,9 @@ def test_every_operation_has_its_cost(name: str, codec: str) -> None:
         assert cost.ratio is not None and cost.ratio[1] <= cost.ratio[0] <= cost.ratio[2]
         if operation.path in ("zero-copy", "scan", "copy"):
             assert cost.target_bytes == cost.source_bytes
-    assert costs.operations[operations(asked, codec)[0]].ratio == (1.0, 1.0, 1.0)
+    assert costs.operations[operations(migration_plan, codec)[0]].ratio == (1.0, 1.0, 1.0)
     assert costs.control is not None and costs.control[0] > 0
-    assert set(loads(asked, costs, Traffic())) >= {asked.before, asked.goal}
+    assert set(loads(migration_plan, costs, Traffic())) >= {migration_plan.before, migration_plan.goal}
 
 
 def test_conversions_without_a_codec_give_what_an_encoder_writes() -> None:
@@ -56,7 +58,7 @@ def test_plain_messages_become_batches_of_one_when_stored_data_is_upgraded() -> 
     costs = quick(PLANS["kip724"], SAMPLE.records, SAMPLE.bounds)
     single = len(FORMATS["v2"].encode(SAMPLE.records, 1).data)
     assert costs.of(Operation("upgrade", "v1", "v2")).target_bytes == single
-    assert costs.of(Operation("append", "v1", "v2")).target_bytes == costs.size_bytes["v2"]  # one batch a request
+    assert costs.of(Operation("append", "v1", "v2")).target_bytes == costs.size_bytes["v2"]  # one batch per request
     reread = costs.of(Operation("down-convert upgraded", "v1", "v1"))
     assert (reread.source_bytes, reread.target_bytes) == (single, costs.size_bytes["v1"])
 
@@ -75,7 +77,7 @@ def test_an_append_is_timed_once_for_each_buffer_it_is_given(monkeypatch: pytest
     assert seen and all(data == sent[fmt] for fmt, data in seen)
 
 
-def test_what_is_lost_is_counted() -> None:
+def test_losses_are_counted() -> None:
     records = Records.from_lists([b"a", b"b"], headers=[[("h", b"1")], []], timestamps_ms=[1, 2])
     costs = quick(PLANS["kip724"], records, plan(2, 2))
     assert costs.of(Operation("down-convert", "v2", "v1")).losses["headers"] == 1
@@ -83,7 +85,7 @@ def test_what_is_lost_is_counted() -> None:
     assert not costs.of(Operation("append", "v1", "v2")).losses
 
 
-def test_a_fetch_that_converts_nothing_gets_what_a_consumer_does() -> None:
+def test_a_fetch_without_conversion_is_as_large_as_a_consumers() -> None:
     large = Records.from_lists([b"x" * 700_000] * 3)
     logs = FORMATS["v2"].encode(SAMPLE.records, SAMPLE.bounds), FORMATS["v2"].encode(large, 1)
     for path, log in ((path, log) for path in measure.UNTOUCHED for log in logs):
@@ -95,8 +97,7 @@ def test_a_fetch_that_converts_nothing_gets_what_a_consumer_does() -> None:
         assert np.array_equal(given.data[:both], log.data[:both])
 
 
-def test_records_that_come_out_otherwise_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-
+def test_an_append_with_wrong_records_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     def other_offset(*given: object, base_offset: int, **options: object) -> object:
         return append(*given, base_offset=base_offset + 1, **options)  # type: ignore[arg-type]
 
@@ -108,11 +109,11 @@ def test_records_that_come_out_otherwise_are_not_timed(monkeypatch: pytest.Monke
 def test_an_upgrade_to_other_records_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     others = Records.from_lists([b"other"] * 60, timestamps_ms=SAMPLE.shapes.timestamps_ms)
     fewer = SAMPLE.records.part(0, 50)
-    for records, said in ((others, "keys, values or headers differ"), (fewer, "50 records came out, not 60")):
+    for records, message in ((others, "keys, values or headers differ"), (fewer, "50 records came out, not 60")):
         made = FORMATS["v3"].encode(records, 10)
         wrong = Converted(data=made.data, positions=made.positions, converted_records=60, work=Work(rewritten=6))
         monkeypatch.setattr(measure, "convert", lambda *_, wrong=wrong: wrong)
-        with pytest.raises(Unverified, match=f"upgrade v2 to v3: {said}"):
+        with pytest.raises(Unverified, match=f"upgrade v2 to v3: {message}"):
             quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
 
 
@@ -125,22 +126,22 @@ def test_an_upgrade_that_changes_from_call_to_call_is_not_timed(monkeypatch: pyt
         return done if len(calls) == 1 else replace(done, data=done.data[::-1])
 
     monkeypatch.setattr(measure, "convert", changing)
-    with pytest.raises(Unverified, match="upgrade v2 to v3: another call gave other bytes than were verified"):
+    with pytest.raises(Unverified, match="upgrade v2 to v3: another call returned other bytes than the verified ones"):
         quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
 
 
-def test_a_fetch_that_does_otherwise_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fetch_that_takes_another_way_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_changes(**changes: Any) -> Callable[..., Fetched]:
         return lambda *given, **options: replace(fetch(*given, **options), **changes)
 
     touched = Work(rewritten=7)
-    for changes, said in (
+    for changes, message in (
         ({"zero_copy": False}, "zero-copy v2 to v2: the fetch was not zero-copy"),
         ({"zero_copy": True}, "copy v2 to v2: the fetch was zero-copy"),
         ({"work": touched}, "zero-copy v2 to v2: 7 of 7 batches were touched"),
     ):
         monkeypatch.setattr(measure, "fetch", with_changes(**changes))
-        with pytest.raises(Unverified, match=said):
+        with pytest.raises(Unverified, match=message):
             quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
 
 

@@ -1,4 +1,6 @@
-"""Migration plans agree with the KIPs' sentences, quoted above each check, and with the broker paths."""
+"""Migration plans follow the sentences of the KIPs, quoted above each check, and the broker paths."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -30,14 +32,19 @@ KIP31, KIP724, V3 = (PLANS[name] for name in ("kip31", "kip724", "v3"))
 PHASES = [(plan, phase) for plan in PLANS.values() for phase in plan.phases]
 
 
-def produced(plan: Plan, phase: str, producer: str, codec: str = "lz4") -> tuple[str, str | None]:
+class Step(NamedTuple):
+    action: str
+    format: str | None
+
+
+def produced(plan: Plan, phase: str, producer: str, codec: str = "lz4") -> Step:
     cell = on_produce(plan.phase(phase), producer, codec)
-    return cell.action, cell.format
+    return Step(cell.action, cell.format)
 
 
-def fetched(plan: Plan, phase: str, stored: str, consumer: str, codec: str = "lz4") -> tuple[str, str | None]:
+def fetched(plan: Plan, phase: str, stored: str, consumer: str, codec: str = "lz4") -> Step:
     cell = on_fetch(plan.phase(phase), stored, consumer, codec)
-    return cell.action, cell.format
+    return Step(cell.action, cell.format)
 
 
 # KIP-31
@@ -74,7 +81,10 @@ def test_a_segment_of_both_is_never_zero_copy_for_an_old_reader() -> None:
     # "At the beginning of phase 2, there will be some time the log segment contains both MessageAndOffset V0 and V1.
     # The broker will always do down conversion for FetchRequest V1 and zero-copy transfer for FetchRequest V2."
     assert set(KIP31.phase("phase 2").stored) == {"v0", "v1"}
-    assert fetched(KIP31, "phase 2", "v0", "v0") == ("copy", "v0")  # v0 already, but read to see that
+    assert fetched(KIP31, "phase 2", "v0", "v0") == (
+        "copy",
+        "v0",
+    )  # v0 already, but the broker reads it to find that out
     assert fetched(KIP31, "phase 2", "v0", "v1") == ("zero-copy", "v0")
 
 
@@ -110,12 +120,12 @@ def test_3_0_writes_v2() -> None:
     assert fetched(KIP724, "3.0", "v2", "v2") == ("zero-copy", "v2")
 
 
-def test_3_0_does_not_look_at_what_is_on_disk() -> None:
+def test_3_0_does_not_read_the_batches_on_disk() -> None:
     # "The current heuristics to detect whether a down-conversion is required rely on an additional scan [...] the
     # heuristics are no longer useful and we will always down-convert if the fetch request is v3 or lower."
     assert fetched(KIP724, "before 3.0", "v0", "v0") == ("scan", "v0")
     assert fetched(KIP724, "before 3.0, v2", "v1", "v1") == ("scan", "v1")
-    # KafkaApis skips the iteration where the topic's format is none that the reader does not know.
+    # KafkaApis skips the iteration if the reader knows the topic's format.
     assert fetched(KIP724, "before 3.0", "v1", "v1") == fetched(KIP724, "before 3.0", "v1", "v2") == ("zero-copy", "v1")
     assert fetched(KIP724, "3.0", "v0", "v0") == ("copy", "v0")
     assert fetched(KIP724, "3.0", "v1", "v1") == ("copy", "v1")
@@ -178,14 +188,13 @@ def test_v3_goes_through_the_same_phases() -> None:
     assert fetched(V3, "phase 2", "v3", "v2") == ("down-convert", "v2")
     for phase in ("phase 1", "canary", "phase 2"):
         for old, new in (("v0", "v2"), ("v1", "v3")):
-            mine, theirs = produced(V3, phase, new), produced(KIP31, phase, old, "none")
-            assert mine[0] == theirs[0]
+            assert produced(V3, phase, new).action == produced(KIP31, phase, old, "none").action
     for phase in ("phase 1", "phase 2"):
         for stored, consumer in (("v0", "v0"), ("v0", "v1"), ("v1", "v0"), ("v1", "v1")):
             if stored in KIP31.phase(phase).stored:
-                theirs = fetched(KIP31, phase, stored, consumer)
-                mine = fetched(V3, phase, {"v0": "v2", "v1": "v3"}[stored], {"v0": "v2", "v1": "v3"}[consumer])
-                assert mine[0] == theirs[0]
+                newer = {"v0": "v2", "v1": "v3"}
+                found = fetched(V3, phase, newer[stored], newer[consumer])
+                assert found.action == fetched(KIP31, phase, stored, consumer).action
 
 
 def test_a_client_that_asks_speaks_no_newer_format_than_the_broker() -> None:
@@ -206,7 +215,7 @@ def test_every_combination_is_there_once() -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_what_is_refused_has_an_error_and_what_is_not_a_format(plan: Plan) -> None:
+def test_a_refused_request_has_an_error_and_any_other_has_a_format(plan: Plan) -> None:
     for row in matrix(plan, "gzip"):
         for cell in (row.produce, row.fetch):
             assert (cell.error is not None) == (cell.action == "refused")
@@ -214,7 +223,7 @@ def test_what_is_refused_has_an_error_and_what_is_not_a_format(plan: Plan) -> No
         assert row.to_dict()["zero_copy"] == (row.fetch.action in ("zero-copy", "scan"))
 
 
-def test_what_a_step_loses() -> None:
+def test_losses_of_a_step() -> None:
     assert lost("v1", "v0")[0] == "timestamps"
     assert "headers" in lost("v2", "v1") and "is_control" in lost("v2", "v1") and "producer_id" in lost("v2", "v1")
     assert lost("v0", "v1") == lost("v1", "v2") == lost("v2", "v3") == lost("v3", "v2") == ()
@@ -231,7 +240,7 @@ def test_zstd_needs_v2() -> None:
     check_codec(V3, "zstd")
 
 
-def test_names_that_there_are_not() -> None:
+def test_unknown_names() -> None:
     with pytest.raises(InvalidConfig, match=r"no plan 'kip32' \(plans: kip31, kip724, v3\)"):
         find("kip32")
     with pytest.raises(InvalidConfig, match=r"kip31: no phase 'phase 3' \(phases: before, phase 1, canary, phase 2\)"):
@@ -239,7 +248,7 @@ def test_names_that_there_are_not() -> None:
     assert find("v3") is V3
 
 
-def test_rows_say_it_in_plain_values() -> None:
+def test_rows_become_plain_values() -> None:
     row = matrix(KIP31, "lz4")[0]
     assert isinstance(row, Row)
     assert row.to_dict()["produce"] == {
@@ -263,7 +272,7 @@ CELLS = [
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("plan", "phase", "codec"), CELLS)
-def test_append_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> None:
+def test_append_takes_the_action_of_its_cell(plan: Plan, phase: Phase, codec: str) -> None:
     for producer in plan.formats:
         cell = on_produce(phase, producer, codec)
         if cell.format is None:
@@ -281,7 +290,7 @@ def test_append_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> N
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("plan", "phase", "codec"), CELLS)
-def test_fetch_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> None:
+def test_fetch_takes_the_action_of_its_cell(plan: Plan, phase: Phase, codec: str) -> None:
     for stored in phase.stored:
         log = FORMATS[stored].encode(RECORDS, 4, codec, lossy=True)
         for consumer in plan.formats:
@@ -299,7 +308,7 @@ def test_fetch_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> No
             assert {row.magic for row in read_log(done.data).batches.itertuples()} == {FORMATS[cell.format].magic}
 
 
-def test_a_codec_that_an_old_reader_does_not_know_is_refused_in_the_same_words() -> None:
+def test_a_codec_that_an_old_reader_does_not_know_is_refused_with_the_same_error() -> None:
     log = FORMATS["v2"].encode(RECORDS, 4, "zstd")
     with pytest.raises(Refused) as refusal:
         fetch(log, "v1", lossy=True)
