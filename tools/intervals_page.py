@@ -28,17 +28,13 @@ Samples: TypeAlias = NDArray[np.float64]  # [cells, rounds]
 
 
 class Ends(NamedTuple):
-    """The ends of the intervals, float64[cells] each."""
-
-    low: NDArray[np.float64]
+    low: NDArray[np.float64]  # [cells]
     high: NDArray[np.float64]
 
 
 class Simulated(NamedTuple):
-    """The share of intervals with the true median, and half their mean width in standard deviations of a round."""
-
-    share: float
-    half_width: float
+    share: float  # of the intervals that contain the true median
+    half_width: float  # half the mean width, in standard deviations of a round
 
 
 # Distributions with median 0 and standard deviation 1.

@@ -1,6 +1,7 @@
 """The command migrate."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,23 +12,17 @@ from kfbench.cli.options import AsJson, PriceOptions, TrafficOptions, check_name
 from kfbench.cli.output import complain, print_json, print_result, tracked
 from kfbench.errors import IllegalCombination, InvalidConfig
 
+_share = partial(typer.Option, metavar="SHARE")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutOptions:
     """Shares of old clients, old data and canary leaders. The defaults are those of `Traffic`."""
 
-    old_producers: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of produced records that come from old producers.")
-    ] = 0.1
-    old_consumers: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of fetched records that go to old consumers.")
-    ] = 0.2
-    old_data: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of fetched records that were stored before the change.")
-    ] = 0.0
-    canary_leaders: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of partition leaders on the canary broker.")
-    ] = 0.05
+    old_producers: Annotated[float, _share(help="Share of produced records that come from old producers.")] = 0.1
+    old_consumers: Annotated[float, _share(help="Share of fetched records that go to old consumers.")] = 0.2
+    old_data: Annotated[float, _share(help="Share of fetched records that were stored before the change.")] = 0.0
+    canary_leaders: Annotated[float, _share(help="Share of partition leaders on the canary broker.")] = 0.05
 
 
 @app.command()

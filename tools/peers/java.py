@@ -22,17 +22,11 @@ POM: Final = ROOT / "tests" / "oracle" / "pom.xml"
 
 
 class Written(NamedTuple):
-    """The output of Java for a task in one format.
-
-    Args:
-        log: the log that Java wrote.
-        entries: the records that Java read from it, in the form of `entries`.
-        total: the result of the timed read, comparable with `total`.
-    """
+    """The output of Java for a task in one format."""
 
     log: bytes
-    entries: bytes
-    total: int
+    entries: bytes  # the records that Java read from the log, in the form of `entries`
+    total: int  # the result of the timed read, comparable with `total`
 
 
 class Java:

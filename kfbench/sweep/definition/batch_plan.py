@@ -25,8 +25,6 @@ class Amount(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """The actual size of a cell."""
-
     records: int
     batches: int
     payload_bytes: int

@@ -87,6 +87,5 @@ def non_default_axes(workload: Workload) -> dict[str, Any]:
 
 
 def workload_label(workload: Workload) -> str:
-    """Return the name of a workload in a sweep: NAME, or NAME/VARIANT."""
     variant = non_default_axes(workload).get("variant")
     return f"{workload.name}/{variant}" if variant else workload.name

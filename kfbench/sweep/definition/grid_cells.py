@@ -64,7 +64,6 @@ class _Block:
                 yield from self._measured_cells(cell, batches, amounts)
 
     def _in_block(self, cell: Cell, formats: Sequence[str]) -> Cell:
-        """Return the cell in these formats of this block."""
         return replace(cell, formats=tuple(formats), grids={self.grid.name: tuple(formats)})
 
     def _settings(self, kind: Kind) -> CpuSettings:
@@ -109,8 +108,6 @@ class _Block:
 
 
 class Slice(NamedTuple):
-    """The first record of a cell of the size model, and the number of its records."""
-
     start: int
     records: int
 

@@ -15,13 +15,7 @@ from kfbench.sweep.definition.sweep_file import Grid, read
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A checked sweep.
-
-    Args:
-        text: the TOML of its file, then that of the files that it extends.
-        filter: the filters that chose its cells, as the user wrote them.
-        publish: True if its reports are for publishing.
-    """
+    """A checked sweep."""
 
     name: str
     title: str
@@ -29,9 +23,9 @@ class Profile:
     seed: int
     grids: tuple[Grid, ...]
     cells: tuple[Cell, ...]
-    text: str
-    filter: tuple[str, ...] = ()
-    publish: bool = False
+    text: str  # the TOML of its file, then that of the files that it extends
+    filter: tuple[str, ...] = ()  # the filters that chose its cells, as the user wrote them
+    publish: bool = False  # True if its reports are for publishing
 
 
 def load_profile(name_or_path: str | Path) -> Profile:

@@ -56,30 +56,22 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The size and timing of a timed cell (kinds cpu to broker).
 
-    Args:
-        codec_payload_bytes: the largest payload under a codec. It is smaller, because codecs are slow.
-        sample_us: the shortest time of one sample.
-        cache: for CPU cells only. With "cold", each call waits for memory, and a sample is one call.
+    cache: for CPU cells only. With "cold", each call waits for memory, and a sample is one call.
     """
 
     records: int = 8_192
     payload_bytes: int = 1 << 20
-    codec_payload_bytes: int = 1 << 16
+    codec_payload_bytes: int = 1 << 16  # the largest payload under a codec; smaller, because codecs are slow
     rounds: int = 19
-    sample_us: int = 1_000
+    sample_us: int = 1_000  # the shortest time of one sample
     cache: Cache = "resident"
 
 
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The extent of the size model.
+    """The extent of the size model."""
 
-    Args:
-        records: the number of records of each workload, which are divided into cells.
-        cell_records: the largest number of records in one cell.
-    """
-
-    records: int = 1_000_000_000
-    cell_records: int = 1 << 25
+    records: int = 1_000_000_000  # of each workload; they are divided into cells
+    cell_records: int = 1 << 25  # the most records of a cell
 
 
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):

@@ -26,12 +26,7 @@ Hosts = Mapping[str, Mapping[str, Any]]
 
 
 class History:
-    """The history of a run that is being written.
-
-    Args:
-        session_hosts: the facts of the hosts of this session; hosts may be added later.
-        session_stages: the stages of this session.
-    """
+    """The history of a run that is being written. session_hosts: may get more hosts later."""
 
     def __init__(self, writer: RunWriter, session_hosts: Hosts) -> None:
         self._writer = writer

@@ -31,18 +31,12 @@ Task = tuple[Cell, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The cells of one kind.
-
-    Args:
-        tasks: the longest first.
-        split: cells above the time budget, which are measured format by format.
-        skipped: cells that are not measured, with the reason.
-    """
+    """The cells of one kind."""
 
     kind: Kind
-    tasks: tuple[Task, ...]
-    split: tuple[Cell, ...] = ()
-    skipped: tuple[tuple[Cell, str], ...] = ()
+    tasks: tuple[Task, ...]  # the longest first
+    split: tuple[Cell, ...] = ()  # cells above the time budget, which are measured format by format
+    skipped: tuple[tuple[Cell, str], ...] = ()  # cells that are not measured, with the reason
 
     @property
     def parallel(self) -> bool:

@@ -39,21 +39,13 @@ from kfbench.sweep.spark.tasks import attempted, done
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options of a sweep's run.
+    """Options of a sweep's run."""
 
-    Args:
-        master: a Spark master; None: all cores of this machine.
-        command: the command line of the user, for the manifest.
-        budget_s: the largest estimate that a cell may have, in seconds.
-        resume: an interrupted run of the same sweep to continue; None: begin a new run.
-        archive: the environment of a cluster's executors (see packing).
-    """
-
-    master: str | None = None
-    command: str = ""
-    budget_s: float = CELL_BUDGET_S
-    resume: Path | None = None
-    archive: Path | None = None
+    master: str | None = None  # a Spark master; None: all cores of this machine
+    command: str = ""  # the command line of the user, for the manifest
+    budget_s: float = CELL_BUDGET_S  # the largest estimate that a cell may have
+    resume: Path | None = None  # an interrupted run of the same sweep to continue; None: begin a new run
+    archive: Path | None = None  # the environment of a cluster's executors (see packing)
 
 
 _DEFAULTS: Final = RunOptions()

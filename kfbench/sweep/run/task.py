@@ -28,23 +28,14 @@ PATIENCE_S: Final = 5.0  # after this time the driver shows who holds the host l
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """The result of a task.
-
-    Args:
-        rows: rows of SCHEMA.
-        passing: rows of errors that may be gone at the next try.
-        busy_s: the time that measuring took.
-        waited_s: the time that the task waited for the host lock.
-        left: cells that were not measured.
-        refused: the reason why these cells were not measured.
-    """
+    """The result of a task."""
 
     rows: pa.Table
-    passing: pa.Table
-    busy_s: float
-    waited_s: float = 0.0
-    left: tuple[Cell, ...] = ()
-    refused: HostLockHeld | HostLockUnusable | None = None
+    passing: pa.Table  # rows of errors that may be gone at the next try
+    busy_s: float  # the time that measuring took
+    waited_s: float = 0.0  # the time that the task waited for the host lock
+    left: tuple[Cell, ...] = ()  # cells that were not measured
+    refused: HostLockHeld | HostLockUnusable | None = None  # the reason why they were not measured
 
     @property
     def has_rows(self) -> bool:

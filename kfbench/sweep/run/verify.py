@@ -40,17 +40,10 @@ Track = Callable[[Sequence[T], str], Iterable[T]]  # yields the items and shows 
 
 @dataclass(kw_only=True)
 class CheckResults:
-    """The results of checks.
+    """The results of checks. skipped: the number of cells that a format does not support, by format."""
 
-    Args:
-        checks: the meaning of each check, by its name.
-        passed: the number of passed checks, by (format, check).
-        failures: the failed checks.
-        skipped: the number of cells that a format does not support, by format.
-    """
-
-    checks: Mapping[str, str]
-    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    checks: Mapping[str, str]  # the meaning of each check, by its name
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (format, check)
     failures: list[Outcome] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 

@@ -31,13 +31,7 @@ class NoSuchPoint(InvalidConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A slice of a workload's records.
-
-    Args:
-        bounds: int64[batches + 1], the first record of each batch, then the end.
-        batch_fields: the header fields of the batches.
-        payload: makes the records when `records` is first read.
-    """
+    """A slice of a workload's records. bounds: int64[batches + 1], the first record of each batch, then the end."""
 
     shapes: Shapes
     bounds: NDArray[np.int64]

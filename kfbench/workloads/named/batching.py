@@ -153,15 +153,10 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """The batches of a block. With transactions, every second batch is a marker.
+    """The batches of a block. With transactions, every second batch is a marker."""
 
-    Args:
-        bounds: int64[batches + 1], the first record of each batch, then the end.
-        offsets: int64[65_536]; None: offsets without holes.
-    """
-
-    bounds: Int64
-    offsets: Int64 | None = None
+    bounds: Int64  # [batches + 1]: the first record of each batch, then the end
+    offsets: Int64 | None = None  # [65_536]; None: offsets without holes
 
 
 def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None) -> BatchPlan | None:

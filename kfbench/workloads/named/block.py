@@ -63,19 +63,14 @@ HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields`, one item per
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Columns of records without payload: int64 or int32, one item per record.
-
-    Args:
-        contents: int32[records, headers], the lengths of header values.
-        kinds: None if all records are plain.
-    """
+    """Columns of records without payload: one item per record."""
 
     timestamps_ms: Int64
     offsets: Int64
     key_lengths: Int32
     value_lengths: Int32
-    contents: Int32
-    kinds: Kinds | None
+    contents: Int32  # [records, headers]: lengths of header values
+    kinds: Kinds | None  # None if all records are plain
 
     @classmethod
     def empty(cls, model: Model, records: int) -> Self:
@@ -91,24 +86,14 @@ class Columns:
     def cut(self, first: int, records: int) -> Self:
         """Return a view of `records` records from `first` on."""
         part = slice(first, first + records)
-        return type(self)(
-            timestamps_ms=self.timestamps_ms[part],
-            offsets=self.offsets[part],
-            key_lengths=self.key_lengths[part],
-            value_lengths=self.value_lengths[part],
-            contents=self.contents[part],
-            kinds=None if self.kinds is None else self.kinds[part],
-        )
+        columns: dict[str, Any] = {name: None if each is None else each[part] for name, each in vars(self).items()}
+        return type(self)(**columns)
 
     def put(self, other: Self) -> None:
         """Copy all columns of `other`, which has the same number of records."""
-        self.timestamps_ms[:] = other.timestamps_ms
-        self.offsets[:] = other.offsets
-        self.key_lengths[:] = other.key_lengths
-        self.value_lengths[:] = other.value_lengths
-        self.contents[:] = other.contents
-        if self.kinds is not None and other.kinds is not None:
-            self.kinds[:] = other.kinds
+        for name, column in vars(other).items():
+            if column is not None:
+                getattr(self, name)[:] = column
 
     def shapes(self, model: Model) -> Shapes:
         """Return the records' shapes. They have views of the columns, because `Shapes` makes its columns read-only."""
@@ -145,15 +130,10 @@ class Batches:
 
 
 class KindLengths(NamedTuple):
-    """Lengths and nulls by kind of record: int32[256] each.
+    """Lengths and nulls by kind of record: int32[256] each."""
 
-    Args:
-        same: the length of a kind if all are equal, else DRAWN.
-        null_shares: the share of nulls in 65,536ths.
-    """
-
-    same: Int32
-    null_shares: Int32
+    same: Int32  # the length of a kind if all are equal, else DRAWN
+    null_shares: Int32  # in 65,536ths
 
 
 class HeaderColumns(NamedTuple):

@@ -27,17 +27,11 @@ ALIKE: Final = 1 / 2_000  # the probabilities of a group differ by less
 
 @dataclass(frozen=True, kw_only=True)
 class KeyDistribution:
-    """The distribution of key ids over records. Raises InvalidConfig.
+    """The distribution of key ids over records. Raises InvalidConfig."""
 
-    Args:
-        cardinality: the number of keys; None: each record has its own key.
-        skew: Zipf's exponent; 0: all keys are equally likely.
-        in_turn: keys take turns, as when devices report in rounds.
-    """
-
-    cardinality: int | None = None
-    skew: float = 0.0
-    in_turn: bool = False
+    cardinality: int | None = None  # the number of keys; None: each record has its own key
+    skew: float = 0.0  # Zipf's exponent; 0: all keys are equally likely
+    in_turn: bool = False  # keys take turns, as when devices report in rounds
 
     def __post_init__(self) -> None:
         if self.cardinality is not None and not 1 <= self.cardinality <= MAX_CARDINALITY:
@@ -61,19 +55,12 @@ class KeyDistribution:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyGroups:
-    """Groups of neighbouring key ids, one item per group except in `table`.
+    """Groups of neighbouring key ids, one item per group except in `table`."""
 
-    Args:
-        firsts: the first id.
-        widths: the number of ids.
-        shares: the probability of the group; shares add up to 1.
-        table: the alias table of the shares, for `draws.grouped`.
-    """
-
-    firsts: NDArray[np.int64]
-    widths: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    table: NDArray[np.uint64]
+    firsts: NDArray[np.int64]  # the first id
+    widths: NDArray[np.float64]  # the number of ids
+    shares: NDArray[np.float64]  # the probability of the group; shares add up to 1
+    table: NDArray[np.uint64]  # the alias table of the shares, for `draws.grouped`
 
     @property
     def bits(self) -> int:

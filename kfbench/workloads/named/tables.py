@@ -23,13 +23,10 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TimestampRules(_Table, frozen=True, kw_only=True):
     """Rules for timestamps that differ from the time of arrival.
 
-    Args:
-        same_in_batch: all records of a batch have the time of its first record, like the changes of one transaction.
-        period_ms: the time between the records of a batch, as a device collects them; the last record has the time of
-            arrival.
-        lag_ms: the age of a record at its arrival, drawn per record. Records are out of order where the lag is larger
-            than the gap between records.
-        append_time: the broker's clock, 5 ms after the last record of the batch, replaces the timestamps.
+    same_in_batch: all records of a batch have the time of its first record, like the changes of one transaction.
+    period_ms: the time between the records of a batch. A device collects them; its last record has the time of arrival.
+    lag_ms: the age of a record at its arrival, drawn per record. It puts records out of order.
+    append_time: the broker's clock, 5 ms after the last record of the batch, replaces the timestamps.
     """
 
     same_in_batch: bool = False
