@@ -1,23 +1,32 @@
-"""columnar, magic 4, ours: bit-packed columns of all records, outside the codec, then their payload. 30 bytes and up.
+"""columnar, magic 4, a research format: bit-packed columns of all records, then their payload. 30 bytes or more.
 
 Header: `layouts.COLUMNAR_HEADER`, then `[producerId i64, producerEpoch i16, baseSequence i32], count uvarint,
-[lastOffsetDelta uvarint], [extensions], [ages], [offsets], [key lengths], [value lengths], [headers]`, then the
-payload: all keys, all values, all header bytes. The CRC-32C covers attributes..end, the codec the payload alone.
-| attributes bit | |
-|---|---|
-| 0-6 | as v2's; 6: extension 1 is there |
-| 7 | producer state; else all three are -1 |
-| 8 | ages: create times are the anchor less them; else all are the anchor |
-| 9 | lastOffsetDelta (an int32's two's complement) and offset deltas; else record i has baseOffset + i |
-| 10, 11 | key lengths, nulls among them; no column: all null |
-| 12, 13 | the same of values |
-| 14, 15 | headers; extensions |
+[lastOffsetDelta uvarint], [extensions], [ages], [offsets], [key lengths], [value lengths], [headers]`. The payload
+follows: all keys, all values, all header bytes. A codec covers the payload only. The CRC-32C covers attributes to end.
 
-Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}`, tags rising: 0 base timestamp where it is not v2's
-default, 1 delete horizon, 2 anchor where it is not the maximum or that is an append time, 3 the maximum where 48 bits
-are too few, 4 payload by rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is
-a length; of more:
-| kind, in the descriptor's bits 6-7 | behind the descriptor | value i |
+| attributes bit | meaning if set | meaning if not set |
+|---|---|---|
+| 0-6 | as in v2; 6: extension 1 is there | |
+| 7 | producer ID, epoch and sequence are there | all three are -1 |
+| 8 | column of ages: create time = anchor - age | all create times are the anchor |
+| 9 | lastOffsetDelta (int32 in two's complement) and offset deltas | record i has baseOffset + i |
+| 10, 11 | column of key lengths; some keys are null | all keys are null |
+| 12, 13 | column of value lengths; some values are null | all values are null |
+| 14, 15 | headers; extensions | |
+
+Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}` with rising tags:
+
+| tag | content |
+|---|---|
+| 0 | base timestamp, if it is not the default of v2 |
+| 1 | delete horizon |
+| 2 | anchor, if it is not the maximum timestamp, or if that is an append time |
+| 3 | maximum timestamp, if it does not fit 48 bits |
+| 4 | none: the payload is record by record (read, never written) |
+
+In a batch of one record, a column is a zig-zag varint, or a uvarint for a length. Otherwise:
+
+| kind, bits 6-7 of the descriptor | behind the descriptor | value i |
 |---|---|---|
 | 0 | packed | bits |
 | 1 | base, packed | base + bits |
@@ -25,13 +34,11 @@ a length; of more:
 | 3 | low bits 0 delta, 1 patched, 2 both, 3 rice, 4 rice delta: `width u8, [first], base, packed, [high bits]` | |
 | 3 | low bits 5: `width u8, base, d u8, packed d, packed indexes` | base + value d_i |
 
-Bits 0-5 are the width, 63 a word of 64. In `kernels.formats.columnar`, `columns` has the rest, `choosing` the encoder's
-choice, and the `header_*` modules the headers by position or by record. docs/columnar.md has all in full, with what
-each choice is worth.
+For kinds 0 to 2, bits 0-5 are the width; 63 means 64 bits. docs/columnar.md is the full specification.
 
-The encoder takes the smallest kind (rice where it is smaller by an eighth), so that the same records always are the
-same bytes. A broker overwrites the header's maximum with the append time: create times were relative to that, and are
--1 unless extension 2 is there.
+The encoder takes the smallest kind, and rice only if it is smaller by an eighth. Equal records therefore become equal
+bytes. A broker overwrites the maximum timestamp with the append time. Create times were relative to it, and are -1
+unless extension 2 is there.
 """
 
 from dataclasses import dataclass
@@ -80,16 +87,16 @@ NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Return the arrays of a `header_values.Scratch`."""
-    # Room for all records: finding the largest batch would take a pass, and untouched pages are free.
-    most, highs = int(bounds[-1] - bounds[0]), np.empty(choosing.BUCKETS, np.int64)
+    """Allocate the arrays of a `header_values.Scratch`."""
+    # Room for all records: finding the largest batch would take a pass, and untouched pages cost nothing.
+    most, plans = int(bounds[-1] - bounds[0]), np.empty(choosing.BUCKETS, np.int64)
     if not shapes.has_headers:
-        return np.empty(most + columns.GROUP, np.int64), highs, *NO_HEADER_ROOM
+        return np.empty(most + columns.GROUP, np.int64), plans, *NO_HEADER_ROOM
     most = max(most, shapes.header_count)
     longest = shapes.longest_header_value_bytes
     return (
         np.empty(most + columns.GROUP, np.int64),
-        highs,
+        plans,
         np.empty(most + columns.GROUP, np.int64),
         np.empty(header_values.KNOWN, np.int64),
         np.empty(longest, np.uint8),
@@ -155,7 +162,7 @@ class ColumnarFormat(SealedFormat):
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
         most = allowance.limits.batch_records, allowance.log_records
-        records, _, _, _ = reading.survey(data, positions, *most, False, counts, damage.state)
+        records, *_ = reading.survey(data, positions, *most, False, counts, damage.state)
         room = records + columns.GROUP  # kernels write whole groups
         timestamps, offsets = np.empty(room, np.int64), np.empty(room, np.int64)
         bounds = np.empty(len(positions), np.int64)
@@ -169,25 +176,25 @@ class ColumnarFormat(SealedFormat):
         rows = read.rows(records, bounds)
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=read.index.created, rows=lambda: rows)
         fields, source = log.batch_fields, log.source_records
-        made = np.empty(self._bound(records.shapes, len(rows), fields), np.uint8)
-        plain = PlainBatches.room(made, len(rows))
+        encoded = np.empty(self._bound(records.shapes, len(rows), fields), np.uint8)
+        plain = PlainBatches.room(encoded, len(rows))
         try:
             self._encode(source, bounds, fields, 0, plain).is_written()
         except InvalidRecords:  # the encoder refuses these records: no batch is canonical
             return rows
-        describing.same_prefixes(
+        describing.mark_canonical(
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, *plain, rows,
         )  # fmt: skip
         return rows
 
 
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """Return int64[3 * batches] as `header_writing.sizes` fills it, empty if there are no headers."""
+    """Return the sizes from `header_writing.sizes`, int64[3 * batches]; empty without headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_SIZES
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
     most = len(scratch[0]) * (header_forms.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # a template's mask takes less than its values
+    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # the mask of a template is smaller than its values
     header_writing.sizes(records.columns, bounds, scratch, room, sizes)
     return sizes
 

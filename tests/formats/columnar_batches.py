@@ -1,4 +1,4 @@
-"""Batches and constants that the tests of columnar share."""
+"""Batches and constants that the tests of the columnar format share."""
 
 import struct
 
@@ -36,7 +36,7 @@ def positions_of(log: bytes) -> Int64:
 
 
 def batch_of(bits: int, body: str, count: str = "02") -> bytes:
-    """Return a sealed batch. bits: attributes; count, body: hexadecimal."""
+    """Return a batch with a valid length and CRC. bits: attributes; count, body: hexadecimal."""
     return sealed(bytes(16) + b"\x04" + bytes(4) + struct.pack(">H", bits) + bytes(6) + bytes.fromhex(count + body))
 
 

@@ -1,4 +1,4 @@
-"""columnar, magic 4, against the reference and by hand."""
+"""The columnar format (magic 4) against the reference codec and against bytes written by hand."""
 
 import itertools
 import random
@@ -48,14 +48,14 @@ MOST_I48 = 2**47 - 1
 
 
 @given(strategies.cases_of("columnar") | columnar_cases.cases())
-def test_the_bytes_are_the_references(case: Case) -> None:
+def test_bytes_equal_those_of_the_reference(case: Case) -> None:
     check_against_reference("columnar", case)
 
 
 @pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", CODECS)
 @given(case=strategies.cases_of("columnar", max_batches=2) | columnar_cases.cases(2))
-def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
+def test_decompressed_bytes_equal_those_of_the_reference(codec: str, case: Case) -> None:
     check_codec_against_reference("columnar", case, codec)
 
 
@@ -69,15 +69,14 @@ def test_sizes_and_round_trips_of_every_kind_of_column(case: Case) -> None:
 
 
 @given(case=strategies.cases_of("columnar") | columnar_cases.cases())
-def test_what_it_writes_is_canonical(case: Case) -> None:
+def test_encoded_batches_are_canonical(case: Case) -> None:
     log = COLUMNAR.encode(records_of(case.messages), np.cumsum([0, *map(len, case.batches)]))
     back = read_log(log.data)
     assert back.batch_rows["canonical"].all()
     assert bytes(write_log(back)) == bytes(log)
 
 
-def test_a_batch_by_hand() -> None:
-    """Every byte of a small batch, written out, but for the checksum."""
+def test_every_byte_of_a_small_batch_except_the_checksum() -> None:
     records = Records.from_lists(
         [b"v", None, b""], keys=[None, b"k", b""], timestamps_ms=[1000, 1001, 999], offsets=[0, 1, 130]
     )
@@ -90,22 +89,21 @@ def test_a_batch_by_hand() -> None:
     assert sealed(data) == data
 
 
-def test_a_record_of_nothing_takes_no_byte() -> None:
-    """It costs the batch header only, however many records there are."""
+def test_empty_records_take_no_byte_beyond_the_batch_header() -> None:
     assert COLUMNAR.size(Records.from_lists([None] * 100), 100).tolist() == [30]
     assert COLUMNAR.size(Records.from_lists([None] * 1000), 1000).tolist() == [31]
     assert COLUMNAR.size(Records.from_lists([b"value"]), 1).tolist() == [30 + 1 + 5]
 
 
-# Kinds of columns, by the descriptor of the first column of a batch
+# Kinds of columns, found by the descriptor of the first column of a batch
 
 
-def walk(steps: list[int]) -> list[int]:
+def sums_of(steps: list[int]) -> list[int]:
     return list(itertools.accumulate(steps, initial=0))
 
 
 def kind_of(descriptor: int) -> tuple[int, int | None]:
-    """Return a column's kind, and its low bits if that is 3."""
+    """Return the kind of a column, and the low bits of its descriptor for kind 3."""
     kind = int(descriptor) >> 6
     return kind, None if kind < 3 else int(descriptor) & 63
 
@@ -113,14 +111,14 @@ def kind_of(descriptor: int) -> tuple[int, int | None]:
 NOISE = random.Random(3)
 KINDS: dict[str, tuple[list[int], tuple[int, int | None]]] = {
     "bits": ([0, 3, 1, 2, 3, 0, 1], (0, None)),
-    "a line": ([1000 * i + (NOISE.randrange(8) if 0 < i < 59 else 0) for i in range(60)], (2, None)),
-    "a walk": (walk([NOISE.randrange(4) for _ in range(100)]), (3, 0)),
-    "an outlier": ([NOISE.randrange(4) if i != 17 else 1 << 30 for i in range(60)], (3, 1)),
-    "a leap": (walk([NOISE.randrange(2) + (1 << 30 if i == 40 else 0) for i in range(100)]), (3, 2)),
-    "a tail": ([0, *(int(NOISE.expovariate(0.9)) for _ in range(99))], (3, 3)),
-    "gaps": (walk([int(NOISE.expovariate(0.9)) for _ in range(100)]), (3, 4)),
+    "slope": ([1000 * i + (NOISE.randrange(8) if 0 < i < 59 else 0) for i in range(60)], (2, None)),
+    "delta": (sums_of([NOISE.randrange(4) for _ in range(100)]), (3, 0)),
+    "patched": ([NOISE.randrange(4) if i != 17 else 1 << 30 for i in range(60)], (3, 1)),
+    "patched delta": (sums_of([NOISE.randrange(2) + (1 << 30 if i == 40 else 0) for i in range(100)]), (3, 2)),
+    "rice": ([0, *(int(NOISE.expovariate(0.9)) for _ in range(99))], (3, 3)),
+    "rice delta": (sums_of([int(NOISE.expovariate(0.9)) for _ in range(100)]), (3, 4)),
 }
-LEVEL = ("bits", "an outlier", "a tail")  # the others rise: ages that do so count back from the last
+LEVEL = ("bits", "patched", "rice")  # the values of the other kinds rise, so their ages count back from the last
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -167,7 +165,7 @@ def test_kinds_of_lengths(lengths: list[int], expected: tuple[int, int | None]) 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("bits", [*range(1, 58), 62, 64])
 def test_columns_of_each_width(bits: int) -> None:
-    """Eight, four or two values are packed at a time; one, where `out` ends with the batch."""
+    """Eight, four or two values are packed at a time, but one at a time if `out` ends with the batch."""
     noise = random.Random(bits)
     for count in (2, 7, 8, 9, 30):
         ages = [(1 << bits) - 1, *(noise.randrange(1 << bits) for _ in range(count - 2)), 0]
@@ -179,8 +177,8 @@ def test_columns_of_each_width(bits: int) -> None:
         assert bytes(COLUMNAR.encode(records, count, out=np.empty(len(log.data), np.uint8))) == bytes(log)
 
 
-def test_keys_and_values_that_are_summed_as_they_are_copied() -> None:
-    """Sizes around steps of 384 bytes, checked with another implementation's checksum."""
+def test_checksum_of_payloads_that_are_summed_while_they_are_copied() -> None:
+    """Use sizes around multiples of 384 bytes. The expected checksum comes from another implementation."""
     sizes = (0, 1, 255, 256, 300, 383, 384, 385, 512, 1000, 1536)
     for key, value in itertools.product(sizes, sizes):
         items = [(NOISE.randbytes(key), NOISE.randbytes(value)) for _ in range(3)]
@@ -190,8 +188,7 @@ def test_keys_and_values_that_are_summed_as_they_are_copied() -> None:
         assert struct.unpack_from(">I", data, CRC_AT) == (crc32c.crc32c(data[ATTRIBUTES_AT:]),)
 
 
-def test_one_outlier_in_each_column() -> None:
-    """Patches keep an outlier from widening every record."""
+def test_one_outlier_in_a_column_does_not_widen_every_record() -> None:
 
     def records(outlier: bool) -> Records:
         return records_of(
@@ -245,12 +242,12 @@ def test_forms_of_a_position(name: str) -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(25))
 def test_templates_of_any_length_and_place(seed: int) -> None:
-    """Values are written a word of eight characters at a time, for all records at once."""
+    """Words of eight characters are written for all records before the next word."""
     random_ = random.Random(seed)
     count, positions = random_.randint(2, 19), []
     for _ in range(random_.randint(1, 4)):
         share, text = random_.choice((0.05, 0.3, 0.8, 1)), random_.choices(range(32, 127), k=random_.randint(1, 70))
-        fixed = random_.choice((0, 0, 9, 40))  # whole words of which nothing varies
+        fixed = random_.choice((0, 0, 9, 40))  # characters that do not vary, up to several words
         varies = [k >= fixed and random_.random() < share for k in range(len(text))]
         positions.append(
             [bytes(random_.choice(b"0123456789abcdef") if v else c for c, v in zip(text, varies, strict=True))
@@ -263,7 +260,7 @@ def test_templates_of_any_length_and_place(seed: int) -> None:
 
 
 def test_order_and_duplicates_of_headers() -> None:
-    """Headers are by position where all records have the same keys in the same order, else by record."""
+    """Headers are by position if all records have the same keys in the same order, else by record."""
     by_position = Records.from_lists(
         [b""] * 3, headers=[[("a", b"1"), ("b", None), ("a", b"%d" % i)] for i in range(3)]
     )
@@ -275,7 +272,7 @@ def test_order_and_duplicates_of_headers() -> None:
 
 
 @pytest.mark.parametrize("number", [2, 32, 33])
-def test_as_many_values_as_a_dictionary_tries(number: int) -> None:
+def test_a_dictionary_is_tried_up_to_32_values(number: int) -> None:
     words = [random.Random(i).randbytes(8) for i in range(number)]
     records = with_headers([words[i % number] for i in range(3 * number)])
     log = COLUMNAR.encode(records, 3 * number)
@@ -283,11 +280,11 @@ def test_as_many_values_as_a_dictionary_tries(number: int) -> None:
     assert COLUMNAR.decode(log).records == records
 
 
-# Times of the header, and a broker's changes to them
+# Timestamps in the header, and how a broker changes them
 
 
-def in_place(data: bytes, append_time_ms: int) -> bytes:
-    """Set the append time as a broker does: the field, bit 3 and the checksum."""
+def with_append_time(data: bytes, append_time_ms: int) -> bytes:
+    """Set the append time in place as a broker does: the field, bit 3 and the checksum."""
     bits = struct.unpack_from(">H", data, ATTRIBUTES_AT)[0] | 8
     return sealed(
         data[:ATTRIBUTES_AT] + struct.pack(">H", bits) + append_time_ms.to_bytes(6, "big", signed=True) + data[29:]
@@ -295,22 +292,24 @@ def in_place(data: bytes, append_time_ms: int) -> bytes:
 
 
 def test_append_time_in_place() -> None:
-    """Readers see it for every record. Create times were relative to the field, and are lost."""
+    """Readers see the append time for every record. Create times were relative to the field and are lost."""
     records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
-    back = COLUMNAR.decode(in_place(bytes(COLUMNAR.encode(records)), NOW_MS + 100))
+    back = COLUMNAR.decode(with_append_time(bytes(COLUMNAR.encode(records)), NOW_MS + 100))
     assert back.records.timestamps_ms.tolist() == [NOW_MS + 100] * 3
     assert back.create_timestamps_ms.tolist() == [-1] * 3
     assert back.batches["append_time_ms"].tolist() == [NOW_MS + 100]
     assert back.batches["base_timestamp_ms"].tolist() == [-1]
-    assert back.batches["canonical"].tolist() == [False]  # ages of nothing
+    assert back.batches["canonical"].tolist() == [False]  # the ages have no anchor
     again = write_log(back)
     assert len(again.data) < len(COLUMNAR.encode(records).data)
     assert COLUMNAR.decode(again).create_timestamps_ms.tolist() == [-1] * 3
 
 
-def test_ages_of_an_unknown_anchor_are_still_checked() -> None:
+def test_ages_without_an_anchor_are_still_checked() -> None:
     """The values are not used, but a damaged column is refused."""
-    data = bytearray(in_place(bytes(COLUMNAR.encode(Records.from_lists([b"v"] * 3, timestamps_ms=[5, 6, 7]))), 9))
+    data = bytearray(
+        with_append_time(bytes(COLUMNAR.encode(Records.from_lists([b"v"] * 3, timestamps_ms=[5, 6, 7]))), 9)
+    )
     assert data[COUNT_AT + 1] == 2  # ages of two bits: 2, 1, 0
     data[COUNT_AT + 2] |= 0x80
     with pytest.raises(CorruptLog, match="behind its last value"):
@@ -323,10 +322,10 @@ def test_ages_of_an_unknown_anchor_are_still_checked() -> None:
     [([5, 7], 9, True), ([5, 7], 7, True), ([-1, 7], 7, True), ([-1, -1], 7, False), ([-2, -1], 7, True),
      ([-(2**63), 2**63 - 1], 7, True), ([2**63 - 1] * 2, 7, True), ([-1], 7, False), ([7], 7, True)],
 )  # fmt: skip
-def test_an_append_time_has_an_anchor_where_any_create_time_is_known(
+def test_a_batch_with_append_time_has_an_anchor_if_any_create_time_is_known(
     times: list[int], append_time_ms: int, has_anchor: bool
 ) -> None:
-    """So encoding loses no create time."""
+    """The anchor keeps the create times."""
     case = one_batch(
         *(Message(offset=i, timestamp_ms=time, value=b"v") for i, time in enumerate(times)),
         append_time_ms=append_time_ms,
@@ -339,10 +338,10 @@ def test_an_append_time_has_an_anchor_where_any_create_time_is_known(
     assert COLUMNAR.decode(log).batches["canonical"].tolist() == [True]
 
 
-def test_create_times_beside_an_append_time() -> None:
+def test_create_times_are_kept_next_to_an_append_time() -> None:
     records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
     log = COLUMNAR.encode(records, batch_fields=BatchFields(append_time_ms=NOW_MS + 7))
-    again = in_place(bytes(log), NOW_MS + 100)
+    again = with_append_time(bytes(log), NOW_MS + 100)
     for data, seen in ((bytes(log), NOW_MS + 7), (again, NOW_MS + 100)):
         back = COLUMNAR.decode(data)
         assert back.source_records == records
@@ -351,7 +350,7 @@ def test_create_times_beside_an_append_time() -> None:
 
 
 @pytest.mark.parametrize("latest", [MOST_I48, MOST_I48 + 1, -(2**47), -(2**47) - 1, INT64])
-def test_times_beyond_48_bits(latest: int) -> None:
+def test_timestamps_beyond_48_bits(latest: int) -> None:
     records = Records.from_lists([b"v"] * 2, timestamps_ms=[latest - 1 if latest > -(2**63) else latest, latest])
     log = COLUMNAR.encode(records)
     back = COLUMNAR.decode(log)
@@ -378,7 +377,7 @@ def test_empty_batches() -> None:
 
 
 def test_payload_by_rows_is_read() -> None:
-    """Extension 4, which our encoder does not write."""
+    """Extension 4 says so. Our encoder does not write it."""
     columns = "02 01 04 00  02 09  02 03"  # count, the extension, key lengths 1 and 2, value lengths 3 and 0
     data = sealed(bytes(16) + b"\x04" + bytes(4) + bytes.fromhex(f"9400 000000000005 {columns} 6178797a6263"))
     back = COLUMNAR.decode(data)
@@ -389,8 +388,8 @@ def test_payload_by_rows_is_read() -> None:
     assert (fetched.key(0), fetched.value(0)) == (b"bc", b"")
 
 
-def test_headers_that_appear_while_a_log_is_read() -> None:
-    """Another process writes into the log: there is no room for headers."""
+def test_headers_that_appear_while_a_log_is_read_are_refused() -> None:
+    """Another process changes the log after room was allocated without headers."""
     log = COLUMNAR.encode(Records.from_lists([b"value"] * 20), 10)
     data = log.data.copy()
     reading = ColumnarReading(

@@ -1,9 +1,10 @@
-"""Damaged and hostile columnar batches: they are refused early, and take no room."""
+"""Damaged and hostile columnar batches: they are refused before memory is allocated for what they claim."""
 
 import itertools
 import struct
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,18 +17,8 @@ from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from tests import strategies
-from tests.common import (
-    messages_of,
-    records_of,
-)
-from tests.formats.columnar_batches import (
-    CODECS,
-    COLUMNAR,
-    HEADED,
-    batch_of,
-    positions_of,
-    with_headers,
-)
+from tests.common import messages_of, records_of
+from tests.formats.columnar_batches import CODECS, COLUMNAR, HEADED, batch_of, positions_of, with_headers
 from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import columnar, columnar_cases
 from tests.reference.model import Fields, Message
@@ -35,7 +26,7 @@ from tests.reference.varint import unsigned, zigzag
 
 
 @given(data=st.data())
-def test_damage_agrees_with_the_reference(data: st.DataObject) -> None:
+def test_damaged_batches_agree_with_the_reference(data: st.DataObject) -> None:
     case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
     codec = data.draw(st.sampled_from(["none", "none", "gzip"]))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)], codec)
@@ -45,30 +36,34 @@ def test_damage_agrees_with_the_reference(data: st.DataObject) -> None:
 
 
 @given(data=st.data(), cut=st.integers(17, 300))
-def test_prefixes_that_are_cut_agree_with_the_reference(data: st.DataObject, cut: int) -> None:
+def test_truncated_batches_agree_with_the_reference(data: st.DataObject, cut: int) -> None:
     case = data.draw(columnar_cases.cases(1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     check_agrees_with_reference(sealed(bytes(log)[: max(cut, 30)]))
 
 
+def refused_early(call: Callable[[], DecodedLog], match: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLog, match=match):
+            call()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_payload_is_no_larger_than_its_lengths_say(codec: str) -> None:
-    """The lengths are known before the codec runs; it stops at their sum."""
+def test_a_payload_is_not_decompressed_beyond_the_sum_of_its_lengths(codec: str) -> None:
     messages = [Message(offset=i, timestamp_ms=0, value=b"v" * 100) for i in range(2)]
     whole, larger = (
         columnar.batch(messages, Fields(), codec, codecs.find(codec).compress(bytes(size))) for size in (200, 16 << 20)
     )
     assert len(COLUMNAR.decode(whole).records) == 2
-    tracemalloc.start()
-    try:
-        with pytest.raises(CorruptLog, match="lengths add up to: grows past the limit of 200 bytes"):
-            COLUMNAR.decode(larger)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
+    refused_early(lambda: COLUMNAR.decode(larger), "lengths add up to: grows past the limit of 200 bytes")
 
 
-# One per field that an error names; tests/reference/test_columnar.py has each way to break a promise.
+# One batch per field that an error names. tests/reference/test_columnar.py has each way to break a promise.
 REFUSED: dict[str, tuple[bytes, str]] = {
     "column": (batch_of(0x100, "c6 01 00 00"), "column"),
     "packed values": (batch_of(0x100, "c3 00 00 07"), "behind its last value"),
@@ -95,60 +90,48 @@ def test_hostile_batches_are_refused(name: str) -> None:
     assert "\n" not in str(refusal.value)
     check_agrees_with_reference(data)
     sound = bytes(COLUMNAR.encode(Records.from_lists([b"v"])))
-    kept = COLUMNAR.decode(sound + data + sound, on_error="skip")
-    assert (len(kept), len(kept.records), len(kept.errors)) == (2, 2, 1)
+    decoded = COLUMNAR.decode(sound + data + sound, on_error="skip")
+    assert (len(decoded), len(decoded.records), len(decoded.errors)) == (2, 2, 1)
 
 
-def refused_early(call: Callable[[], DecodedLog], match: str) -> None:
-    tracemalloc.start()
-    try:
-        with pytest.raises(CorruptLog, match=match):
-            call()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 1 << 20
-
-
-def test_a_claim_of_records_is_refused_before_there_is_room_for_them() -> None:
-    """Records may take no byte: 34 bytes can claim 2**31 of them."""
+def test_too_many_records_are_refused_before_memory_is_allocated() -> None:
+    """Records may take no byte, so 34 bytes can claim 2**31 records."""
     claim = batch_of(0, "", "ffffffff07")
     assert len(claim) == 34
     refused_early(lambda: COLUMNAR.decode(claim), "limits.batch_records")
     many = batch_of(0, "", "8040") * 400  # 8,192 each
     refused_early(lambda: COLUMNAR.decode(many, limits=Limits(batch_records=1 << 13, log_expansion=1)), "log_expansion")
     two = batch_of(0, "", "e807") * 2
-    kept = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
-    assert (len(kept.records), len(kept.errors)) == (1000, 1)
+    decoded = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
+    assert (len(decoded.records), len(decoded.errors)) == (1000, 1)
     with pytest.raises(CorruptLog, match="log_expansion"):
         COLUMNAR.read_times(two, positions_of(two), Limits(batch_records=1000, log_expansion=1))
 
 
-def test_other_formats_between_claims_make_no_room_for_more_of_them() -> None:
-    """Limits hold for a whole log, not for each run of batches of one magic."""
+def test_limits_hold_for_a_whole_log_and_not_for_each_run_of_one_magic() -> None:
     claim, between = batch_of(0, "", "e807"), bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
     limits = Limits(batch_records=1000, log_expansion=1)
-    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
-    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+    decoded = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(decoded.records), len(decoded), len(decoded.errors)) == (1000, 6, 4)
     claim = batch_of(0x4000, "01 01" + "00 00 01", "e807")
     limits = Limits(batch_headers=1000, log_expansion=1)
-    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
-    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
-    assert kept.errors[0].promise == "more headers in all than limits.log_expansion allows a log of this size"
+    decoded = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(decoded.records), len(decoded), len(decoded.errors)) == (1000, 6, 4)
+    assert decoded.errors[0].promise == "more headers in all than limits.log_expansion allows a log of this size"
     claim = bytes(COLUMNAR.encode(with_headers([b"%04000x" % (i % 16) for i in range(1000)]), 1000))
-    kept = read_log((claim + between) * 5, on_error="skip", limits=Limits(batch_bytes=5_000_000, log_expansion=1))
-    assert (len(kept), {error.field for error in kept.errors}) == (6, {"headers"})
+    decoded = read_log((claim + between) * 5, on_error="skip", limits=Limits(batch_bytes=5_000_000, log_expansion=1))
+    assert (len(decoded), {error.field for error in decoded.errors}) == (6, {"headers"})
 
 
-def test_a_damaged_batch_takes_no_room_from_those_behind_another_format() -> None:
+def test_a_damaged_batch_does_not_count_towards_the_limits_of_a_log() -> None:
     damaged, sound = batch_of(0x1000, "ff 00 00", "e807"), batch_of(0, "", "e807")
     between = bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
     limits = Limits(batch_records=1000, log_expansion=1)
     assert len(read_log(damaged + between + sound, on_error="skip", limits=limits).records) == 1000
 
 
-def test_claims_of_headers_are_refused_before_there_is_room_for_them() -> None:
-    """A constant header takes no byte per record, and neither does its expansion."""
+def test_too_many_headers_are_refused_before_memory_is_allocated() -> None:
+    """A constant header takes no byte per record, neither in the log nor expanded."""
     claim = batch_of(0x4000, "01 808008" + "00 00 01" * 4, "808040")
     refused_early(lambda: COLUMNAR.decode(claim, limits=Limits(batch_headers=1 << 20, batch_records=1 << 10)), "limits")
     records = Records.from_lists([b""] * 100, headers=[[("h", b"x" * 1000)]] * 100)
@@ -163,7 +146,7 @@ def test_claims_of_headers_are_refused_before_there_is_room_for_them() -> None:
         COLUMNAR.decode(log, limits=Limits(field_bytes=999))
 
 
-def test_damage_behind_a_codec_leaves_the_others() -> None:
+def test_damage_behind_a_codec_leaves_the_other_batches() -> None:
     """Columns are read before the payload is decompressed. Rows of batches that fail later are dropped."""
     records = Records.from_lists(
         [b"value %d" % i for i in range(40)], headers=[[("h", b"%04x" % i)] for i in range(40)]
@@ -173,19 +156,19 @@ def test_damage_behind_a_codec_leaves_the_others() -> None:
     parts[1] = sealed(parts[1][:-4] + b"\xff" * 4)
     other = bytes(COLUMNAR.encode(records.part(10, 20), 10))
     parts[2] = sealed(parts[2][:-1])
-    kept = COLUMNAR.decode(b"".join([*parts, other]), on_error="skip")
-    assert len(kept.errors) == 2
+    decoded = COLUMNAR.decode(b"".join([*parts, other]), on_error="skip")
+    assert len(decoded.errors) == 2
     expected = [i for i in range(40) if not 10 <= i < 30] + list(range(10, 20))
-    assert [message.value for message in messages_of(kept.records)] == [b"value %d" % i for i in expected]
-    assert [message.headers[0][1] for message in messages_of(kept.records)] == [b"%04x" % i for i in expected]
-    assert len(kept.batches) == 3
+    assert [message.value for message in messages_of(decoded.records)] == [b"value %d" % i for i in expected]
+    assert [message.headers[0][1] for message in messages_of(decoded.records)] == [b"%04x" % i for i in expected]
+    assert len(decoded.batches) == 3
 
 
-BY_RECORD = [Message(**{**each.__dict__, "headers": each.headers[: i % 3]}) for i, each in enumerate(HEADED)]
+BY_RECORD = [replace(each, headers=each.headers[: i % 3]) for i, each in enumerate(HEADED)]
 
 
 @pytest.mark.parametrize("messages", [HEADED, BY_RECORD, HEADED[:1], HEADED[3:4]])
-def test_no_room_that_is_too_small_is_written_behind(messages: list[Message]) -> None:
+def test_nothing_is_written_behind_an_output_that_is_too_small(messages: list[Message]) -> None:
     records = records_of(messages)
     size = len(COLUMNAR.encode(records, [0, len(messages)]).data)
     for room in range(size):
@@ -195,7 +178,7 @@ def test_no_room_that_is_too_small_is_written_behind(messages: list[Message]) ->
         assert (arena[room:] == 0xEE).all()
 
 
-MASK = bytes(511) + b"\1"  # of a template of 4096 characters, one of which varies
+MASK = bytes(511) + b"\1"  # of a template of 4,096 characters, one of which varies
 TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # by position, one header, an empty key
 ALL_VARY = TEMPLATE[:-512] + b"\xff" * 512
 LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, and values of 256 MiB
@@ -205,12 +188,12 @@ LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, an
     ("attributes", "count", "columns"),
     [(0x4000, 1 << 12, TEMPLATE), (0x4004, 1 << 12, ALL_VARY), (0x4004, 2, LARGE), (0x4000, 2, LARGE)],
 )
-def test_a_refused_batch_of_templates_takes_no_room(attributes: int, count: int, columns: bytes) -> None:
+def test_a_refused_batch_of_templates_takes_no_memory(attributes: int, count: int, columns: bytes) -> None:
     """551 bytes once claimed 64 GiB."""
     covered = struct.pack(">H", attributes) + b"\xff" * 6 + unsigned(count) + columns + b"no codec"
     sound = bytes(COLUMNAR.encode(records_of(HEADED), [0, len(HEADED)]).data)
     data = sound + sealed(struct.pack(">qiibI", 0, 0, -1, 4, 0) + covered) + sound
-    COLUMNAR.decode(data, on_error="skip")  # compiled
+    COLUMNAR.decode(data, on_error="skip")  # compile the kernels before memory is traced
     tracemalloc.start()
     found = COLUMNAR.decode(data, on_error="skip")
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,7 +1,8 @@
-"""columnar without its payload, and one record of each batch; single records of v2 and v3 too."""
+"""Reading columnar metadata without the payload, and fetching single records of columnar, v2 and v3."""
 
 import itertools
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,26 +14,17 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.kernels.wire.frames import MIN_LENGTH, START
 from kfbench.limits import Limits
 from tests import strategies
-from tests.common import (
-    records_of,
-)
-from tests.formats.columnar_batches import (
-    CODECS,
-    COLUMNAR,
-    HEADED,
-    batch_of,
-    positions_of,
-)
+from tests.common import records_of
+from tests.formats.columnar_batches import CODECS, COLUMNAR, HEADED, batch_of, positions_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import columnar_cases, columnar_columns
-from tests.reference.model import Message
 from tests.reference.varint import zigzag
 from tests.strategies import Case
 
 
 @pytest.mark.parametrize("codec", ["none", *CODECS])
-def test_metadata_without_the_payload(codec: str) -> None:
-    """A compressed payload is not read: it may be damaged."""
+def test_metadata_is_read_without_the_payload(codec: str) -> None:
+    """A compressed payload is not read, so it may be damaged."""
     records = Records.from_lists(
         [b"v" * 40] * 50, keys=[b"k"] * 50, timestamps_ms=range(50), headers=[[("h", b"%d" % i)] for i in range(50)]
     )
@@ -51,8 +43,8 @@ def test_metadata_without_the_payload(codec: str) -> None:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
 @given(case=columnar_cases.cases() | strategies.cases_of("columnar"), data=st.data())
-def test_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) -> None:
-    batches = [[Message(**{**message.__dict__, "headers": ()}) for message in batch] for batch in case.batches if batch]
+def test_fetch_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) -> None:
+    batches = [[replace(message, headers=()) for message in batch] for batch in case.batches if batch]
     records = records_of([message for batch in batches for message in batch])
     bounds = np.cumsum([0, *map(len, batches)])
     log = FORMATS[name].encode(records, bounds)
@@ -61,8 +53,8 @@ def test_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) ->
 
 
 @given(data=st.data())
-def test_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
-    """A record of a sound log is fetched as it is decoded. A record of a damaged log may still be sound."""
+def test_fetch_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
+    """Fetch and decode agree on a sound log. A record of a damaged log may still be sound."""
     case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     damaged = data.draw(mutations(bytes(log)))
@@ -84,36 +76,35 @@ def test_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
             assert not n or attributes & 0x4007, refusal  # headers, or a codec
 
 
-LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # a column, whether some may be null, the lengths
-    "a slope": ("80 02 02", False, [1, 2, 3, 4]),
-    "a walk": ("c0 01 02 00 05", False, [1, 2, 2, 3]),
-    "a walk with a leap": ("c2 01 02 00 05 01 01 01", False, [1, 2, 4, 5]),
-    "an outlier": ("c1 01 02 05 01 02 03", False, [2, 1, 8, 1]),
-    "words": ("3f" + "".join(f"{n:02x}" + 7 * "00" for n in (1, 0, 2, 3)), False, [1, 0, 2, 3]),
-    "a negative base": ("42 01 b9", False, [0, 1, 2, 1]),
-    "a walk from null": ("02 c0 01 00 00 05", True, [-1, 2, 2, 3]),
-    "an outlier among nulls": ("02 c1 01 00 05 01 01 02", True, [2, 5, 2, -1]),
-    "codes above a base": ("02 41 02 05", True, [3, 2, 3, 2]),
-    "a tail": ("c3 01 00 09 0b 01", False, [1, 0, 2, 9]),
-    "a tail of quotients alone": ("c3 00 00 b1", False, [0, 3, 0, 1]),
-    "a tail from a negative base": ("c3 00 01 52 08", False, [0, 1, 0, 3]),
-    "a tail among nulls": ("02 c3 00 00 b1", True, [-1, 4, -1, 2]),
-    "gaps": ("c4 00 02 00 26", False, [1, 2, 2, 4]),
-    "a few": ("c5 03 02 02 20 06", False, [1, 5, 5, 1]),
-    "a few among nulls": ("02 c5 03 00 03 48 01 61", True, [2, -1, 6, 2]),
-    "a few of no bits": ("c5 00 04 02 05", False, [2, 2, 2, 2]),
-    "a few words": ("c5 3f 00 02 03" + 7 * "00" + "01" + 7 * "00" + "06", False, [3, 1, 1, 3]),
+LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # column in hexadecimal, whether it has nulls, lengths
+    "slope": ("80 02 02", False, [1, 2, 3, 4]),
+    "delta": ("c0 01 02 00 05", False, [1, 2, 2, 3]),
+    "patched delta": ("c2 01 02 00 05 01 01 01", False, [1, 2, 4, 5]),
+    "patched": ("c1 01 02 05 01 02 03", False, [2, 1, 8, 1]),
+    "bits of width 64": ("3f" + "".join(f"{n:02x}" + 7 * "00" for n in (1, 0, 2, 3)), False, [1, 0, 2, 3]),
+    "negative base": ("42 01 b9", False, [0, 1, 2, 1]),
+    "delta with nulls": ("02 c0 01 00 00 05", True, [-1, 2, 2, 3]),
+    "patched with nulls": ("02 c1 01 00 05 01 01 02", True, [2, 5, 2, -1]),
+    "base with nulls": ("02 41 02 05", True, [3, 2, 3, 2]),
+    "rice": ("c3 01 00 09 0b 01", False, [1, 0, 2, 9]),
+    "rice of width 0": ("c3 00 00 b1", False, [0, 3, 0, 1]),
+    "rice with a negative base": ("c3 00 01 52 08", False, [0, 1, 0, 3]),
+    "rice with nulls": ("02 c3 00 00 b1", True, [-1, 4, -1, 2]),
+    "rice delta": ("c4 00 02 00 26", False, [1, 2, 2, 4]),
+    "dictionary": ("c5 03 02 02 20 06", False, [1, 5, 5, 1]),
+    "dictionary with nulls": ("02 c5 03 00 03 48 01 61", True, [2, -1, 6, 2]),
+    "dictionary of width 0": ("c5 00 04 02 05", False, [2, 2, 2, 2]),
+    "dictionary of width 64": ("c5 3f 00 02 03" + 7 * "00" + "01" + 7 * "00" + "06", False, [3, 1, 1, 3]),
 }
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", LENGTHS)
 @pytest.mark.parametrize("keys", [True, False])
-def test_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
-    """Decode and fetch return the same lengths."""
+def test_decode_and_fetch_agree_on_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
     column, nulls, lengths = LENGTHS[name]
     bits = 0x1400 | (0x800 if keys else 0x2000) * nulls
-    columns = f"{column} 02 e4" if keys else f"02 e4 {column}"  # the other: 0, 1, 2, 3
+    columns = f"{column} 02 e4" if keys else f"02 e4 {column}"  # the other column has 0, 1, 2, 3
     payload = "".join(f"{i:02x}" for i in range(6 + sum(max(length, 0) for length in lengths)))
     data = batch_of(bits, columns + payload, "04")
     check_agrees_with_reference(data)
@@ -124,17 +115,17 @@ def test_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
 
 
 FAR = 2**63 - 1
-WRAPPING: dict[str, list[int]] = {  # lengths, of which all but the last two are none
-    "the sum is one": [FAR, FAR - 60, 0, 0],
-    "before memory": [FAR, FAR - 10**11, 0, 0],
+WRAPPING: dict[str, list[int]] = {  # invalid lengths, except the last two
+    "the sum is a valid length": [FAR, FAR - 60, 0, 0],
+    "the sum is far below 0": [FAR, FAR - 10**11, 0, 0],
     "negative": [-1, -60, 5, 0],
 }
 
 
 @pytest.mark.parametrize("lengths", WRAPPING.values(), ids=WRAPPING)
 @pytest.mark.parametrize("kind", ["dictionary", "patched delta", "patched"])
-def test_lengths_before_a_record_that_are_none(kind: str, lengths: list[int]) -> None:
-    """Each is refused when it is read: their sum may be any position."""
+def test_invalid_lengths_before_a_record_are_refused(kind: str, lengths: list[int]) -> None:
+    """Each length is checked when it is read, because their sum may be any position."""
     if kind == "dictionary":
         distinct = sorted({length % 2**64 for length in lengths})
         column = columnar_columns.dictionary(0, distinct, [distinct.index(length % 2**64) for length in lengths])
@@ -152,8 +143,8 @@ def test_lengths_before_a_record_that_are_none(kind: str, lengths: list[int]) ->
                 COLUMNAR.fetch(data, np.array([0, len(data)]), [index])
 
 
-def test_a_length_that_a_patch_brings_back() -> None:
-    """2**64 - 2 above 5 is 3: all arithmetic is modulo 2**64."""
+def test_a_patch_may_lower_a_length() -> None:
+    """All arithmetic is modulo 2**64, so 5 + 2**64 - 2 is 3."""
     column = columnar_columns.patched(1, b"", 5, [0, 2**64 - 2, 0, 0], 0)
     data = batch_of(0x400, (column + b"abcdefghijklmnopqr").hex(), "04")
     check_agrees_with_reference(data)
@@ -163,8 +154,8 @@ def test_a_length_that_a_patch_brings_back() -> None:
         assert COLUMNAR.fetch(data, np.array([0, len(data)]), [i]) == back.part(i, i + 1)
 
 
-def test_a_patch_that_does_not_rise_is_not_left_over() -> None:
-    """The second patch follows one at the last value."""
+def test_patch_indexes_that_do_not_rise_are_refused() -> None:
+    """The first patch is at the last value, so a reader could stop before the second."""
     data = batch_of(0x400 | 0x800, "00 c1 01 01 03 02 01 02 41 62 63", "02")
     check_agrees_with_reference(data)
     for index in (0, 1):
@@ -173,7 +164,7 @@ def test_a_patch_that_does_not_rise_is_not_left_over() -> None:
 
 
 @pytest.mark.parametrize("body", ["c4 00 00 00 00", "c3 00 00 00"])
-def test_quotients_that_end_in_the_next_batch(body: str) -> None:
+def test_quotients_that_end_in_the_next_batch_are_refused(body: str) -> None:
     data = batch_of(0x100, body)
     ones = bytes(COLUMNAR.encode(Records.from_lists([b"v"], offsets=[2**63 - 1])))
     log = data + ones
@@ -187,8 +178,7 @@ def test_quotients_that_end_in_the_next_batch(body: str) -> None:
 
 
 @pytest.mark.parametrize("tag", [0, 1, 2])
-def test_an_extension_may_say_the_least_time(tag: int) -> None:
-    """-2**63 is a time like any other."""
+def test_an_extension_may_hold_the_least_int64_timestamp(tag: int) -> None:
     bits = 0x8000 | (0x40 if tag == 1 else 0)
     data = batch_of(bits, f"01 {tag:02x} 08 8000000000000000")
     check_agrees_with_reference(data)
@@ -200,7 +190,7 @@ def test_an_extension_may_say_the_least_time(tag: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "columnar"])
-def test_a_record_that_cannot_be_fetched(name: str) -> None:
+def test_errors_of_fetch(name: str) -> None:
     fmt, records = FORMATS[name], Records.from_lists([b"v"] * 4)
     log, compressed = fmt.encode(records, 2), fmt.encode(records, 2, "gzip")
     for index in (-1, 2, 2**63 - 1, -(2**63)):
@@ -217,8 +207,8 @@ def test_a_record_that_cannot_be_fetched(name: str) -> None:
         FORMATS["v1"].fetch(log, log.positions, [0, 0])
 
 
-def test_one_record_is_not_looked_for_among_more_than_a_log_may_hold() -> None:
-    """Lengths that rise by 0 take no bytes, but are added up one by one."""
+def test_fetch_refuses_more_records_than_a_log_may_hold() -> None:
+    """Lengths that rise by 0 take no bytes, but fetch adds them up one by one."""
     data = batch_of(0x1000, "80 00 00", "e807") * 3
     positions, limits = positions_of(data), Limits(batch_records=1000, log_expansion=1)
     assert len(COLUMNAR.fetch(data, positions, [999] * 3)) == 3
@@ -229,9 +219,9 @@ def test_one_record_is_not_looked_for_among_more_than_a_log_may_hold() -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
-def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) -> None:
-    """It is refused by a typed error, or lies within the batch. No checksum is checked."""
-    messages = [Message(**{**each.__dict__, "headers": ()}) for each in HEADED]
+def test_fetch_from_a_batch_that_is_truncated_or_damaged_anywhere(name: str) -> None:
+    """Fetch raises a typed error, or the record lies within the batch. No checksum is checked."""
+    messages = [replace(each, headers=()) for each in HEADED]
     data = bytes(FORMATS[name].encode(records_of(messages), [0, len(messages)]).data)
     for size in range(20, START + MIN_LENGTH):
         with pytest.raises(InvalidRecords, match="positions"):

@@ -1,1 +1,1 @@
-"""Vector instructions that Numba has no name for, as LLVM IR, each with a portable twin."""
+"""Vector instructions that Numba has no name for, as LLVM IR. Most have a portable twin in `interpreted`."""

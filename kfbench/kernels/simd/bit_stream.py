@@ -1,4 +1,4 @@
-"""Writing a stream of bits, from the lowest bit of each byte on, through a word that is being filled."""
+"""Helpers that write a stream of bits, from the lowest bit of each byte on. Bits are collected in a word."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ U64 = np.uint64(64)
 
 @leaf
 def push(out, at, word, fill, value, width):
-    """Add `width` bits, 1 to 63, to a word with `fill` bits; store it when full. Return position, word and fill."""
+    """Add `width` bits, 1 to 63, to a word with `fill` bits. Store a full word. Return position, word and fill."""
     word |= value << fill
     fill += width
     if fill >= U64:

@@ -1,6 +1,6 @@
-"""Loops over eight int64s at a time, as LLVM IR: the parts of `bit_packing` and `simd_int64`.
+"""IR for loops over eight int64s at a time: the parts of `bit_packing` and `simd_int64`.
 
-LLVM would take 32 at a time and the rest one by one, which is a third of the 50 records of a batch.
+LLVM by itself would take 32 values at a time and the rest one by one, which is a third of the 50 records of a batch.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from kfbench.kernels.simd.intrinsics import I1, I32, I64, OCTET, looping, pointer_to
+from kfbench.kernels.simd.emitting import I32, I64, INT64X8, ArrayOperand, call, looping
 
-LANES = 8  # values a vector holds
-LANE_NUMBERS = ir.Constant(OCTET, list(range(LANES)))
-LANE_ZEROS, LANE_ONES = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
+LANES = 8  # values in a vector
+LANE_NUMBERS = ir.Constant(INT64X8, list(range(LANES)))
+LANE_ZEROS, LANE_ONES = (ir.Constant(INT64X8, [value] * LANES) for value in (0, 1))
 NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1, "umax": 0}
 
 
@@ -23,15 +23,30 @@ def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
 
 
+def signs(builder: Any, sign: Any) -> Any:
+    """Return a vector for `multiplied` from a sign, 1 or -1."""
+    return splat(builder, builder.ashr(sign, I64(63)))
+
+
+def multiplied(builder: Any, values: Any, flips: Any) -> Any:
+    """Return the values times 1 or -1, by the result of `signs`."""
+    return builder.sub(builder.xor(values, flips), flips)
+
+
 def reduced(builder: Any, name: str, values: Any) -> Any:
-    """Reduce the int64s of a vector to one by the operation `name` of LLVM."""
-    kind = ir.FunctionType(I64, [values.type])
-    reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.{name}.v{values.type.count}i64")
-    return builder.call(reduce, [values])
+    """Reduce the int64s of a vector to one by the LLVM operation `name`."""
+    return call(builder, f"llvm.vector.reduce.{name}.v{values.type.count}i64", I64, values)
 
 
-def by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
-    """Loop: body(k, None) for each 8 numbers from k on, then body(k, mask) for the rest."""
+def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
+    """Combine two vectors lane by lane by the LLVM operation `name`."""
+    if name in ("add", "or"):
+        return builder.add(left, right) if name == "add" else builder.or_(left, right)
+    return call(builder, f"llvm.{name}.v{LANES}i64", INT64X8, left, right)
+
+
+def by_eights(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
+    """Emit a loop over `number` values: body(k, None) for eight values from k on, then body(k, mask) for the rest."""
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<=", builder.add(builder.load(done), I64(LANES)), number)):
         here = builder.load(done)
@@ -42,47 +57,49 @@ def by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> No
         body(here, builder.icmp_unsigned("<", LANE_NUMBERS, splat(builder, builder.sub(number, here))))
 
 
-def by_whole_octets(builder: Any, number: Any, body: Callable[[Any], None]) -> None:
-    """Loop: body(k) for each 8 numbers from k on, also where fewer than 8 are left."""
+def by_whole_eights(builder: Any, number: Any, body: Callable[[Any], None]) -> None:
+    """Emit a loop over `number` values: body(k) for eight values from k on, even if fewer are left."""
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
         body(builder.load(done))
         builder.store(builder.add(builder.load(done), I64(LANES)), done)
 
 
-def octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, mask: Any) -> Any:
-    """Load 8 integers of an array as int64s. Those outside the mask are 0 and not read."""
-    bits = array_type.dtype.bitwidth
+def load8(array: ArrayOperand, position: Any, mask: Any = None) -> Any:
+    """Load eight integers of an array as int64s. Those outside the mask are 0 and not read."""
+    builder, bits = array.builder, array.bits
     vector = ir.VectorType(ir.IntType(bits), LANES)
-    pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
+    pointer = array.pointer(position, vector)
     if mask is None:
         values = builder.load(pointer, align=bits // 8)
     else:
-        kind = ir.FunctionType(vector, [vector.as_pointer(), ir.VectorType(I1, LANES), vector])
-        load = cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.load.v{LANES}i{bits}.p0")
-        values = builder.call(load, [pointer, mask, ir.Constant(vector, [0] * LANES)])
-    return values if bits == 64 else builder.sext(values, OCTET)
+        zeros = ir.Constant(vector, [0] * LANES)
+        values = call(builder, f"llvm.masked.load.v{LANES}i{bits}.p0", vector, pointer, mask, zeros)
+    return values if bits == 64 else builder.sext(values, INT64X8)
 
 
-def put_octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, values: Any) -> None:
-    """Store the low bits of 8 int64s into an array of integers."""
-    bits = array_type.dtype.bitwidth
+def store8(array: ArrayOperand, position: Any, values: Any) -> None:
+    """Store the low bits of eight int64s into an array of integers."""
+    builder, bits = array.builder, array.bits
     vector = ir.VectorType(ir.IntType(bits), LANES)
-    pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
+    pointer = array.pointer(position, vector)
     builder.store(values if bits == 64 else builder.trunc(values, vector), pointer, align=bits // 8)
 
 
 class Reductions:
-    """Running reductions over all values, each by an operation of LLVM."""
+    """Running reductions over all values, each by one LLVM operation."""
 
     def __init__(self, builder: Any, *names: str) -> None:
         self.builder, self.names = builder, names
-        self.slots = [cgutils.alloca_once_value(builder, ir.Constant(OCTET, [NEUTRAL[name]] * LANES)) for name in names]
+        self.slots = [
+            cgutils.alloca_once_value(builder, ir.Constant(INT64X8, [NEUTRAL[name]] * LANES)) for name in names
+        ]
 
     def take(self, k: int, values: Any, mask: Any) -> None:
+        """Add the values inside the mask to reduction k."""
         builder, name, slot = self.builder, self.names[k], self.slots[k]
         if mask is not None:
-            values = builder.select(mask, values, ir.Constant(OCTET, [NEUTRAL[name]] * LANES))
+            values = builder.select(mask, values, ir.Constant(INT64X8, [NEUTRAL[name]] * LANES))
         builder.store(combined(builder, name, builder.load(slot), values), slot)
 
     def results(self) -> list[Any]:
@@ -92,30 +109,26 @@ class Reductions:
         ]
 
 
-def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
-    if name in ("add", "or"):
-        return builder.add(left, right) if name == "add" else builder.or_(left, right)
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(OCTET, [OCTET, OCTET]), f"llvm.{name}.v{LANES}i64"
-    )
-    return builder.call(function, [left, right])
+class Line:
+    """The vector start + k * step for eight successive k, from 0 on."""
 
+    def __init__(self, builder: Any, start: Any, step: Any) -> None:
+        first = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
+        self.builder, self.slot = builder, cgutils.alloca_once_value(builder, first)
+        self.rise = splat(builder, builder.mul(step, I64(LANES)))
 
-def flipped(builder: Any, values: Any, flips: Any) -> Any:
-    """Return values negated where `flips` is -1, and as they are where it is 0."""
-    return builder.sub(builder.xor(values, flips), flips)
+    def here(self) -> Any:
+        return self.builder.load(self.slot)
 
-
-def line(builder: Any, start: Any, step: Any) -> tuple[Any, Any]:
-    """Return a variable with start + k * step for k from 0 to 7, and what to add for the next 8."""
-    first = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
-    return cgutils.alloca_once_value(builder, first), splat(builder, builder.mul(step, I64(LANES)))
+    def advance(self) -> None:
+        """Move on by eight k."""
+        self.builder.store(self.builder.add(self.here(), self.rise), self.slot)
 
 
 def running(builder: Any, values: Any) -> Any:
-    """Return the sum of each lane and all before it."""
-    for far in (1, 2, 4):
-        lanes = [*range(LANES, LANES + far), *range(LANES - far)]  # zeros, then the lanes before
+    """Return the sum of each lane and all lanes before it."""
+    for distance in (1, 2, 4):
+        lanes = [*range(LANES, LANES + distance), *range(LANES - distance)]  # zeros, then the lanes before
         moved = builder.shuffle_vector(values, LANE_ZEROS, ir.Constant(ir.VectorType(I32, LANES), lanes))
         values = builder.add(values, moved)
     return values

@@ -1,6 +1,11 @@
 """Statistics and transformations of int64 and int32 columns, eight values at a time.
 
-Callers check bounds; nothing here does. Intrinsics return tuples, which Numba builds without a class.
+Callers check bounds; nothing here does. Intrinsics return plain tuples, which Numba builds without a class.
+Common operands:
+
+    number int64: number of values
+    first uint64: index of the first value
+    sign int64: 1 or -1
 """
 
 from collections.abc import Callable
@@ -9,401 +14,291 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from kfbench.kernels.jit import COMPILED
-from kfbench.kernels.simd.intrinsics import I8, I32, I64, OCTET
+from kfbench.kernels.simd.emitting import ARRAY, I8, I32, I64, INT64X8, VOID, emitted, i64, u64
 from kfbench.kernels.simd.lanes import (
     LANE_NUMBERS,
     LANE_ONES,
     LANE_ZEROS,
     LANES,
+    Line,
     Reductions,
-    by_octets,
-    by_whole_octets,
+    by_eights,
+    by_whole_eights,
     combined,
-    flipped,
     last,
-    line,
-    octet,
-    put_octet,
+    load8,
+    multiplied,
     reduced,
     running,
+    signs,
     splat,
+    store8,
 )
 
 
-@intrinsic
-def span_of(typingctx, times, offsets, first, number, expected):
-    """Return latest, earliest and sum of the times of `number` >= 1 records from `first` on, and offset strays.
+def _steps(builder: Any, values: Any, at: Any, flips: Any, mask: Any) -> Any:
+    """Return the steps from eight values to the next ones, times a sign."""
+    current, following = load8(values, at, mask), load8(values, builder.add(at, I64(1)), mask)
+    return multiplied(builder, builder.sub(following, current), flips)
 
-    The strays are the bits in which an offset differs from `expected`, `expected` + 1 and so on.
+
+@emitted(types.UniTuple(i64, 4), ARRAY, ARRAY, u64, i64, i64)
+def span_of(builder, times, offsets, first, number, expected):
+    """Return the latest, the earliest and the sum of `number` >= 1 timestamps, and the offset differences.
+
+    The last result has the bits in which any offset differs from `expected`, `expected` + 1 and so on; 0 if none does.
     """
+    found = Reductions(builder, "smax", "smin", "add", "or")
 
-    def codegen(context, builder, signature, args):
-        times, offsets, first, number, expected = args
-        found = Reductions(builder, "smax", "smin", "add", "or")
+    def body(here, mask):
+        at = builder.add(first, here)
+        values = load8(times, at, mask)
+        for k in range(3):
+            found.take(k, values, mask)
+        due = builder.add(splat(builder, builder.add(expected, here)), LANE_NUMBERS)
+        found.take(3, builder.xor(load8(offsets, at, mask), due), mask)
 
-        def body(here, mask):
-            at = builder.add(first, here)
-            values = octet(context, builder, signature.args[0], times, at, mask)
-            for k in range(3):
-                found.take(k, values, mask)
-            due = builder.add(splat(builder, builder.add(expected, here)), LANE_NUMBERS)
-            values = octet(context, builder, signature.args[1], offsets, at, mask)
-            found.take(3, builder.xor(values, due), mask)
-
-        by_octets(builder, number, body)
-        return context.make_tuple(builder, signature.return_type, found.results())
-
-    u64, i64 = types.uint64, types.int64
-    return types.UniTuple(i64, 4)(times, offsets, u64, i64, i64), codegen
+    by_eights(builder, number, body)
+    return found.results()
 
 
-@intrinsic
-def trend_of(typingctx, values, number, slope, sign):
-    """Return least and greatest of values[i] - i * slope, then of `sign` times the step to the next value.
+@emitted(types.UniTuple(i64, 4), ARRAY, i64, i64, i64)
+def trend_of(builder, values, number, slope, sign):
+    """Return the least and greatest of values[i] - i * slope, then the least and greatest of sign * step.
 
-    values[:number] are looked at, 2 or more; the last is left out of the first two. sign: 1 or -1.
+    A step leads from one value to the next. There are 2 values or more. The last one is not part of the first two
+    results.
     """
+    found = Reductions(builder, "smin", "smax", "smin", "smax")
+    line, flips = Line(builder, I64(0), slope), signs(builder, sign)
 
-    def codegen(context, builder, signature, args):
-        array, number, slope, sign = args
-        found = Reductions(builder, "smin", "smax", "smin", "smax")
-        lines, rise = line(builder, I64(0), slope)
-        flips = splat(builder, builder.ashr(sign, I64(63)))
+    def body(here, mask):
+        current, following = load8(values, here, mask), load8(values, builder.add(here, I64(1)), mask)
+        above = builder.sub(current, line.here())
+        step = multiplied(builder, builder.sub(following, current), flips)
+        for k, taken in enumerate((above, above, step, step)):
+            found.take(k, taken, mask)
+        line.advance()
 
-        def body(here, mask):
-            values = octet(context, builder, signature.args[0], array, here, mask)
-            behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
-            above, step = builder.sub(values, builder.load(lines)), flipped(builder, builder.sub(behind, values), flips)
-            for k, taken in enumerate((above, above, step, step)):
-                found.take(k, taken, mask)
-            builder.store(builder.add(builder.load(lines), rise), lines)
-
-        by_octets(builder, builder.sub(number, I64(1)), body)
-        return context.make_tuple(builder, signature.return_type, found.results())
-
-    i64 = types.int64
-    return types.UniTuple(i64, 4)(values, i64, i64, i64), codegen
+    by_eights(builder, builder.sub(number, I64(1)), body)
+    return found.results()
 
 
-@intrinsic
-def take_lengths(typingctx, out, lengths, first, number):
-    """Copy `number` >= 1 lengths into out, which has room for 8 more.
+@emitted(types.UniTuple(i64, 4), ARRAY, ARRAY, u64, i64)
+def take_lengths(builder, out, lengths, first, number):
+    """Copy `number` >= 1 lengths to the begin of `out`, which has room for 8 more.
 
-    Return the number of nulls, the least of the others if there are any, the greatest, and the sum, where a null is -1.
+    Return the number of nulls, the least of the other lengths (if any), the greatest length, and the sum. A null
+    counts as -1 in the last two.
     """
+    found = Reductions(builder, "add", "umin", "smax", "add")
 
-    def codegen(context, builder, signature, args):
-        target, lengths, first, number = args
-        found = Reductions(builder, "add", "umin", "smax", "add")
+    def body(here, mask):
+        values = load8(lengths, builder.add(first, here), mask)
+        store8(out, here, values)
+        found.take(0, builder.lshr(values, ir.Constant(INT64X8, [63] * LANES)), mask)
+        for k in (1, 2, 3):
+            found.take(k, values, mask)
+
+    by_eights(builder, number, body)
+    return found.results()
+
+
+@emitted(VOID, ARRAY, ARRAY, u64, i64, i64)
+def take_ages(builder, out, times, first, number, latest):
+    """Fill the begin of `out`, which has room for 8 more, with `latest` minus each timestamp."""
+    latests = splat(builder, latest)
+
+    def body(here, mask):
+        store8(out, here, builder.sub(latests, load8(times, builder.add(first, here), mask)))
+
+    by_eights(builder, number, body)
+
+
+@emitted(i64, ARRAY, ARRAY, u64, i64)
+def gaps_of(builder, lengths, starts, first, number):
+    """Return the bits in which the end of any item differs from the start of the next. 0: the items are contiguous."""
+    found = Reductions(builder, "or")
+
+    def body(here, mask):
+        at = builder.add(first, here)
+        sizes = combined(builder, "smax", load8(lengths, at, mask), LANE_ZEROS)
+        begins, next_begins = load8(starts, at, mask), load8(starts, builder.add(at, I64(1)), mask)
+        found.take(0, builder.sub(builder.sub(next_begins, begins), sizes), mask)
+
+    by_eights(builder, number, body)
+    return found.results()[0]
+
+
+def _high_bits(of_steps: bool, is_count: bool) -> Any:
+    @emitted(i64, ARRAY, i64, i64, u64, i64)
+    def find(builder, values, number, base, shift, sign):
+        found = Reductions(builder, "add")
+        bases, shifts, flips = splat(builder, base), splat(builder, shift), signs(builder, sign)
 
         def body(here, mask):
-            values = octet(context, builder, signature.args[1], lengths, builder.add(first, here), mask)
-            put_octet(context, builder, signature.args[0], target, here, values)
-            found.take(0, builder.lshr(values, ir.Constant(OCTET, [63] * LANES)), mask)
-            for k in (1, 2, 3):
-                found.take(k, values, mask)
+            taken = _steps(builder, values, here, flips, mask) if of_steps else load8(values, here, mask)
+            high = builder.lshr(builder.sub(taken, bases), shifts)
+            if is_count:
+                high = builder.zext(builder.icmp_unsigned("!=", high, LANE_ZEROS), INT64X8)
+            found.take(0, high, mask)
 
-        by_octets(builder, number, body)
-        return context.make_tuple(builder, signature.return_type, found.results())
-
-    u64, i64 = types.uint64, types.int64
-    return types.UniTuple(i64, 4)(out, lengths, u64, i64), codegen
-
-
-@intrinsic
-def take_ages(typingctx, out, times, first, number, latest):
-    """Fill out[:number], which has room for 8 more, with `latest` minus the times from `first` on."""
-
-    def codegen(context, builder, signature, args):
-        target, times, first, number, latest = args
-        latests = splat(builder, latest)
-
-        def body(here, mask):
-            values = octet(context, builder, signature.args[1], times, builder.add(first, here), mask)
-            put_octet(context, builder, signature.args[0], target, here, builder.sub(latests, values))
-
-        by_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    u64, i64 = types.uint64, types.int64
-    return types.void(out, times, u64, i64, i64), codegen
-
-
-@intrinsic
-def gaps_of(typingctx, lengths, starts, first, number):
-    """Return the bits in which the end of one of `number` items from `first` on differs from the next one's start."""
-
-    def codegen(context, builder, signature, args):
-        lengths, starts, first, number = args
-        found = Reductions(builder, "or")
-
-        def body(here, mask):
-            at = builder.add(first, here)
-            sizes = combined(builder, "smax", octet(context, builder, signature.args[0], lengths, at, mask), LANE_ZEROS)
-            begins = octet(context, builder, signature.args[1], starts, at, mask)
-            next_begins = octet(context, builder, signature.args[1], starts, builder.add(at, I64(1)), mask)
-            found.take(0, builder.sub(builder.sub(next_begins, begins), sizes), mask)
-
-        by_octets(builder, number, body)
+        by_eights(builder, number, body)
         return found.results()[0]
-
-    u64, i64 = types.uint64, types.int64
-    return i64(lengths, starts, u64, i64), codegen
-
-
-def _high_bits(steps: bool, counted: bool) -> Callable[..., Any]:
-    @intrinsic
-    def find(typingctx, values, number, base, shift, sign):
-        def codegen(context, builder, signature, args):
-            array, number, base, shift, sign = args
-            found = Reductions(builder, "add")
-            bases, shifts = splat(builder, base), splat(builder, shift)
-            flips = splat(builder, builder.ashr(sign, I64(63)))
-
-            def body(here, mask):
-                values = octet(context, builder, signature.args[0], array, here, mask)
-                if steps:
-                    behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
-                    values = flipped(builder, builder.sub(behind, values), flips)
-                high = builder.lshr(builder.sub(values, bases), shifts)
-                if counted:
-                    high = builder.zext(builder.icmp_unsigned("!=", high, LANE_ZEROS), OCTET)
-                found.take(0, high, mask)
-
-            by_octets(builder, number, body)
-            return found.results()[0]
-
-        u64, i64 = types.uint64, types.int64
-        return i64(values, i64, i64, u64, i64), codegen
 
     return find
 
 
-# Look at the first `number` values, or at `sign` times their steps to the next, as uint64s above `base`. Count those
-# with bits from `shift` on, or add these bits up. `sign` does nothing to values.
+# A residual is a value minus `base`, or sign * (step to the next value) minus `base`, as a uint64. `count_wide` counts
+# the residuals with bits from `shift` on; `sum_high` adds these bits up. For values, `sign` is ignored.
 count_wide, count_wide_steps = _high_bits(False, True), _high_bits(True, True)
 sum_high, sum_high_steps = _high_bits(False, False), _high_bits(True, False)
 
 
-@intrinsic
-def hashes_of(typingctx, values, number):
-    """Return a word with a bit for each of values[:number]: at most as many bits as there are distinct values."""
+@emitted(u64, ARRAY, i64)
+def hashes_of(builder, values, number):
+    """Return a word with a bit for the hash of each value: at most as many bits as there are distinct values."""
+    found = Reductions(builder, "or")
+    sixes, ones = (ir.Constant(INT64X8, [value] * LANES) for value in (6, 63))
 
-    def codegen(context, builder, signature, args):
-        array, number = args
-        found = Reductions(builder, "or")
-        sixes, most = (ir.Constant(OCTET, [value] * LANES) for value in (6, 63))
+    def body(here, mask):
+        taken = load8(values, here, mask)
+        hashes = builder.and_(builder.xor(taken, builder.lshr(taken, sixes)), ones)
+        found.take(0, builder.shl(LANE_ONES, hashes), mask)
+
+    by_eights(builder, number, body)
+    return found.results()[0]
+
+
+def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Any:
+    @emitted(u64, ARRAY, u64, i64, kind)
+    def mark(builder, values, first, number, given):
+        marks, givens = cgutils.alloca_once_value(builder, I64(0)), splat(builder, given)
 
         def body(here, mask):
-            values = octet(context, builder, signature.args[0], array, here, mask)
-            numbers = builder.and_(builder.xor(values, builder.lshr(values, sixes)), most)
-            found.take(0, builder.shl(LANE_ONES, numbers), mask)
+            found = marked(builder, load8(values, builder.add(first, here), mask), givens)
+            if mask is not None:
+                found = builder.and_(found, mask)
+            eight = builder.shl(builder.zext(builder.bitcast(found, I8), I64), here)
+            builder.store(builder.or_(builder.load(marks), eight), marks)
 
-        by_octets(builder, number, body)
-        return found.results()[0]
-
-    return types.uint64(values, types.int64), codegen
-
-
-def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Callable[..., Any]:
-    @intrinsic
-    def mark(typingctx, values, first, number, given):
-        def codegen(context, builder, signature, args):
-            array, first, number, given = args
-            marks, givens = cgutils.alloca_once_value(builder, I64(0)), splat(builder, given)
-
-            def body(here, mask):
-                values = octet(context, builder, signature.args[0], array, builder.add(first, here), mask)
-                found = marked(builder, values, givens)
-                if mask is not None:
-                    found = builder.and_(found, mask)
-                eight = builder.shl(builder.zext(builder.bitcast(found, I8), I64), here)
-                builder.store(builder.or_(builder.load(marks), eight), marks)
-
-            by_octets(builder, number, body)
-            return builder.load(marks)
-
-        u64, i64 = types.uint64, types.int64
-        return u64(values, u64, i64, kind), codegen
+        by_eights(builder, number, body)
+        return builder.load(marks)
 
     return mark
 
 
-# Return a word whose bit k says of value k, of the `number` from `first` on, 64 at most, that it has bits from `given`
-# on, or that it equals `given`.
+# Return a word with one bit per value, for at most 64 values. `marks_of`: the value has bits from `given` on.
+# `equals_of`: the value equals `given`.
 marks_of = _marker(
-    lambda builder, values, shifts: builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS), types.uint64
+    lambda builder, values, shifts: builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS), u64
 )
-equals_of = _marker(lambda builder, values, others: builder.icmp_unsigned("==", values, others), types.int64)
+equals_of = _marker(lambda builder, values, others: builder.icmp_unsigned("==", values, others), i64)
 
 
-@intrinsic
-def ones_of(typingctx, values, first, number, shift):
-    """Return the unary quotients of `number` values from `first` on, 8 at most: a word of bits, and their number.
+@emitted(types.UniTuple(u64, 2), ARRAY, u64, i64, u64)
+def ones_of(builder, values, first, number, shift):
+    """Return the unary code of at most 8 quotients: a word, and its number of bits.
 
-    Each quotient is values[k] >> shift zeros and a one. The word means nothing where there are more than 64 bits.
+    A quotient is values[k] >> shift. Its code is that many zeros and a one. The word is undefined above 64 bits.
     """
-
-    def codegen(context, builder, signature, args):
-        array, first, number, shift = args
-        mask = builder.icmp_unsigned("<", LANE_NUMBERS, splat(builder, number))
-        values = octet(context, builder, signature.args[0], array, first, mask)
-        zeros = builder.lshr(values, splat(builder, shift))
-        ends = running(builder, builder.add(zeros, builder.zext(mask, OCTET)))
-        places = builder.and_(builder.sub(ends, LANE_ONES), ir.Constant(OCTET, [63] * LANES))
-        bits = builder.select(mask, builder.shl(LANE_ONES, places), LANE_ZEROS)
-        found = reduced(builder, "or", bits), builder.extract_element(ends, I32(LANES - 1))
-        return context.make_tuple(builder, signature.return_type, found)
-
-    u64, i64 = types.uint64, types.int64
-    return types.UniTuple(u64, 2)(values, u64, i64, u64), codegen
+    mask = builder.icmp_unsigned("<", LANE_NUMBERS, splat(builder, number))
+    zeros = builder.lshr(load8(values, first, mask), splat(builder, shift))
+    ends = running(builder, builder.add(zeros, builder.zext(mask, INT64X8)))
+    places = builder.and_(builder.sub(ends, LANE_ONES), ir.Constant(INT64X8, [63] * LANES))
+    bits = builder.select(mask, builder.shl(LANE_ONES, places), LANE_ZEROS)
+    return [reduced(builder, "or", bits), builder.extract_element(ends, I32(LANES - 1))]
 
 
-# The intrinsics below read and write whole groups of eight. Arrays have room for 8 more than `number`; what is left
-# there means nothing.
+# The intrinsics below read and write whole groups of eight. Arrays have room for 8 more than `number` values; the
+# content there is undefined afterwards.
 
 
-@intrinsic
-def lower(typingctx, values, number, base, slope):
-    """Subtract base + i * slope from each of the first `number` values."""
+@emitted(VOID, ARRAY, i64, i64, i64)
+def lower(builder, values, number, base, slope):
+    """Subtract base + i * slope from value i."""
+    line = Line(builder, base, slope)
 
-    def codegen(context, builder, signature, args):
-        array, number, base, slope = args
-        lines, rise = line(builder, base, slope)
+    def body(here):
+        store8(values, here, builder.sub(load8(values, here), line.here()))
+        line.advance()
 
-        def body(here):
-            values = octet(context, builder, signature.args[0], array, here, None)
-            values = builder.sub(values, builder.load(lines))
-            put_octet(context, builder, signature.args[0], array, here, values)
-            builder.store(builder.add(builder.load(lines), rise), lines)
-
-        by_whole_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    i64 = types.int64
-    return types.void(values, i64, i64, i64), codegen
+    by_whole_eights(builder, number, body)
 
 
-@intrinsic
-def lower_steps(typingctx, values, number, base, sign):
-    """Replace each of the first `number` values by `sign` times the step to the next, less base.
+@emitted(VOID, ARRAY, i64, i64, i64)
+def lower_steps(builder, values, number, base, sign):
+    """Replace each value by sign * (step to the next value) - base. One more value is read."""
+    bases, flips = splat(builder, base), signs(builder, sign)
 
-    The value after each whole group of eight is read.
-    """
+    def body(here):
+        store8(values, here, builder.sub(_steps(builder, values, here, flips, None), bases))
 
-    def codegen(context, builder, signature, args):
-        array, number, base, sign = args
-        bases, flips = splat(builder, base), splat(builder, builder.ashr(sign, I64(63)))
-
-        def body(here):
-            values = octet(context, builder, signature.args[0], array, here, None)
-            behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), None)
-            steps = flipped(builder, builder.sub(behind, values), flips)
-            put_octet(context, builder, signature.args[0], array, here, builder.sub(steps, bases))
-
-        by_whole_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    i64 = types.int64
-    return types.void(values, i64, i64, i64), codegen
+    by_whole_eights(builder, number, body)
 
 
-@intrinsic
-def put_line(typingctx, out, to, number, start, step):
+@emitted(VOID, ARRAY, u64, i64, i64, i64)
+def put_line(builder, out, to, number, start, step):
     """Set out[to + k] = start + k * step for `number` values."""
+    line = Line(builder, start, step)
 
-    def codegen(context, builder, signature, args):
-        target, to, number, start, step = args
-        lines, rise = line(builder, start, step)
+    def body(here):
+        store8(out, builder.add(to, here), line.here())
+        line.advance()
 
-        def body(here):
-            values = builder.load(lines)
-            put_octet(context, builder, signature.args[0], target, builder.add(to, here), values)
-            builder.store(builder.add(values, rise), lines)
-
-        by_whole_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    i64 = types.int64
-    return types.void(out, types.uint64, i64, i64, i64), codegen
+    by_whole_eights(builder, number, body)
 
 
-@intrinsic
-def run_on(typingctx, values, to, number, start):
-    """Replace `number` steps, values[to] on, by the values that they lead to from `start`."""
+@emitted(VOID, ARRAY, u64, i64, i64)
+def run_on(builder, values, to, number, start):
+    """Replace `number` steps, from values[to] on, by the values that they lead to from `start`."""
+    reached = cgutils.alloca_once_value(builder, splat(builder, start))
 
-    def codegen(context, builder, signature, args):
-        array, to, number, start = args
-        reached = cgutils.alloca_once_value(builder, splat(builder, start))
+    def body(here):
+        at = builder.add(to, here)
+        sums = running(builder, load8(values, at))
+        store8(values, at, builder.add(builder.load(reached), sums))
+        builder.store(builder.add(builder.load(reached), last(builder, sums)), reached)
 
-        def body(here):
-            at = builder.add(to, here)
-            sums = running(builder, octet(context, builder, signature.args[0], array, at, None))
-            ends = builder.add(builder.load(reached), sums)
-            put_octet(context, builder, signature.args[0], array, at, ends)
-            builder.store(builder.add(builder.load(reached), last(builder, sums)), reached)
-
-        by_whole_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    return types.void(values, types.uint64, types.int64, types.int64), codegen
+    by_whole_eights(builder, number, body)
 
 
-@intrinsic
-def put_starts(typingctx, out, lengths, first, number, start):
-    """Fill out[first : first + number] with the starts of items that lie one behind the other from `start` on.
+@emitted(VOID, ARRAY, ARRAY, u64, i64, i64)
+def put_starts(builder, out, lengths, first, number, start):
+    """Fill out[first : first + number] with the starts of contiguous items from `start` on. A null has no byte."""
+    reached = cgutils.alloca_once_value(builder, splat(builder, start))
 
-    A null has no byte.
-    """
+    def body(here):
+        at = builder.add(first, here)
+        sizes = combined(builder, "smax", load8(lengths, at), LANE_ZEROS)
+        sums = running(builder, sizes)
+        store8(out, at, builder.add(builder.load(reached), builder.sub(sums, sizes)))
+        builder.store(builder.add(builder.load(reached), last(builder, sums)), reached)
 
-    def codegen(context, builder, signature, args):
-        target, lengths, first, number, start = args
-        reached = cgutils.alloca_once_value(builder, splat(builder, start))
-
-        def body(here):
-            at = builder.add(first, here)
-            sizes = octet(context, builder, signature.args[1], lengths, at, None)
-            sizes = combined(builder, "smax", sizes, LANE_ZEROS)
-            sums = running(builder, sizes)
-            begins = builder.add(builder.load(reached), builder.sub(sums, sizes))
-            put_octet(context, builder, signature.args[0], target, at, begins)
-            builder.store(builder.add(builder.load(reached), last(builder, sums)), reached)
-
-        by_whole_octets(builder, number, body)
-        return context.get_dummy_value()
-
-    i64 = types.int64
-    return types.void(out, lengths, types.uint64, i64, i64), codegen
+    by_whole_eights(builder, number, body)
 
 
-@intrinsic
-def put_lengths(typingctx, out, to, codes, number, shift, null):
+@emitted(types.Tuple((u64, i64)), ARRAY, u64, ARRAY, i64, i64, i64)
+def put_lengths(builder, out, to, codes, number, shift, null):
     """Set out[to + k] = codes[k] + shift, or `null` for a code of 0, for `number` codes. out may be codes.
 
-    Return the greatest code as a uint64, and the sum of the lengths, where a null has 0.
+    Return the greatest code as a uint64, and the sum of the lengths, where a null counts as 0.
     """
+    found = Reductions(builder, "umax", "add")
+    shifts, nulls = splat(builder, shift), splat(builder, null)
 
-    def codegen(context, builder, signature, args):
-        target, to, codes, number, shift, null = args
-        found = Reductions(builder, "umax", "add")
-        shifts, nulls = splat(builder, shift), splat(builder, null)
+    def body(here, inside):
+        values = load8(codes, here)
+        is_null = builder.icmp_signed("==", values, LANE_ZEROS)
+        lengths = builder.select(is_null, nulls, builder.add(values, shifts))
+        store8(out, builder.add(to, here), lengths)
+        found.take(0, values, inside)
+        found.take(1, combined(builder, "smax", lengths, LANE_ZEROS), inside)
 
-        def body(here, inside):
-            values = octet(context, builder, signature.args[2], codes, here, None)
-            is_null = builder.icmp_signed("==", values, LANE_ZEROS)
-            lengths = builder.select(is_null, nulls, builder.add(values, shifts))
-            put_octet(context, builder, signature.args[0], target, builder.add(to, here), lengths)
-            found.take(0, values, inside)
-            found.take(1, combined(builder, "smax", lengths, LANE_ZEROS), inside)
-
-        by_octets(builder, number, body)
-        return context.make_tuple(builder, signature.return_type, found.results())
-
-    u64, i64 = types.uint64, types.int64
-    return types.Tuple((u64, i64))(out, u64, codes, i64, i64, i64), codegen
+    by_eights(builder, number, body)
+    return found.results()
 
 
 if not COMPILED:

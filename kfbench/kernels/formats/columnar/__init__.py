@@ -1,1 +1,1 @@
-"""Kernels of the columnar batch: columns of all records first, outside the codec, then keys, values and headers."""
+"""Kernels of the columnar batch: the columns of all records, then the payload (keys, values, header bytes)."""

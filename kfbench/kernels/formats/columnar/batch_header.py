@@ -1,4 +1,7 @@
-"""The columnar batch header, written and read. `layouts.COLUMNAR_HEADER` has its fixed part."""
+"""The columnar batch header. `layouts.COLUMNAR_HEADER` declares its fixed part.
+
+Functions that take `row` take one row of `BatchFields`; `batch` is an Outline.
+"""
 
 from typing import NamedTuple
 
@@ -33,31 +36,31 @@ BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
     layouts.BY_ROWS_TAG,
 )  # fmt: skip
 HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS = (1 << tag for tag in (BASE_TAG, HORIZON_TAG, ANCHOR_TAG, BY_ROWS_TAG))
-EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
-TIME_LIMIT = 1 << layouts.TIMESTAMP_BITS - 1  # a time from -TIME_LIMIT to TIME_LIMIT - 1 fits the header
+EXTENSION_BYTES = 2 + 8  # of each extension except BY_ROWS_TAG, which no encoder writes
+TIME_LIMIT = 1 << layouts.TIMESTAMP_BITS - 1  # timestamps from -TIME_LIMIT to TIME_LIMIT - 1 fit the header
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
 
 
 class Outline(NamedTuple):
-    """The values of a batch header that follow from its records, int64 each but `has_holes`."""
+    """The values of a batch header that follow from its records. All fields but the last two are int64."""
 
     count: int
     base_offset: int
     last_delta: int
     base_time: int
-    default_base_time: int  # a reader's, where no extension has the base timestamp
+    default_base_time: int  # the base timestamp that readers assume without an extension
     max_time: int
-    latest: int  # create time
+    latest: int  # the latest create time
     greatest_age: int
     sum_of_ages: int
-    has_holes: bool  # an offset, or the last one of the batch, is not where it would be without holes
-    is_too_far: bool  # an offset delta, or the number of records, is beyond an int32
+    has_holes: bool  # record i is not at baseOffset + i for each i, or the last offset is not that of the last record
+    is_too_far: bool  # an offset delta or the number of records does not fit an int32
 
 
 @leaf
 def outline(timestamps, offsets, first, end, row):
-    """Return the Outline of the records from `first` up to `end`, with the fields that `row` sets."""
+    """Return the Outline of the records from `first` up to `end`. Fields that `row` sets take precedence."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
     default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
@@ -72,7 +75,7 @@ def outline(timestamps, offsets, first, end, row):
         default = timestamps[first]
         latest, earliest, sum_of_times, strays = span_of(timestamps, offsets, first, count, base_offset)
         far |= count - 1 + 2**31
-        if strays:  # else no delta is larger than that
+        if strays:  # without strays no delta is larger than count - 1
             for i in range(first, end):
                 far |= offsets[i] - base_offset + 2**31
         strays |= last_delta ^ (count - 1)
@@ -90,13 +93,13 @@ def outline(timestamps, offsets, first, end, row):
 
 @leaf
 def is_wide(time_ms):
-    """Return whether a time needs more than the header's 48 bits."""
+    """Return whether a timestamp needs more than the 48 bits in the header."""
     return time_ms < -TIME_LIMIT or time_ms >= TIME_LIMIT
 
 
 @leaf
 def is_anchored(row, batch):
-    """Return whether create times count from an anchor. Under append time they do if any of them is known."""
+    """Return whether the batch needs the anchor extension. Under append time it does if any create time is known."""
     if row.timestamp_type:
         return batch.count > 0 and (batch.latest != NO_TIMESTAMP or batch.greatest_age != 0)
     return batch.count > 0 and batch.latest != batch.max_time
@@ -132,7 +135,7 @@ def _put_extension(out, at, tag, value):
 
 @leaf
 def put_header(out, at, row, batch, extensions):
-    """Write a batch header but for length, checksum and attributes. Return where the columns begin."""
+    """Write a batch header except for length, checksum and attributes. Return the position of the columns."""
     put_i64(out, at, batch.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
@@ -163,9 +166,9 @@ def put_header(out, at, row, batch, extensions):
 
 @leaf
 def put_max_time(out, at, time_ms):
-    """Write the maximum timestamp, which fits 48 bits, of the batch at `at`."""
+    """Write the maximum timestamp of the batch at `at`. It fits 48 bits."""
     put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # its low half
+    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # the low 32 bits
 
 
 @leaf
@@ -174,35 +177,35 @@ def crc_holds(data, at, end):
 
 
 class Extensions(NamedTuple):
-    """The extensions of a batch header, int64 each. A time that no extension has is its default."""
+    """The extensions of a batch header. All fields are int64. A timestamp without an extension has its default."""
 
     state: int
-    base_time: int  # HAS_BASE
-    horizon: int  # HAS_HORIZON
+    base_time: int  # valid with HAS_BASE
+    horizon: int  # valid with HAS_HORIZON
     anchor: int
     max_time: int
-    tags: int  # one bit per tag: HAS_BASE and others
+    tags: int  # one bit per tag: HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS
     position: int  # behind the extensions
 
 
 class Header(NamedTuple):
-    """A batch header as it was read, int64 each."""
+    """A parsed batch header. All fields are int64."""
 
     state: int
     attributes: int
     count: int
     last_delta: int
-    base_time: int  # HAS_BASE
-    horizon: int  # HAS_HORIZON
+    base_time: int  # valid with HAS_BASE
+    horizon: int  # valid with HAS_HORIZON
     max_time: int
-    anchor: int
-    extensions: int  # one bit per tag: HAS_BASE and others
-    body: int  # where the columns begin
+    anchor: int  # the time that ages count from
+    extensions: int  # one bit per tag: HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS
+    body: int  # position of the columns
 
 
 @part
 def _read_extensions(data, p, end, max_time):
-    """Return the Extensions at p. max_time: the header's own."""
+    """Return the Extensions at p. max_time: the maximum timestamp in the fixed part of the header."""
     base_time, horizon, anchor, found = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
     number, p = get_uvarint(data, p, end)
     state, last_tag = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
@@ -242,8 +245,8 @@ def read_header(data, at, end):
     last_delta = count - 1
     if bits & OFFSETS:
         last_delta, p = get_delta(data, p, end, True)
-    none, state = np.int64(NO_TIMESTAMP), np.int64(status.SOUND)
-    base_time, horizon, anchor, tags = none, none, max_time, np.int64(0)
+    base_time = horizon = np.int64(NO_TIMESTAMP)
+    state, anchor, tags = np.int64(status.SOUND), max_time, np.int64(0)
     if bits & EXTENSIONS:
         state, base_time, horizon, anchor, max_time, tags, p = _read_extensions(data, p, end, max_time)
         if tags & HAS_HORIZON and tags & HAS_BASE:

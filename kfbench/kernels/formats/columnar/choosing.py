@@ -1,10 +1,10 @@
-"""The choice of a column's kind: the one that takes the fewest bytes, as docs/columnar.md has it.
+"""The choice of the smallest kind for a column. docs/columnar.md has the rules.
 
-All arithmetic is modulo 2**64. Parameters of the functions here:
+All arithmetic is modulo 2**64. Common parameters:
 
-    x int64[]: the values, x[:n], with room for GROUP more
+    x int64[]: the values are x[:n], with room for GROUP more
     n: number of values, at least 2
-    known int64[BUCKETS], wide int64[BUCKETS]: scratch
+    known, wide, scratch int64[BUCKETS]: scratch
 """
 
 from typing import NamedTuple
@@ -13,29 +13,22 @@ import numpy as np
 
 from kfbench.kernels.formats.columnar import columns as packed
 from kfbench.kernels.formats.columnar import quotients
-from kfbench.kernels.formats.columnar.columns import U1, U7, bits_of, packed_bytes
+from kfbench.kernels.formats.columnar.columns import U1, U7, ZERO, bits_of, packed_bytes
 from kfbench.kernels.jit import leaf, part
+from kfbench.kernels.simd import simd_int64
 from kfbench.kernels.simd.intrinsics import bit_count
-from kfbench.kernels.simd.simd_int64 import (
-    count_wide,
-    count_wide_steps,
-    hashes_of,
-    sum_high,
-    sum_high_steps,
-    trend_of,
-)
 from kfbench.kernels.wire.varint import uvarint_bytes, varint_bytes
 
-CODES, LENGTHS, OFFSETS, AGES = range(4)  # contents of a column, on which the kinds that are tried depend
-BUCKETS = 65 + 7  # one per width, and 7 more: each byte of an uvarint has 7 bits
-MOST_TRIED, FEWEST_BITS = 16, 4  # values of a dictionary, and bits of their range
+CODES, LENGTHS, OFFSETS, AGES = range(4)  # contents of a column: they decide which kinds are tried
+BUCKETS = 65 + 7  # one per width, and 7 more because each byte of an uvarint holds 7 bits
+MAX_TRIED, MIN_BITS = 16, 4  # a dictionary is tried up to 16 values, from a range of 4 bits on
 QUOTIENT_BITS = 2  # quotients are tried where the largest residual has this many bits more than the mean
 SAMPLED = 32  # values that are hashed before a dictionary is tried
 U8 = np.uint64(8)
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest value and the sum of all, int64 each."""
+    """The least value, the greatest value and the sum of all values. All fields are int64."""
 
     low: int
     high: int
@@ -43,31 +36,31 @@ class Bounds(NamedTuple):
 
 
 class ColumnPlan(NamedTuple):
-    """The form in which a column is written, int64 each."""
+    """The form in which a column is written. All fields are int64."""
 
     size_bytes: int
     kind: int
     width: int  # bits per packed value
     base: int
-    first: int  # value 0, of the kinds that pack steps
+    first: int  # value 0, in the kinds that pack steps
     slope: int
-    number: int  # of patches, or of a dictionary's values
+    number: int  # of patches, or of values in the dictionary
 
 
 class Residuals(NamedTuple):
-    """The values, or the steps between them, less the least one: uint64s to be packed. int64 each."""
+    """The values, or the steps between them, minus the least one. They are packed as uint64. All fields are int64."""
 
     number: int
     base: int  # the least value or step
-    sign: int  # 0 of values, else what steps are multiplied by
-    first: int  # 0 of values, else value 0
-    bits: int  # of the largest residual
-    total: int  # their sum
-    head_bytes: int  # of a column of an extended kind
+    sign: int  # 0 for values; steps are multiplied by it
+    first: int  # 0 for values; value 0 for steps
+    bits: int  # bit length of the largest residual
+    total: int  # sum of the residuals
+    head_bytes: int  # size of the column head in an extended kind
 
 
 class Packing(NamedTuple):
-    """The bytes of packed residuals, int64 each."""
+    """The size of packed residuals. All fields are int64."""
 
     size_bytes: int
     width: int
@@ -76,46 +69,50 @@ class Packing(NamedTuple):
 
 @leaf
 def width_of(value):
-    """Return the width that a uint64 is packed with."""
+    """Return the width in bits that a uint64 is packed with."""
     bits = bits_of(value)
-    return bits if bits <= packed.MOST_BITS else np.int64(packed.WORD)
+    return bits if bits <= packed.MAX_BITS else np.int64(packed.WORD)
 
 
 @leaf
 def _has_sum(residuals):
-    """Return whether the sum of the residuals is certain to fit an int64."""
+    """Return whether the sum of the residuals fits an int64 in every case."""
     return residuals.bits + bits_of(np.uint64(residuals.number)) <= 63
 
 
 @leaf
 def _is_uneven(residuals, by_bits):
-    """Return whether the largest residual has `by_bits` more bits than the mean."""
+    """Return whether the largest residual has at least `by_bits` more bits than the mean."""
     return residuals.bits >= by_bits and residuals.total >> (residuals.bits - by_bits) < residuals.number
 
 
 @leaf
 def _plan_patches(x, residuals, budget_bytes, wide):
-    """Return the cheapest Packing with patches. It has 0 patches where that is not below `budget_bytes`.
+    """Return the smallest Packing with patches. It has 0 patches if none is smaller than `budget_bytes`.
 
     A residual wider than the width becomes a patch. Widths are tried from the widest down, because few residuals are
-    wide. They are counted anew at each width: a histogram would need the bits of each residual.
+    wide. Wide residuals are counted again for each width: a histogram would need the bit length of each residual.
     """
     n, base, sign, top = residuals.number, residuals.base, residuals.sign, np.uint64(residuals.bits)
-    best = Packing(budget_bytes, np.int64(0), np.int64(0))
+    best = Packing(budget_bytes, ZERO, ZERO)
     index_bits = bits_of(np.uint64(n - 1))
     for k in range(U1, U8):
         wide[top + k] = 0
     for below in range(top):
         bits = top - below
-        number = count_wide_steps(x, n, base, bits - U1, sign) if sign else count_wide(x, n, base, bits - U1, sign)
-        # One bit less in the width, and the bits above it take one byte more where they were 0, 7, 14 ... bits.
+        number = (
+            simd_int64.count_wide_steps(x, n, base, bits - U1, sign)
+            if sign
+            else simd_int64.count_wide(x, n, base, bits - U1, sign)
+        )
+        # With one bit less in the width, a patch of 0, 7, 14 ... bits takes one byte more.
         wide[bits] = number + wide[bits + U7]
         patch_bytes = uvarint_bytes(np.uint64(number)) + packed_bytes(number, index_bits) + wide[bits]
-        if patch_bytes >= best.size_bytes:  # lower widths have more of them
+        if patch_bytes >= best.size_bytes:  # lower widths have more patches
             break
         width = np.int64(bits) - 1
         size = packed_bytes(n, width) + patch_bytes
-        if size < best.size_bytes and width <= packed.MOST_BITS:
+        if size < best.size_bytes and width <= packed.MAX_BITS:
             best = Packing(size, width, number)
     return best
 
@@ -124,8 +121,8 @@ def _plan_patches(x, residuals, budget_bytes, wide):
 def _with_patches(x, residuals, kind, plan, wide):
     """Return a plan with patches if it is smaller than `plan`, else `plan`.
 
-    Patches are tried where the largest residual has 3 or 4 bits more than the mean: one outlier among few values
-    raises their mean more.
+    Patches are tried if the largest residual has 4 bits more than the mean, or 3 bits more among fewer than 16
+    residuals, because an outlier raises the mean of few residuals more.
     """
     by_bits = np.int64(3 if residuals.number < 16 else 4)
     if not _has_sum(residuals) or _is_uneven(residuals, by_bits):
@@ -133,27 +130,27 @@ def _with_patches(x, residuals, kind, plan, wide):
         if found.patches:
             return ColumnPlan(
                 found.size_bytes + residuals.head_bytes, np.int64(kind), found.width, residuals.base, residuals.first,
-                np.int64(0), found.patches,
+                ZERO, found.patches,
             )  # fmt: skip
     return plan
 
 
 @part
 def _plan_quotients(x, residuals, budget_bytes):
-    """Return the Packing with quotients; its size is above `budget_bytes` where there is none as small."""
+    """Return the Packing with quotients. Its size is `budget_bytes` + 1 if it does not fit into `budget_bytes`."""
     n, base, sign = residuals.number, residuals.base, residuals.sign
-    none = Packing(budget_bytes + 1, np.int64(0), np.int64(0))
-    width = max(bits_of(np.uint64(residuals.total)) - bits_of(np.uint64(n)), 0)  # bits of the mean, or one less
+    too_large = Packing(budget_bytes + 1, ZERO, ZERO)
+    width = max(bits_of(np.uint64(residuals.total)) - bits_of(np.uint64(n)), 0)  # bit length of the mean, or one less
     if width and residuals.total < n << width:
         width -= 1
-    width = min(width, np.int64(packed.MOST_BITS))  # so wide, the size is never below 7/8 of that of words
+    width = min(width, np.int64(packed.MAX_BITS))  # at larger widths the size is never below 7/8 of that of words
     low_bytes = packed_bytes(n, width)
-    if low_bytes + quotients.quotient_bytes(n, np.int64(0)) > budget_bytes:
-        return none
+    if low_bytes + quotients.quotient_bytes(n, ZERO) > budget_bytes:
+        return too_large
     shift = np.uint64(width)
-    high = sum_high_steps(x, n, base, shift, sign) if sign else sum_high(x, n, base, shift, sign)
+    high = simd_int64.sum_high_steps(x, n, base, shift, sign) if sign else simd_int64.sum_high(x, n, base, shift, sign)
     size = low_bytes + quotients.quotient_bytes(n, high)
-    return Packing(size, width, np.int64(0)) if size <= budget_bytes else none
+    return Packing(size, width, ZERO) if size <= budget_bytes else too_large
 
 
 @leaf
@@ -163,23 +160,21 @@ def _with_quotients(x, residuals, kind, plan, budget_bytes):
         found = _plan_quotients(x, residuals, budget_bytes - residuals.head_bytes)
         size = found.size_bytes + residuals.head_bytes
         if size <= budget_bytes:
-            return ColumnPlan(
-                size, np.int64(kind), found.width, residuals.base, residuals.first, np.int64(0), np.int64(0)
-            )
+            return ColumnPlan(size, np.int64(kind), found.width, residuals.base, residuals.first, ZERO, ZERO)
     return plan
 
 
 @leaf
 def find_distinct(x, n, known):
-    """Return the number of distinct values, 0 if above MOST_TRIED. Fill `known` by their first appearance."""
-    number = np.int64(0)
+    """Return the number of distinct values, or 0 if above MAX_TRIED. Fill `known` in order of first appearance."""
+    number = ZERO
     for i in range(np.uint64(n)):
         k = np.int64(0)
         while k < number and known[np.uint64(k)] != x[i]:
             k += 1
         if k == number:
-            if number == MOST_TRIED:
-                return np.int64(0)
+            if number == MAX_TRIED:
+                return ZERO
             known[np.uint64(number)] = x[i]
             number += 1
     return number
@@ -192,24 +187,24 @@ def _dictionary_bytes(n, base, width, number):
 
 @leaf
 def _with_dictionary(x, n, bounds, plan, known):
-    """Return the plan of a dictionary if it is tried and smaller than `plan`, else `plan`."""
+    """Return a plan with a dictionary if it is tried and smaller than `plan`, else `plan`."""
     width = width_of(np.uint64(bounds.high - bounds.low))
-    if width < FEWEST_BITS:
+    if width < MIN_BITS:
         return plan
-    fewest = max(bit_count(hashes_of(x, min(n, np.int64(SAMPLED)))), 2)
-    if fewest > MOST_TRIED or _dictionary_bytes(n, bounds.low, width, fewest) >= plan.size_bytes:
+    fewest = max(bit_count(simd_int64.hashes_of(x, min(n, np.int64(SAMPLED)))), 2)
+    if fewest > MAX_TRIED or _dictionary_bytes(n, bounds.low, width, fewest) >= plan.size_bytes:
         return plan
     number = find_distinct(x, n, known)
     size = _dictionary_bytes(n, bounds.low, width, number)
     if number == 0 or size >= plan.size_bytes:
         return plan
-    return ColumnPlan(size, np.int64(packed.DICTIONARY), width, bounds.low, np.int64(0), np.int64(0), number)
+    return ColumnPlan(size, np.int64(packed.DICTIONARY), width, bounds.low, ZERO, ZERO, number)
 
 
 @leaf
 def bounds_of(x, n):
     low = high = x[0]
-    total = np.int64(0)
+    total = ZERO
     for i in range(np.uint64(n)):
         value = x[i]
         low, high, total = min(low, value), max(high, value), total + value
@@ -218,29 +213,29 @@ def bounds_of(x, n):
 
 @leaf
 def choose_even(bounds, n):
-    """Return the smaller plan of kinds BITS and BASED."""
-    width, none = width_of(np.uint64(bounds.high - bounds.low)), np.int64(0)
+    """Return the smaller plan of the kinds BITS and BASED."""
+    width = width_of(np.uint64(bounds.high - bounds.low))
     size = 1 + varint_bytes(bounds.low) + packed_bytes(n, width)
     if bounds.low >= 0:
         bits_width = width_of(np.uint64(bounds.high))
         bits_size = 1 + packed_bytes(n, bits_width)
         if bits_size <= size:
-            return ColumnPlan(bits_size, np.int64(packed.BITS), bits_width, none, none, none, none)
-    return ColumnPlan(size, np.int64(packed.BASED), width, bounds.low, none, none, none)
+            return ColumnPlan(bits_size, np.int64(packed.BITS), bits_width, ZERO, ZERO, ZERO, ZERO)
+    return ColumnPlan(size, np.int64(packed.BASED), width, bounds.low, ZERO, ZERO, ZERO)
 
 
 @leaf
 def _residuals_of(bounds, n):
-    none, bits = np.int64(0), bits_of(np.uint64(bounds.high - bounds.low))
-    return Residuals(n, bounds.low, none, none, bits, bounds.total - bounds.low * n, 2 + varint_bytes(bounds.low))
+    bits = bits_of(np.uint64(bounds.high - bounds.low))
+    return Residuals(n, bounds.low, ZERO, ZERO, bits, bounds.total - bounds.low * n, 2 + varint_bytes(bounds.low))
 
 
 @leaf
-def _choose_for_lengths(x, n, bounds, nature, scratch):
+def _choose_for_lengths(x, n, bounds, content, scratch):
     residuals = _residuals_of(bounds, n)
     plan = _with_patches(x, residuals, packed.PATCHED, choose_even(bounds, n), scratch)
     plan = _with_dictionary(x, n, bounds, plan, scratch)
-    if nature == LENGTHS:
+    if content == LENGTHS:
         plan = _with_quotients(x, residuals, packed.RICE, plan, _seven_eighths(plan.size_bytes))
     return plan
 
@@ -252,18 +247,17 @@ def _seven_eighths(size):
 
 @leaf
 def _choose_for_trends(x, n, bounds, sign, scratch):
-    """Return the ColumnPlan of offsets or ages, whose steps are tried too."""
-    plan, none = choose_even(bounds, n), np.int64(0)
-    first = x[0]
-    slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else none
-    lowest, highest, least, greatest = trend_of(x, n, slope, sign)
+    """Return the ColumnPlan of offsets or ages. Kinds that pack steps are tried too."""
+    plan, first = choose_even(bounds, n), x[0]
+    slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else ZERO
+    lowest, highest, least, greatest = simd_int64.trend_of(x, n, slope, sign)
     if slope != 0:
         last = x[n - 1] - np.int64(n - 1) * slope
         lowest, highest = min(lowest, last), max(highest, last)
         width = width_of(np.uint64(highest - lowest))
         size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, width)
         if size < plan.size_bytes:
-            plan = ColumnPlan(size, np.int64(packed.SLOPED), width, lowest, none, slope, none)
+            plan = ColumnPlan(size, np.int64(packed.SLOPED), width, lowest, ZERO, slope, ZERO)
     values = _residuals_of(bounds, n)
     steps = Residuals(
         n - 1, least, sign, first, bits_of(np.uint64(greatest - least)), sign * (x[n - 1] - first) - least * (n - 1),
@@ -272,7 +266,7 @@ def _choose_for_trends(x, n, bounds, sign, scratch):
     width = width_of(np.uint64(greatest - least))
     size = steps.head_bytes + packed_bytes(n - 1, width)
     if size < plan.size_bytes:
-        plan = ColumnPlan(size, np.int64(packed.DELTA), width, least, first, none, none)
+        plan = ColumnPlan(size, np.int64(packed.DELTA), width, least, first, ZERO, ZERO)
     plan = _with_patches(x, values, packed.PATCHED, plan, scratch)
     plan = _with_patches(x, steps, packed.PATCHED_DELTA, plan, scratch)
     budget = _seven_eighths(plan.size_bytes)
@@ -283,14 +277,14 @@ def _choose_for_trends(x, n, bounds, sign, scratch):
 
 
 @part
-def choose(x, n, bounds, nature, scratch):
-    """Return the ColumnPlan of x[:n]. nature: CODES, LENGTHS, OFFSETS or AGES; scratch int64[BUCKETS]."""
-    if nature >= OFFSETS:
-        return _choose_for_trends(x, n, bounds, np.int64(-1 if nature == AGES else 1), scratch)
-    return _choose_for_lengths(x, n, bounds, nature, scratch)
+def choose(x, n, bounds, content, scratch):
+    """Return the ColumnPlan of x[:n]. content: CODES, LENGTHS, OFFSETS or AGES."""
+    if content >= OFFSETS:
+        return _choose_for_trends(x, n, bounds, np.int64(-1 if content == AGES else 1), scratch)
+    return _choose_for_lengths(x, n, bounds, content, scratch)
 
 
 @leaf
-def size_of(x, n, nature, scratch):
-    """Return the bytes of a column of x[:n]."""
-    return choose(x, n, bounds_of(x, n), nature, scratch).size_bytes
+def size_of(x, n, content, scratch):
+    """Return the size in bytes of the column of x[:n]."""
+    return choose(x, n, bounds_of(x, n), content, scratch).size_bytes

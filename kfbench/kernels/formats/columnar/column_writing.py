@@ -1,32 +1,21 @@
-"""Columns written, as `choosing` plans them. Columns of lengths too, in which a null is -1.
+"""Kernels that write columns in the form that `choosing` plans, and columns of lengths, where a null is -1.
 
-Parameters of the functions here:
+Functions that write return the next position, or FULL if there is no room. Common parameters:
 
-    out uint8[]: what is written into, from `at` on; the next position is returned, or FULL where there is no room
-    x int64[]: the values, x[:n], with room for GROUP more; all of them are used up
+    out uint8[], at: output, and the position in it to write at
+    x int64[]: the values are x[:n], with room for GROUP more; all of x is overwritten
     n: number of values, at least 2
-    scratch int64[BUCKETS]
+    scratch int64[BUCKETS]: scratch
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kfbench.kernels.formats.columnar import choosing, quotients
 from kfbench.kernels.formats.columnar import columns as packed
-from kfbench.kernels.formats.columnar import quotients
-from kfbench.kernels.formats.columnar.choosing import (
-    AGES,
-    CODES,
-    LENGTHS,
-    OFFSETS,
-    U8,
-    Bounds,
-    bounds_of,
-    choose,
-    choose_even,
-    find_distinct,
-)
-from kfbench.kernels.formats.columnar.columns import U0, U1, are_steps, bits_of, packed_bytes
+from kfbench.kernels.formats.columnar.choosing import U8, Bounds, bounds_of
+from kfbench.kernels.formats.columnar.columns import U0, U1, ZERO, are_steps, bits_of, packed_bytes
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.bit_packing import join4, join8
 from kfbench.kernels.simd.bit_stream import flush, push
@@ -39,17 +28,17 @@ U2, U4, U64 = (np.uint64(value) for value in (2, 4, 64))
 
 
 class LengthColumn(NamedTuple):
-    """Lengths that were filled into x, or their codes where any is null. int64 each but `bounds`."""
+    """The lengths in x, or their codes if any is null. All fields but `bounds` are int64."""
 
     nulls: int
-    least: int  # of those that are not null
+    least: int  # of the lengths that are not null
     total_bytes: int
     bounds: Bounds  # of x
 
 
 @leaf
 def pack(out, at, x, n, width):
-    """Write the low `width` bits of x[:n]. Up to 16 bytes behind them are overwritten, where `out` has as many."""
+    """Write the low `width` bits of each value. Up to 16 bytes behind them are overwritten if `out` has them."""
     bits = np.uint64(width)
     mask = (U1 << bits) - U1
     end = at + packed_bytes(n, width)
@@ -91,14 +80,14 @@ def pack(out, at, x, n, width):
 
 @leaf
 def _put_dictionary(out, at, x, n, plan, known):
-    """Write the distinct values, and x[:n] as indexes of them."""
-    find_distinct(x, n, known)
+    """Write the distinct values, then the values as indexes of them."""
+    choosing.find_distinct(x, n, known)
     for i in range(np.uint64(n)):
-        k = np.int64(0)
+        k = ZERO
         while known[np.uint64(k)] != x[i]:
             k += 1
         x[i] = k
-    lower(known, plan.number, plan.base, np.int64(0))
+    lower(known, plan.number, plan.base, ZERO)
     put_u8(out, at, np.uint8(plan.number))
     at = pack(out, at + 1, known, plan.number, plan.width)
     return pack(out, at, x, n, bits_of(np.uint64(plan.number - 1)))
@@ -106,7 +95,7 @@ def _put_dictionary(out, at, x, n, plan, known):
 
 @leaf
 def _put_patches(out, at, x, n, width, number):
-    """Write the indexes of the residuals x[:n] wider than `width`, then their bits above it."""
+    """Write the patches: the indexes of all residuals wider than `width`, then their bits above it."""
     shift, index_bits = np.uint64(width), np.uint64(bits_of(np.uint64(n - 1)))
     at = put_uvarint(out, at, np.uint64(number))
     word, fill = U0, U0
@@ -126,9 +115,15 @@ def _put_patches(out, at, x, n, width, number):
 
 @part
 def put(out, at, x, n, plan, sign, scratch):
-    """Write x[:n]; the plan's bytes fit. sign: -1 of ages, else 1."""
+    """Write a column, for which there is room.
+
+    Args:
+        out, at, x, n, scratch: as in the module
+        plan: the ColumnPlan
+        sign: -1 for ages, else 1
+    """
     kind, width = plan.kind, plan.width
-    code = np.uint8(width if width <= packed.MOST_BITS else packed.WORD_CODE)
+    code = np.uint8(width if width <= packed.MAX_BITS else packed.WORD_CODE)
     if kind < packed.EXTENDED:
         put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
         at += 1
@@ -159,19 +154,26 @@ def put(out, at, x, n, plan, sign, scratch):
 
 
 @part
-def _write(out, at, x, n, bounds, nature, scratch):
-    plan = choose(x, n, bounds, nature, scratch)
+def _write(out, at, x, n, bounds, content, scratch):
+    """Write x[:n] in the form that `choose` plans. Args: as in `write`."""
+    plan = choosing.choose(x, n, bounds, content, scratch)
     if plan.size_bytes > len(out) - at:
         return np.int64(FULL)
-    return put(out, at, x, n, plan, np.int64(-1 if nature == AGES else 1), scratch)
+    return put(out, at, x, n, plan, np.int64(-1 if content == choosing.AGES else 1), scratch)
 
 
 @leaf
-def write(out, at, x, n, bounds, nature, scratch):
-    """Write x[:n] in its smallest form. bounds: its Bounds; nature: CODES, LENGTHS, OFFSETS or AGES."""
-    if nature >= OFFSETS or bounds.low != bounds.high:
-        return _write(out, at, x, n, bounds, nature, scratch)
-    plan = choose_even(bounds, n)  # all alike, as lengths often are: without a call
+def write(out, at, x, n, bounds, content, scratch):
+    """Write x[:n] in its smallest form.
+
+    Args:
+        out, at, x, n, scratch: as in the module
+        bounds: the Bounds of x[:n]
+        content: CODES, LENGTHS, OFFSETS or AGES
+    """
+    if content >= choosing.OFFSETS or bounds.low != bounds.high:
+        return _write(out, at, x, n, bounds, content, scratch)
+    plan = choosing.choose_even(bounds, n)  # the common case of equal lengths, without a call
     if plan.size_bytes > len(out) - at:
         return np.int64(FULL)
     put_u8(out, at, np.uint8(plan.kind << 6 | plan.width))
@@ -182,36 +184,34 @@ def write(out, at, x, n, bounds, nature, scratch):
 
 @leaf
 def write_lengths(out, at, x, n, lengths, scratch):
-    """Write the column of x[:n], which `fill_lengths` filled: `lengths` is what it returned."""
+    """Write the column of x[:n]. `fill_lengths` has filled x and returned `lengths`."""
     if lengths.nulls:
         if uvarint_bytes(np.uint64(lengths.least)) > len(out) - at:
             return np.int64(FULL)
         at = put_uvarint(out, at, np.uint64(lengths.least))
-    return write(out, at, x, n, lengths.bounds, CODES if lengths.nulls else LENGTHS, scratch)
+    return write(out, at, x, n, lengths.bounds, choosing.CODES if lengths.nulls else choosing.LENGTHS, scratch)
 
 
 @leaf
-def write_values(out, at, x, n, nature, scratch):
-    """Write x[:n], whose Bounds are not known yet."""
-    return write(out, at, x, n, bounds_of(x, n), nature, scratch)
+def write_values(out, at, x, n, content, scratch):
+    """Write x[:n] after finding its Bounds."""
+    return write(out, at, x, n, bounds_of(x, n), content, scratch)
 
 
 @leaf
 def _all_null(n):
-    none = np.int64(0)
-    return LengthColumn(n, none, none, Bounds(none, none, none))
+    return LengthColumn(n, ZERO, ZERO, Bounds(ZERO, ZERO, ZERO))
 
 
 @leaf
 def _take_codes(x, n, nulls, least, greatest, sum_of_lengths):
-    """Turn x[:n] from lengths, some of them null, into codes. Return the LengthColumn."""
+    """Turn lengths, some of them null, into codes. Return the LengthColumn."""
     shift = 1 - least
     for i in range(np.uint64(n)):
-        x[i] = x[i] + shift if x[i] != packed.NULL else np.int64(0)
-    total_bytes = sum_of_lengths + nulls  # a null was added as -1
-    return LengthColumn(
-        nulls, least, total_bytes, Bounds(np.int64(0), greatest + shift, total_bytes + shift * (n - nulls))
-    )
+        x[i] = x[i] + shift if x[i] != packed.NULL else ZERO
+    total_bytes = sum_of_lengths + nulls  # each null counted as -1
+    bounds = Bounds(ZERO, greatest + shift, total_bytes + shift * (n - nulls))
+    return LengthColumn(nulls, least, total_bytes, bounds)
 
 
 @leaf
@@ -219,18 +219,18 @@ def fill_lengths(x, lengths, first, stride, n):
     """Fill x[:n] with every `stride`th length from `first` on. Return the LengthColumn."""
     length = np.int64(lengths[first])
     least_any = greatest = length
-    total = np.int64(0)
+    total = ZERO
     for i in range(np.uint64(n)):
         length = np.int64(lengths[first + i * stride])
         x[i] = length
         least_any, greatest, total = min(least_any, length), max(greatest, length), total + length
     if least_any != packed.NULL:
-        return LengthColumn(np.int64(0), least_any, total, Bounds(least_any, greatest, total))
+        return LengthColumn(ZERO, least_any, total, Bounds(least_any, greatest, total))
     if greatest == packed.NULL:
         for i in range(np.uint64(n)):
             x[i] = 0
         return _all_null(n)
-    nulls, least = np.int64(0), np.int64(packed.INT32_MAX)
+    nulls, least = ZERO, np.int64(packed.INT32_MAX)
     for i in range(np.uint64(n)):
         nulls += x[i] == packed.NULL
         least = min(least, x[i] if x[i] != packed.NULL else np.int64(packed.INT32_MAX))
@@ -239,9 +239,9 @@ def fill_lengths(x, lengths, first, stride, n):
 
 @leaf
 def fill_placed_lengths(x, lengths, starts, first, n):
-    """Fill x[:n] with the lengths from `first` on. Return whether items lie one behind the other, and the LengthColumn.
+    """Fill x[:n] with the lengths from `first` on. Return whether the items are contiguous, and the LengthColumn.
 
-    Where all lengths are null, x means nothing.
+    If all lengths are null, the content of x is undefined.
     """
     nulls, least, greatest, total = take_lengths(x, lengths, first, n)
     if nulls == n:

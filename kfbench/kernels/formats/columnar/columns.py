@@ -1,16 +1,21 @@
-"""Columns of int64 values, packed with as few bits per value as they need: their layout, and all of their values read.
+"""The layout of bit-packed int64 columns, and kernels that read all values of a column.
 
-A column is a kind, a width and the values, as far as the kind does not predict them (table in formats/columnar.py).
-`choosing` chooses the kind, `column_writing` writes the column, `column_values` reads one value without the others.
-All arithmetic is modulo 2**64. Parameters here and in `column_values`:
+A column stores its kind, its width and the residuals: the part of each value that the kind does not predict. The table
+in formats/columnar.py has all kinds. `choosing` chooses the kind, `column_writing` writes the column, and
+`column_values` reads single values. All arithmetic is modulo 2**64.
 
-    data uint8[]: a log
-    p: position in `data` at which the column, or a part of it, begins
-    end: position in `data` at which its batch ends
+Each function that reads returns the state first (see `status`), then the next position. Common parameters, also of
+`column_values`:
+
+    data uint8[]: the log
+    p: position in `data` where the column, or a part of it, begins
+    end: position in `data` where its batch ends
     n: number of values, at least 2
     width: bits per packed value, 0 to 56 or 64
-    sign: 1, or -1 of ages, whose steps fall: the times they lead to rise as the values of other columns do
-    x int64[]: lent by the caller, with room for GROUP more than the values; anything may be left there
+    start, step: int64 each
+    sign: -1 for ages, which fall where timestamps rise; else 1
+    r: index in x of the first value
+    x int64[]: output or scratch, with room for GROUP more values; the content behind the values is undefined
 """
 
 from typing import NamedTuple
@@ -28,34 +33,44 @@ from kfbench.layouts import NULL_LENGTH as NULL
 
 BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA, RICE, RICE_DELTA, DICTIONARY = range(9)  # kinds
 INT32_MAX = 2**31 - 1
-EXTENDED = 3  # from this kind on, bits 0-5 of the descriptor have the kind, and the next byte has the width
-MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # a width above MOST_BITS is WORD, whose code is WORD_CODE
-ALL_ALIKE = BASED << 6  # the descriptor of a column of one value that is not 0
+EXTENDED = 3  # this kind and later ones store their number in bits 0-5 of the descriptor, the width in the next byte
+MAX_BITS, WORD, WORD_CODE = 56, 64, 63  # a width above MAX_BITS becomes WORD, whose code is WORD_CODE
+ALL_ALIKE = BASED << 6  # the descriptor of a column that repeats one value other than 0
 GROUP = 8  # values packed at a time
+ZERO = np.int64(0)
 U0, U1, U3, U7, U31 = (np.uint64(value) for value in (0, 1, 3, 7, 31))
 
 
 class ColumnHead(NamedTuple):
-    """The part of a column before its packed values, int64 each."""
+    """The part of a column before its packed values. All fields are int64."""
 
     state: int
     kind: int
     width: int
-    first: int  # value 0, of the kinds that pack steps
+    first: int  # value 0, in the kinds that pack steps
     base: int
     slope: int
-    packed: int  # number of packed values; of a dictionary, of its distinct values
-    position: int  # where the packed values begin
+    packed: int  # number of packed values; in a dictionary the number of distinct values
+    position: int  # of the packed values
 
 
 class Patches(NamedTuple):
-    """The patches of a column: bits above the width of a few values, int64 each."""
+    """The patches of a column: the bits above the width, for the few values that have some. All fields are int64."""
 
     state: int
     number: int
-    indexes: int  # where the indexes of the patched values begin
+    indexes: int  # position of the packed indexes of the patched values
     index_bits: int
-    position: int  # where the patched bits, an uvarint each, begin
+    position: int  # of the patched bits, one uvarint per patch
+
+
+class Patch(NamedTuple):
+    """One patch."""
+
+    state: int  # int64
+    position: int  # of the next patch, int64
+    index: int  # of the patched value, int64
+    high: int  # the bits above the width, uint64
 
 
 @leaf
@@ -71,7 +86,7 @@ def packed_bytes(n, width):
 
 @leaf
 def packed_value(data, p, i, width):
-    """Return value i, a uint64 of at most 56 bits, of those packed at p, all of which lie in `data`."""
+    """Return value i of the values packed at p, a uint64 of at most 56 bits. All of them lie in `data`."""
     bit = np.uint64(i) * np.uint64(width)
     at = p + np.int64(bit >> U3)
     shift = bit & U7
@@ -86,19 +101,25 @@ def packed_value(data, p, i, width):
 
 @leaf
 def packed_int64(data, p, i, width):
-    """Return value i of those packed at p, of any width but 0."""
+    """Return value i of the values packed at p. The width is not 0."""
     return np.int64(load_le64(data, p + 8 * i) if width == WORD else packed_value(data, p, i, width))
 
 
 @leaf
 def group_end(p, n, width):
-    """Return the end of the bytes read for n values packed at p: a word is read at each value of the last group."""
+    """Return the end of the bytes that are read for n values packed at p.
+
+    A whole word is read for each value of the last group.
+    """
     return p + ((((n - 1) | 7) * width) >> 3) + 8
 
 
 @leaf
 def unpack(data, p, n, width, start, step, sign, x, r):
-    """Read n >= 1 values packed at p, all of which lie in `data`: x[r + k] = start + k * step + sign * value k."""
+    """Unpack n >= 1 values: x[r + k] = start + k * step + sign * value k.
+
+    Args: as in the module; all packed values lie in `data`.
+    """
     first = np.uint64(r)
     if width == 0:
         put_line(x, first, n, start, step)
@@ -122,26 +143,25 @@ def unpack(data, p, n, width, start, step, sign, x, r):
 
 @leaf
 def is_padded(data, p, n, width):
-    """Return whether the bits behind the n values packed at p are 0. Their bytes lie in `data`."""
+    """Return whether the padding bits behind the n values packed at p are 0. Their bytes lie in `data`."""
     used = (n * width) & 7
     return used == 0 or get_u8(data, p + packed_bytes(n, width) - 1) >> used == 0
 
 
 @leaf
 def are_steps(kind):
-    """Return whether columns of this kind pack the steps from value to value."""
+    """Return whether columns of this kind pack the steps between successive values."""
     return kind == DELTA or kind == PATCHED_DELTA or kind == RICE_DELTA
 
 
 @leaf
 def _no_column(p):
-    none = np.int64(0)
-    return ColumnHead(np.int64(status.COLUMN), none, none, none, none, none, none, np.int64(p))
+    return ColumnHead(np.int64(status.COLUMN), ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, np.int64(p))
 
 
 @leaf
 def read_head(data, p, end, n):
-    """Return the ColumnHead at p; it is sound only if all packed values lie before `end`."""
+    """Return the ColumnHead at p. It is sound only if all packed values lie before `end`."""
     if p >= end:
         return _no_column(p)
     descriptor = np.int64(get_u8(data, p))
@@ -153,9 +173,9 @@ def read_head(data, p, end, n):
         kind, code = kind + code, np.int64(get_u8(data, p))
         p += 1
     width = np.int64(WORD) if code == WORD_CODE else code
-    if (code > MOST_BITS and code != WORD_CODE) or (width == WORD and PATCHED <= kind < DICTIONARY):
+    if (code > MAX_BITS and code != WORD_CODE) or (width == WORD and PATCHED <= kind < DICTIONARY):
         return _no_column(p)
-    first, base, slope, packed = np.int64(0), np.int64(0), np.int64(0), n
+    first, base, slope, packed = ZERO, ZERO, ZERO, n
     if are_steps(kind):
         first, p = get_varlong(data, p, end)
         packed -= 1
@@ -175,7 +195,7 @@ def read_head(data, p, end, n):
 
 @leaf
 def check_indexes(data, p, end, n, number):
-    """Return the state, the width and the end of n indexes below `number` that are packed at p."""
+    """Check the size and padding of n packed indexes below `number`. Return the state, their width and their end."""
     width = bits_of(np.uint64(number - 1))
     size = packed_bytes(n, width)
     if size > end - p:
@@ -185,12 +205,15 @@ def check_indexes(data, p, end, n, number):
 
 @leaf
 def _read_dictionary(data, end, n, head, start, sign, x, r):
-    """Read a dictionary column: x[r + k] = start + sign * value k. Return the state and the next position."""
+    """Read a dictionary column: x[r + k] = start + sign * value k. Return the state and the next position.
+
+    Args: as in the module; head: the ColumnHead.
+    """
     at = head.position + packed_bytes(head.packed, head.width)
     state, index_width, next_position = check_indexes(data, at, end, n, head.packed)
     if state != status.SOUND:
         return state, next_position
-    unpack(data, at, n, index_width, np.int64(0), np.int64(0), np.int64(1), x, r)
+    unpack(data, at, n, index_width, ZERO, ZERO, np.int64(1), x, r)
     for i in range(np.uint64(r), np.uint64(r + n)):
         if x[i] >= head.packed:
             return status.COLUMN, next_position
@@ -200,7 +223,10 @@ def _read_dictionary(data, end, n, head, start, sign, x, r):
 
 @part
 def read(data, p, end, n, start, sign, x, r):
-    """Read the column at p: x[r + k] = start + sign * value k. Return the state and the next position."""
+    """Read the column at p: x[r + k] = start + sign * value k. Return the state and the next position.
+
+    Args: as in the module.
+    """
     head = read_head(data, p, end, n)
     kind, width = head.kind, head.width
     if head.state != status.SOUND:
@@ -227,38 +253,41 @@ def read(data, p, end, n, start, sign, x, r):
 
 @leaf
 def read_patches(data, p, end, n):
-    """Return the Patches at p of n packed values."""
+    """Return the Patches at p, which belong to n packed values."""
     number, p = get_uvarint(data, p, end)
     index_bits = bits_of(np.uint64(n - 1))
     size = packed_bytes(number, index_bits)
     if p > end or number < 1 or number > n or size > end - p:
-        return Patches(np.int64(status.PATCHES), np.int64(0), np.int64(p), index_bits, np.int64(p))
+        return Patches(np.int64(status.PATCHES), ZERO, np.int64(p), index_bits, np.int64(p))
     if not is_padded(data, p, number, index_bits):
-        return Patches(np.int64(status.PADDING), np.int64(0), np.int64(p), index_bits, np.int64(p))
+        return Patches(np.int64(status.PADDING), ZERO, np.int64(p), index_bits, np.int64(p))
     return Patches(np.int64(status.SOUND), number, p, index_bits, p + size)
 
 
 @leaf
 def read_patch(data, patches, k, p, end, n, width, before):
-    """Return the state, the next position, the index of the patched value and the bits above its width.
+    """Return patch k.
 
     Args:
-        patches: what `read_patches` returned
-        k: number of the patch
-        p: position of its bits
+        data, end, width: as in the module
+        patches: from `read_patches`
+        p: position of the bits of patch k
         n: number of packed values
-        before: index of the value that the patch before it patches, -1 if there is none
+        before: index in the previous patch; -1 for the first patch
     """
     index = np.int64(packed_value(data, patches.indexes, k, patches.index_bits))
     high, p = get_uvarlong(data, p, end)
     if p > end or index <= before or index >= n or high == U0 or bits_of(high) + width > 64:
-        return status.PATCHES, p, index, high
-    return status.SOUND, p, index, high
+        return Patch(np.int64(status.PATCHES), p, index, high)
+    return Patch(np.int64(status.SOUND), p, index, high)
 
 
 @leaf
 def _add_patches(data, p, end, n, width, sign, x, first):
-    """Add the patches at p, times `sign`, to x[first:first + n]. Return the state and the next position."""
+    """Add the patches at p, times `sign`, to n values. Return the state and the next position.
+
+    Args: as in the module; n: number of packed values; first uint64: index in x of the first of them.
+    """
     patches = read_patches(data, p, end, n)
     state, p, index = patches.state, patches.position, np.int64(-1)
     for k in range(patches.number):
@@ -269,12 +298,13 @@ def _add_patches(data, p, end, n, width, sign, x, first):
     return state, p
 
 
-# Lengths, of which a null is -1. A column in which some are null has codes: 0, or the length less the least one plus 1.
+# Columns of lengths. The length of a null is -1. A column with nulls stores codes: 0 for a null, else
+# length - least length + 1.
 
 
 @leaf
-def read_length(data, p, end, has_column, most_bytes):
-    """Return the state, the next position and the length of the batch's only record."""
+def read_length(data, p, end, has_column, max_bytes):
+    """Return the state, the next position and the key or value length of a batch of one record."""
     if not has_column:
         return status.SOUND, p, np.int64(NULL)
     length, p = get_uvarint(data, p, end)
@@ -282,30 +312,32 @@ def read_length(data, p, end, has_column, most_bytes):
         return status.COLUMN, p, length
     if length > INT32_MAX:
         return status.COLUMN_LENGTH, p, length
-    return status.LIMIT_FIELD if length > most_bytes else status.SOUND, p, length
+    return status.LIMIT_FIELD if length > max_bytes else status.SOUND, p, length
 
 
 @part
-def read_lengths(data, p, end, n, has_nulls, most_bytes, x, lengths, to):
-    """Read a column into lengths[to:to + n]. Return the state, the next position and the bytes of all.
+def read_lengths(data, p, end, n, has_nulls, max_bytes, x, lengths, to):
+    """Read a column into lengths[to:to + n]. Return the state, the next position and the sum of the lengths.
 
     Args:
-        has_nulls: whether the column has codes
-        most_bytes: greatest length allowed
+        data, p, end, n: as in the module
+        has_nulls: whether the column stores codes
+        max_bytes: largest length allowed
         x: scratch, which may be `lengths`
-        lengths int64[] or int32[]: room for GROUP more
+        lengths int64[] or int32[]: has room for GROUP more
+        to uint64: index of the first length
     """
-    shift = none = np.int64(0)
+    shift = ZERO
     if has_nulls:
         shift, p = get_uvarint(data, p, end)
         if shift > INT32_MAX:
-            return status.COLUMN_LENGTH, p, none
+            return status.COLUMN_LENGTH, p, ZERO
         shift -= 1
-    state, p = read(data, p, end, n, none, np.int64(1), x, 0)
+    state, p = read(data, p, end, n, ZERO, np.int64(1), x, 0)
     if state != status.SOUND:
-        return state, p, none
+        return state, p, ZERO
     greatest, total = put_lengths(lengths, to, x, n, shift, np.int64(NULL if has_nulls else 0))
     high = np.int64(greatest)
-    if greatest >> U31 or (high and high + shift > INT32_MAX):  # a negative one is beyond all others
-        return status.COLUMN_LENGTH, p, none
-    return status.LIMIT_FIELD if high and high + shift > most_bytes else status.SOUND, p, total
+    if greatest >> U31 or (high and high + shift > INT32_MAX):  # as a uint64, a negative length is the greatest
+        return status.COLUMN_LENGTH, p, ZERO
+    return status.LIMIT_FIELD if high and high + shift > max_bytes else status.SOUND, p, total

@@ -1,28 +1,13 @@
-"""Single records of columnar batches, read without the others."""
+"""A kernel that reads single records of columnar batches without the others."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from kfbench.kernels.formats.columnar.batch_header import (
-    AGES,
-    APPEND,
-    BY_ROWS,
-    CODEC_MASK,
-    HEADER,
-    HEADERS,
-    KEYS,
-    MAGIC,
-    NULL,
-    NULL_KEYS,
-    NULL_VALUES,
-    OFFSETS,
-    THIS_MAGIC,
-    VALUES,
-    read_header,
-)
+from kfbench.kernels.formats.columnar import batch_header as layout
+from kfbench.kernels.formats.columnar.batch_header import read_header
 from kfbench.kernels.formats.columnar.column_values import LengthAround, read_around, read_at
-from kfbench.kernels.formats.columnar.columns import read_length
+from kfbench.kernels.formats.columnar.columns import ZERO, read_length
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i64
 from kfbench.kernels.wire import status
@@ -31,7 +16,7 @@ from kfbench.kernels.wire.varint import get_varlong
 
 
 class Fetched(NamedTuple):
-    """A record as it was read from the columns of its batch, int64 each."""
+    """One record, read from the columns of its batch. All fields are int64."""
 
     state: int
     age: int
@@ -45,14 +30,20 @@ class Fetched(NamedTuple):
 
 @leaf
 def _refused(state):
-    none = np.int64(0)
-    return Fetched(np.int64(state), none, none, none, none, none, none, none)
+    return Fetched(np.int64(state), ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
 
 
 @leaf
-def _place(state, p, age, delta, key, value, by_rows):
-    """Return the Fetched record. key, value: LengthAround; p: where the payload begins; by_rows: its order."""
-    if by_rows:
+def _place(state, p, age, delta, key, value, is_by_rows):
+    """Return the Fetched record.
+
+    Args:
+        state, age, delta: fields of the record
+        p: position of the payload
+        key, value: a LengthAround each
+        is_by_rows: whether the payload is record by record
+    """
+    if is_by_rows:
         key_at = p + key.before + value.before
         value_at = key_at + max(key.length, 0)
     else:
@@ -61,104 +52,106 @@ def _place(state, p, age, delta, key, value, by_rows):
 
 
 @leaf
-def _read_only_record(data, p, end, bits, by_rows, most_bytes):
-    """Return the only record of a batch, whose columns begin at p."""
-    age, delta, none = np.int64(0), np.int64(0), np.int64(0)
-    if bits & AGES:
+def _read_only_record(data, p, end, bits, is_by_rows, max_bytes):
+    """Return the Fetched record of a batch of one. Its columns begin at p."""
+    age, delta = ZERO, ZERO
+    if bits & layout.AGES:
         age, p = get_varlong(data, p, end)
-    if bits & OFFSETS:
+    if bits & layout.OFFSETS:
         delta, p = get_varlong(data, p, end)
-    state, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
+    state, p, key_length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
     if state != status.SOUND:
         return _refused(state)
-    state, p, value_length = read_length(data, p, end, bits & VALUES != 0, most_bytes)
+    state, p, value_length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
     sound = np.int64(status.SOUND)
-    key = LengthAround(sound, p, key_length, none, max(key_length, 0))
-    return _place(state, p, age, delta, key, LengthAround(sound, p, value_length, none, none), by_rows)
+    key = LengthAround(sound, p, key_length, ZERO, max(key_length, 0))
+    return _place(state, p, age, delta, key, LengthAround(sound, p, value_length, ZERO, ZERO), is_by_rows)
 
 
 @leaf
-def _read_record(data, p, end, n, bits, i, by_rows, most_bytes):
-    """Return record i of n >= 2.
+def _read_record(data, p, end, n, bits, i, is_by_rows, max_bytes):
+    """Return the Fetched record i.
 
     Args:
-        data uint8[], p, end: the log, the position of the columns in it, the end of the batch
+        data uint8[], p, end: the log, the position of the columns, the end of the batch
+        n: number of records, at least 2
         bits: attributes of the batch
-        by_rows: whether the payload is in the order of rows
-        most_bytes: greatest length allowed
+        i: index of the record in the batch
+        is_by_rows: whether the payload is record by record, not all keys before all values
+        max_bytes: largest length of a key or value allowed
     """
-    age, delta, none = np.int64(0), i, np.int64(0)
-    key = value = LengthAround(np.int64(status.SOUND), p, np.int64(NULL), none, none)
-    if bits & AGES:
+    age, delta = ZERO, i
+    key = value = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
+    if bits & layout.AGES:
         state, p, age = read_at(data, p, end, n, np.int64(-1), i)
         if state != status.SOUND:
             return _refused(state)
-    if bits & OFFSETS:
+    if bits & layout.OFFSETS:
         state, p, delta = read_at(data, p, end, n, np.int64(1), i)
         if state != status.SOUND:
             return _refused(state)
-    if bits & KEYS:
-        key = read_around(data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, most_bytes)
+    if bits & layout.KEYS:
+        key = read_around(data, p, end, n, bits & layout.NULL_KEYS != 0, i, not is_by_rows, max_bytes)
         p = key.position
         if key.state != status.SOUND:
             return _refused(key.state)
-    if bits & VALUES:
-        value = read_around(data, p, end, n, bits & NULL_VALUES != 0, i, False, most_bytes)
+    if bits & layout.VALUES:
+        value = read_around(data, p, end, n, bits & layout.NULL_VALUES != 0, i, False, max_bytes)
         p = value.position
-    return _place(value.state, p, age, delta, key, value, by_rows)
+    return _place(value.state, p, age, delta, key, value, is_by_rows)
 
 
 @leaf
-def _check(header, i, most_records, most_in_all):
-    """Return the state of the request for record i of a batch."""
+def _check(header, i, max_records, max_in_log):
+    """Return the state of a request for record i of a batch."""
     if header.state != status.SOUND:
         return header.state
     if i < 0 or i >= header.count:
         return np.int64(status.NO_SUCH_RECORD)
-    if header.attributes & (CODEC_MASK | HEADERS):
+    if header.attributes & (layout.CODEC_MASK | layout.HEADERS):
         return np.int64(status.NOT_FETCHED)
-    if header.count > most_records:
+    if header.count > max_records:
         return np.int64(status.LIMIT_RECORDS)
-    return np.int64(status.LIMIT_LOG_RECORDS if header.count > most_in_all else status.SOUND)
+    return np.int64(status.LIMIT_LOG_RECORDS if header.count > max_in_log else status.SOUND)
 
 
 @kernel
-def fetch(data, positions, indices, most_records, most_in_all, most_bytes, state, columns):
+def fetch(data, positions, indices, max_records, max_in_log, max_bytes, state, columns):
     """Read one record of each batch. Check no checksum.
 
-    A batch that breaks a promise, has a codec or has headers gets its state.
+    A batch that is damaged, has a codec or has headers gets its state and no record.
 
     Args:
-        data uint8[], positions int64[batches + 1]: the log, and its batches
-        indices int64[batches]: number of the record in each batch
-        most_records: records allowed per batch
-        most_in_all: records of all batches: some columns are read value by value, and values may take no byte
-        most_bytes: greatest length allowed
-        state int8[batches]: filled
-        columns: the arrays of `reading.RecordColumns`, filled but for the create times: row b is the record of batch b
+        data uint8[], positions int64[batches + 1]: the log, and the positions of its batches
+        indices int64[batches]: index of the record in its batch
+        max_records: records allowed per batch
+        max_in_log: records allowed in all batches; some columns are read value by value, and values may take no byte
+        max_bytes: largest length of a key or value allowed
+        state int8[batches]: filled, see `status`
+        columns: the arrays of `reading.RecordColumns`; row b is filled with the record of batch b, but no create time
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):
         ask_ahead(data, positions, b)
         at, end, i = positions[b], positions[b + 1], indices[b]
         state[b] = status.SOUND
-        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+        if get_i8(data, at + layout.MAGIC) != layout.THIS_MAGIC:
             state[b] = status.MAGIC
             continue
-        if end - at <= HEADER:
+        if end - at <= layout.HEADER:
             state[b] = status.SIZE
             continue
         header = read_header(data, at, end)
-        problem, bits, p = _check(header, i, most_records, most_in_all), header.attributes, header.body
+        problem, bits, p = _check(header, i, max_records, max_in_log), header.attributes, header.body
         if problem != status.SOUND:
             state[b] = problem
             continue
-        most_in_all -= header.count
-        by_rows = header.extensions & BY_ROWS != 0
+        max_in_log -= header.count
+        is_by_rows = header.extensions & layout.BY_ROWS != 0
         if header.count == 1:
-            found = _read_only_record(data, p, end, bits, by_rows, most_bytes)
+            found = _read_only_record(data, p, end, bits, is_by_rows, max_bytes)
         else:
-            found = _read_record(data, p, end, header.count, bits, i, by_rows, most_bytes)
+            found = _read_record(data, p, end, header.count, bits, i, is_by_rows, max_bytes)
         problem, key_at, value_at = found.state, found.key_at, found.value_at
         if problem == status.SOUND and (found.offset_delta + 2**31) >> 32:
             problem = np.int64(status.COLUMN_OFFSET)
@@ -170,7 +163,7 @@ def fetch(data, positions, indices, most_records, most_in_all, most_bytes, state
             problem = np.int64(status.PAYLOAD)
         state[b] = problem
         if problem == status.SOUND:
-            timestamps[b] = header.max_time if bits & APPEND else header.anchor - found.age
+            timestamps[b] = header.max_time if bits & layout.APPEND else header.anchor - found.age
             offsets[b] = get_i64(data, at) + found.offset_delta
             key_lengths[b], key_starts[b] = found.key_length, key_at
             value_lengths[b], value_starts[b] = found.value_length, value_at

@@ -1,9 +1,19 @@
-"""The numbers of headers of the records of a batch, read from the front of its header columns."""
+"""Kernels that read the number of headers of each record of a batch. It is stored before the header columns.
+
+Common parameters:
+
+    data uint8[], p, end: the log, the position of the header columns, the end of the batch
+    n: number of records
+    x int64[n + GROUP]: scratch
+    header_bounds int64[records + 1]: record i has the headers header_bounds[i] up to header_bounds[i + 1]
+    r: row of the first record; header_bounds is filled up to r
+"""
 
 import numpy as np
 
 from kfbench.kernels.formats.columnar import columns as packed
-from kfbench.kernels.formats.columnar.batch_header import HEADERS, ONE
+from kfbench.kernels.formats.columnar.batch_header import HEADERS
+from kfbench.kernels.formats.columnar.columns import U1, ZERO
 from kfbench.kernels.formats.columnar.header_forms import BY_POSITION, BY_RECORD
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import get_u8
@@ -14,18 +24,13 @@ from kfbench.kernels.wire.varint import get_uvarint
 
 
 @leaf
-def _read_counts(data, p, end, n, most_headers, x, header_bounds, r):
-    """Fill header_bounds[r + 1:r + n + 1]. Return the state and the next position.
+def _read_counts(data, p, end, n, max_headers, x, header_bounds, r):
+    """Fill header_bounds[r + 1:r + n + 1] for a batch with headers. Return the state and the next position.
 
-    Args:
-        data uint8[], p, end: the log, the position of the header columns in it, the end of the batch
-        n: number of records
-        most_headers: the batch may have
-        x int64[n + GROUP]: scratch
-        header_bounds int64[records + 1]: filled up to r
+    Args: as in the module; max_headers: headers allowed in the batch.
     """
     to, before = np.uint64(r), header_bounds[r]
-    mode = np.int64(0)
+    mode = ZERO
     if n > 1:
         if p >= end:
             return status.HEADER_COLUMNS, p
@@ -35,39 +40,45 @@ def _read_counts(data, p, end, n, most_headers, x, header_bounds, r):
         number, p = get_uvarint(data, p, end)
         if p > end or number == 0:
             return status.HEADER_COLUMNS, p
-        if number > most_headers or number * n > most_headers:
+        if number > max_headers or number * n > max_headers:
             return status.LIMIT_HEADERS, p
-        put_line(header_bounds, to + ONE, n, before + number, number)
+        put_line(header_bounds, to + U1, n, before + number, number)
         return status.SOUND, p
     if mode != BY_RECORD:
         return status.HEADER_COLUMNS, p
-    state, p = packed.read(data, p, end, n, np.int64(0), np.int64(1), x, 0)
+    state, p = packed.read(data, p, end, n, ZERO, np.int64(1), x, 0)
     if state != status.SOUND:
         return state, p
-    total = np.int64(0)
+    total = ZERO
     for i in range(np.uint64(n)):
         if x[i] < 0 or x[i] > INT32_MAX:
             return status.COLUMN_LENGTH, p
         total += x[i]
-        header_bounds[to + i + ONE] = before + total
+        header_bounds[to + i + U1] = before + total
     if total == 0:
         return status.HEADER_COLUMNS, p
-    return status.LIMIT_HEADERS if total > most_headers else status.SOUND, p
+    return status.LIMIT_HEADERS if total > max_headers else status.SOUND, p
 
 
 @leaf
 def read_header_counts(data, p, end, n, bits, limits, x, header_bounds, r):
-    """Fill header_bounds[r + 1:r + n + 1] of any batch, as `_read_counts` does. limits: those of `reading.index`."""
-    any_headers = len(header_bounds) > 0
+    """Fill header_bounds[r + 1:r + n + 1] for any batch. Return the state and the next position.
+
+    Args:
+        data, p, end, n, x, header_bounds, r: as in the module; header_bounds is empty if no batch has headers
+        bits: attributes of the batch
+        limits: bytes per field, headers per batch, headers in the log
+    """
+    has_headers = len(header_bounds) > 0
     if not bits & HEADERS:
-        if any_headers:
-            put_line(header_bounds, np.uint64(r) + ONE, n, header_bounds[r], np.int64(0))
+        if has_headers:
+            put_line(header_bounds, np.uint64(r) + U1, n, header_bounds[r], ZERO)
         return status.SOUND, p
-    if not any_headers:  # the log has changed since `survey` read it
+    if not has_headers:  # the log was changed after `survey` read it
         return status.HEADER_COLUMNS, p
-    _, most_in_batch, most_in_all = limits
-    most = min(most_in_batch, most_in_all - header_bounds[r])
+    _, max_in_batch, max_in_log = limits
+    most = min(max_in_batch, max_in_log - header_bounds[r])
     state, p = _read_counts(data, p, end, n, most, x, header_bounds, r)
-    if state == status.LIMIT_HEADERS and most < most_in_batch:
+    if state == status.LIMIT_HEADERS and most < max_in_batch:
         state = status.LIMIT_LOG_HEADERS
     return state, p

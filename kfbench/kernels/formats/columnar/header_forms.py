@@ -1,26 +1,27 @@
-"""The forms of header columns, and the hex digits of templates. docs/columnar.md has the layout.
+"""The forms of header columns, and bit masks for hex templates. docs/columnar.md has the layout.
 
-Where all records have the same header keys, there is a column per position of a header in its record. Elsewhere the
-headers of all records follow one another.
+A header position is the index of a header in its record. If all records have the same header keys, each position has
+its own columns (BY_POSITION). Otherwise the headers follow one another, record by record (BY_RECORD).
+
+A hex template stores values of one length that differ only in hex digits: the shared characters once, and the digits
+of each value as nibbles.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from kfbench.kernels.formats.columnar.columns import bits_of
+from kfbench.kernels.formats.columnar.columns import U1, bits_of
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.characters import CHARACTERS
 
 BY_RECORD, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms of the values at a position
-MOST_VALUES = 256  # of a dictionary that is read
-# Bytes per header at worst, where it is one of two: a key length, a form and a column of two
+MOST_VALUES = 256  # in a dictionary that is read
+# Most bytes of columns per header, in a batch of two headers: a key length, a form and a column of two lengths.
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8
-SLACK = CHARACTERS  # bytes behind buffers of digits, which are read and written a vector at a time
-ONE = np.uint64(1)
-U2, U3, U4, U6, U7, U8, U16 = (np.uint64(value) for value in (2, 3, 4, 6, 7, 8, 16))
-# Masks of eight bytes
+SLACK = CHARACTERS  # bytes behind buffers of digits, because whole vectors are read and written
+# Masks of eight bytes.
 ZEROS = 0x3030303030303030  # eight characters "0"
 ONES, SIXES = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06))
 BYTE = np.uint64(0xFF)
@@ -28,18 +29,18 @@ FULL_WORD = np.uint64(2**64 - 1)
 
 
 class Stretch(NamedTuple):
-    """The lowest stretch of set bits in a byte whose bits stand for the bytes of a word."""
+    """The lowest run of set bits in a byte. Each bit of it stands for one byte of a word."""
 
-    number: int  # of bits
-    mask: int  # as many bytes of a word, from the lowest on, uint64
-    shift: int  # bits of the word below the first byte of the stretch, uint64
-    rest: int  # the byte without the stretch, uint64
+    number: int  # of bits in the run
+    mask: int  # uint64: the lowest `number` bytes of a word
+    shift: int  # uint64: bits of the word below the first byte of the run
+    rest: int  # uint64: the byte without the run
 
 
 @leaf
 def stretch_of(byte):
     """Return the first Stretch of a byte that is not 0."""
-    low = byte & (~byte + ONE)
+    low = byte & (~byte + U1)
     stretch = byte & ~(byte + low)
     begin = bits_of(low) - 1
     number = bits_of(stretch) - begin

@@ -1,8 +1,9 @@
-"""The keys and values of headers, found in the plain payload of columnar batches; templates are expanded."""
+"""A kernel that finds the keys and values of headers in the plain payload. It expands the hex templates."""
 
 import numpy as np
 
-from kfbench.kernels.formats.columnar.header_forms import BY_POSITION, ONE
+from kfbench.kernels.formats.columnar.columns import U1
+from kfbench.kernels.formats.columnar.header_forms import BY_POSITION
 from kfbench.kernels.formats.columnar.header_reading import Headers
 from kfbench.kernels.formats.columnar.template_reading import expand
 from kfbench.kernels.jit import kernel, leaf
@@ -11,21 +12,21 @@ from kfbench.kernels.wire import status
 
 
 @leaf
-def _expand_templates(data, source, at, n, first, stride, made, digits, headers, out, to):
-    """Write the values of a batch's templates to out[to:to + made]. Return whether the digits of all are padded.
+def _expand_templates(data, source, at, n, first, stride, template_bytes, digits, headers, out, to):
+    """Write the template values of a batch to out[to:to + template_bytes]. Return whether all padding is 0.
 
     Args:
-        data uint8[], source uint8[]: the log, and where the plain payload lies
-        at: where the batch's header bytes begin in `source`
+        data uint8[], source uint8[]: the log, and the buffer with the plain payload
+        at: position of the header bytes of the batch in `source`
         n: number of records
-        first, stride uint64: the first header, and the headers per record
-        made: bytes of the batch's templates
+        first, stride uint64: the first header, and the number of headers per record
+        template_bytes: size of these values
         digits uint8[]: scratch
-        headers: the Headers, whose starts count from to + made
-        out uint8[], to: where the values are written, the last position first
+        headers: the Headers, whose starts are relative to to + template_bytes
+        out uint8[], to: the values are written from `to` on, the last header position first
     """
-    base, is_sound = to + made, True
-    for k in range(np.uint64(1), stride + ONE):
+    base, is_sound = to + template_bytes, True
+    for k in range(np.uint64(1), stride + U1):
         h = first + stride - k
         if headers.value_starts[h] < 0:
             payload = at + headers.key_starts[h] + np.int64(headers.key_lengths[h])
@@ -37,17 +38,18 @@ def _expand_templates(data, source, at, n, first, stride, made, digits, headers,
 
 
 @kernel
-def place(data, source, starts, ends, bounds, header_bounds, header_columns, totals, made, digits, state, headers,
-          out):  # fmt: skip
-    """Turn starts in header bytes into positions: of keys in `source`, of values there or, if `out` has room, in it.
+def place(data, source, starts, ends, bounds, header_bounds, header_columns, totals, template_bytes, digits, state,
+          headers, out):  # fmt: skip
+    """Turn starts that are relative to the header bytes into positions in `source`.
 
-    A batch that breaks a promise gets its state.
+    The values get positions in `out` instead, if `out` has room. A damaged batch gets its state.
 
     Args:
         source uint8[], starts int64[batches], ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of b
-        digits uint8[]: scratch for as many digits as `header_reading.index` returned, and SLACK
-        out uint8[]: for the templates and the header bytes of all sound batches, and SLACK
-        data, bounds, header_bounds, header_columns, totals, made, state, headers: as in `header_reading.index`
+        digits uint8[]: scratch with room for the `max_digits` of `header_reading.index`, and SLACK
+        out uint8[]: room for the template values and header bytes of all sound batches, and SLACK; or empty
+        data, bounds, header_bounds, header_columns, totals, template_bytes, state, headers: as in
+            `header_reading.index`
     """
     found = Headers(*headers)
     to = np.int64(0)
@@ -59,8 +61,10 @@ def place(data, source, starts, ends, bounds, header_bounds, header_columns, tot
         at = starts[b] + totals[b]
         base, stride = at, np.uint64(header_bounds[record + 1]) - first
         if len(out):
-            base = to + made[b]
-            if made[b] and not _expand_templates(data, source, at, n, first, stride, made[b], digits, found, out, to):
+            base = to + template_bytes[b]
+            if template_bytes[b] and not _expand_templates(
+                data, source, at, n, first, stride, template_bytes[b], digits, found, out, to
+            ):
                 state[b] = status.PADDING
             move(out, base, source, at, ends[b] - at)
             to = base + ends[b] - at

@@ -1,7 +1,7 @@
-"""Streams of quotients: each is as many zeros as its value and a one, from the lowest bit of each byte on.
+"""Streams of quotients in unary code: a quotient q is q zeros and a one, from the lowest bit of each byte on.
 
-Columns of kinds rice and rice delta have the bits above the packed ones in such a stream (docs/columnar.md): Golomb
-1966, Rice 1979.
+Columns of the kinds rice and rice delta store the bits above the packed ones in a stream of quotients
+(docs/columnar.md; Golomb 1966, Rice 1979).
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ HALVES = (32, 16, 8, 4, 2, 1)
 
 @leaf
 def quotient_bytes(n, total):
-    """Return the bytes of n quotients that add up to `total`."""
+    """Return the size in bytes of n quotients whose sum is `total`."""
     return (n + total + 7) >> 3
 
 
@@ -51,7 +51,7 @@ def _put_one(out, at, word, fill, quotient):
 
 @leaf
 def _word(data, at, end):
-    """Return the 8 bytes at `at` < end, with zeros for those behind the end of `data`."""
+    """Return the 8 bytes at `at` < end. Bytes behind the end of `data` are 0."""
     if at + 8 <= len(data):
         return load_le64(data, at)
     word = U0
@@ -62,7 +62,7 @@ def _word(data, at, end):
 
 @leaf
 def _check_end(data, p, bit, end):
-    """Return the state and the end of a stream at p whose last one is bit number `bit`."""
+    """Return the state and the end of the stream at p. `bit` is the number of its last set bit."""
     at = p + (bit >> 3)
     if at >= end:
         return status.COLUMN, at
@@ -71,14 +71,18 @@ def _check_end(data, p, bit, end):
 
 @leaf
 def add(data, p, end, n, shift, sign, x, first):
-    """Add to x[first:first + n] the quotients of the stream at p, `shift` bits higher and times `sign`.
+    """Add sign * (quotient << shift) to each of n values. Return the state and the next position.
 
-    Return the state and the next position.
+    Args:
+        data uint8[], p, end: the log, the position of the stream, the end of its batch
+        n: number of values
+        shift uint64, sign: bits below the quotients, and 1 or -1
+        x int64[], first uint64: the values are x[first:first + n]
     """
     i, stop, at, last = first, first + np.uint64(n), p, np.int64(-1)
     while at < end:
         word = _word(data, at, end)
-        here = (p - at) << 3  # where the stream began, as seen from this word
+        here = (p - at) << 3  # the begin of the stream, in bits relative to this word
         for _ in range(min(bit_count(word), np.int64(stop - i))):
             bit = trailing_zeros(word) - here
             x[i] += sign * ((bit - last - 1) << np.int64(shift))
@@ -90,12 +94,12 @@ def add(data, p, end, n, shift, sign, x, first):
 
 
 def _fast_place_of(word, k):
-    """Return the bit number of one number k, from 0 on, in a word."""
+    """Return the bit number of the k-th set bit of a word, counted from 0, with PDEP."""
     return trailing_zeros(deposit(U1 << np.uint64(k), word))
 
 
 def _portable_place_of(word, k):
-    """Return the same without PDEP."""
+    """Return the bit number of the k-th set bit of a word, counted from 0, without PDEP."""
     place = U0
     for half in HALVES:
         step = np.uint64(half)
@@ -109,19 +113,19 @@ _place_of = leaf(_fast_place_of if FAST_DEPOSIT else _portable_place_of)
 
 
 class QuotientAround(NamedTuple):
-    """A quotient of a stream and the sums around it, int64 each."""
+    """Quotient i of a stream and the sums around it. All fields are int64."""
 
     state: int
-    position: int  # the next one
-    own: int  # quotient i, if i < n
+    position: int  # behind the stream
+    current: int  # quotient i, if i < n
     before: int  # sum of the quotients before it
-    total: int  # sum of all
+    total: int  # sum of all quotients
 
 
 @leaf
 def around(data, p, end, n, i):
     """Return the QuotientAround of quotient i in the stream of n quotients at p."""
-    before = own = np.int64(-1)  # the ones of value i - 1, and of value i
+    before = current = np.int64(-1)  # bit numbers of the ones of quotients i - 1 and i
     at, seen = p, np.int64(0)
     while at < end:
         word = _word(data, at, end)
@@ -129,19 +133,19 @@ def around(data, p, end, n, i):
         if seen < i <= seen + number:
             before = here + _place_of(word, i - 1 - seen)
         if seen <= i < seen + number:
-            own = here + _place_of(word, i - seen)
+            current = here + _place_of(word, i - seen)
         if seen + number >= n:
             last = here + _place_of(word, n - 1 - seen)
             state, at = _check_end(data, p, last, end)
-            return QuotientAround(np.int64(state), np.int64(at), own - before - 1, before + 1 - i, last + 1 - n)
+            return QuotientAround(np.int64(state), np.int64(at), current - before - 1, before + 1 - i, last + 1 - n)
         at, seen = at + 8, seen + number
-    none = np.int64(0)
-    return QuotientAround(np.int64(status.COLUMN), np.int64(at), none, none, none)
+    zero = np.int64(0)
+    return QuotientAround(np.int64(status.COLUMN), np.int64(at), zero, zero, zero)
 
 
 @leaf
 def next_one(data, p, end, bit):
-    """Return the bit number of the first one at `bit` or behind it. The stream at p has one."""
+    """Return the number of the first set bit from `bit` on. The stream at p has one."""
     at = p + (bit >> 3)
     word = _word(data, at, end) >> np.uint64(bit & 7)
     while word == U0:

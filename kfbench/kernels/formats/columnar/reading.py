@@ -1,13 +1,15 @@
-"""Columnar batches read: headers, columns, and where the payload of each record lies.
+"""Kernels that read columnar batches: headers, columns, and the positions of keys and values in the payload.
 
-Parameters of the functions here, unless they say otherwise:
+Common parameters:
 
-    data uint8[], positions int64[batches + 1]: a log and its batches; p, end: positions in it, `end` of the batch
-    n: number of the batch's records; r: row of the first of them
-    most_bytes: greatest length allowed
+    data uint8[], positions int64[batches + 1]: the log, and the positions of its batches
+    p, end: a position in `data`, and the end of the batch
+    n, r: number of records of the batch, and row of its first record
+    header, base_offset: the Header and the base offset of the batch
+    max_bytes: largest length of a key or value allowed
     x int64[records of the largest batch + GROUP]: scratch
-    columns: RecordColumns, filled from row r on; kernels take its arrays
-    state int8[batches]: see `status`; a batch that breaks a promise gets its number
+    columns: RecordColumns, filled from row r on; kernels take a tuple of its arrays
+    state int8[batches]: see `status`; a damaged batch gets the number of the broken promise
 """
 
 from typing import NamedTuple
@@ -15,29 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench.kernels.formats import control
+from kfbench.kernels.formats.columnar import batch_header as layout
 from kfbench.kernels.formats.columnar import columns as packed
-from kfbench.kernels.formats.columnar.batch_header import (
-    AGES,
-    APPEND,
-    BY_ROWS,
-    CODEC_MASK,
-    CONTROL,
-    HAS_ANCHOR,
-    HEADER,
-    HEADERS,
-    KEYS,
-    MAGIC,
-    NO_TIMESTAMP,
-    NULL,
-    NULL_KEYS,
-    NULL_VALUES,
-    OFFSETS,
-    THIS_MAGIC,
-    VALUES,
-    crc_holds,
-    read_header,
-)
-from kfbench.kernels.formats.columnar.columns import ALL_ALIKE, read_length
+from kfbench.kernels.formats.columnar.batch_header import crc_holds, read_header
+from kfbench.kernels.formats.columnar.columns import ALL_ALIKE, ZERO, read_length
 from kfbench.kernels.formats.columnar.header_counts import read_header_counts
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i64, get_u8
@@ -48,36 +31,43 @@ from kfbench.kernels.wire.sealing import INT32_MAX
 from kfbench.kernels.wire.varint import get_varlong
 
 
-@kernel
-def survey(data, positions, most_records, most_in_all, check_crcs, counts, state):
-    """Read each batch header.
+class Survey(NamedTuple):
+    """The batch headers of a log."""
 
-    Return the number of records that batches claim, that of the largest batch, whether any batch has log append time,
-    and whether any has headers.
+    records: int  # that all sound batches claim
+    largest: int  # records of the largest batch
+    has_append_time: bool  # in any batch
+    has_headers: bool  # in any batch
+
+
+@kernel
+def survey(data, positions, max_records, max_in_log, check_crcs, counts, state):
+    """Read each batch header. Return the Survey.
 
     Args:
-        most_records, most_in_all: records allowed per batch, and in all
+        data, positions, state: as in the module
+        max_records, max_in_log: records allowed per batch, and in the log
         check_crcs: whether to check the CRC of batches that are damaged or claim more records than they have bytes
         counts int64[batches]: filled with the number of records
     """
-    records, largest, append, headers = np.int64(0), np.int64(0), False, False
+    records, largest, has_append_time, has_headers = ZERO, ZERO, False, False
     for b in range(len(state)):
         if not check_crcs:
             ask_ahead(data, positions, b)
         at, end = positions[b], positions[b + 1]
         counts[b] = 0
-        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+        if get_i8(data, at + layout.MAGIC) != layout.THIS_MAGIC:
             state[b] = status.MAGIC
             continue
-        if end - at <= HEADER:
+        if end - at <= layout.HEADER:
             state[b] = status.SIZE
             continue
         header = read_header(data, at, end)
         problem, count = header.state, header.count
         if problem == status.SOUND:
-            if count > most_records:
+            if count > max_records:
                 problem = status.LIMIT_RECORDS
-            elif count > most_in_all - records:
+            elif count > max_in_log - records:
                 problem = status.LIMIT_LOG_RECORDS
         if check_crcs and (problem != status.SOUND or count > end - at) and not crc_holds(data, at, end):
             problem = status.CRC
@@ -86,62 +76,60 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
             counts[b] = count
             records += count
             largest = max(largest, count)
-            append |= header.attributes & APPEND != 0
-            headers |= header.attributes & HEADERS != 0
-    return records, largest, append, headers
+            has_append_time |= header.attributes & layout.APPEND != 0
+            has_headers |= header.attributes & layout.HEADERS != 0
+    return Survey(records, largest, has_append_time, has_headers)
 
 
 class RecordColumns(NamedTuple):
-    """Columns that are filled in, one item per record, with room for GROUP more."""
+    """The output columns: one item per record, with room for GROUP more."""
 
-    timestamps: np.ndarray  # int64[]: a consumer's; `created` where no batch has log append time
-    created: np.ndarray  # int64[]: the producer's
+    timestamps: np.ndarray  # int64[]: as consumers see them; the same array as `created` without log append time
+    created: np.ndarray  # int64[]: create times, as the producer set them
     offsets: np.ndarray  # int64[]
-    key_lengths: np.ndarray  # int32[], -1 of a null
+    key_lengths: np.ndarray  # int32[], -1 for a null
     key_starts: np.ndarray  # int64[]
-    value_lengths: np.ndarray  # int32[], -1 of a null
+    value_lengths: np.ndarray  # int32[], -1 for a null
     value_starts: np.ndarray  # int64[]
 
 
 class ReadColumns(NamedTuple):
-    """The columns of one batch as they were read, int64 each."""
+    """The result of reading the columns of one batch. All fields are int64."""
 
     state: int
-    position: int  # behind the columns; of one record it may lie behind the end of the batch
-    key_bytes: int
+    position: int  # behind the columns; with one record it may lie behind the end of the batch
+    key_bytes: int  # sum of the key lengths
     value_bytes: int
 
 
 @leaf
 def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
-    """Read ages and offsets of n >= 1 records. Return the state and the next position.
+    """Read create times and offsets of n >= 1 records. Return the state and the next position.
 
-    Args:
-        header, base_offset: of the batch
-        created int64[], offsets int64[]: filled from row r on; times are the producer's
+    Args: as in the module; created int64[], offsets int64[]: filled from row r on.
     """
-    bits, none, to = header.attributes, np.int64(0), np.uint64(r)
+    bits, to = header.attributes, np.uint64(r)
     if n == 1:
-        age, delta = none, none
-        if bits & AGES:
+        age, delta = ZERO, ZERO
+        if bits & layout.AGES:
             age, p = get_varlong(data, p, end)
-        if bits & OFFSETS:
+        if bits & layout.OFFSETS:
             delta, p = get_varlong(data, p, end)
         created[to], offsets[to] = header.anchor - age, base_offset + delta
         return status.COLUMN_OFFSET if (delta + 2**31) >> 32 else status.SOUND, p
-    if bits & AGES:
+    if bits & layout.AGES:
         state, p = packed.read(data, p, end, n, header.anchor, np.int64(-1), created, r)
         if state != status.SOUND:
             return state, p
     else:
-        put_line(created, to, n, header.anchor, none)
-    if not bits & OFFSETS:
+        put_line(created, to, n, header.anchor, ZERO)
+    if not bits & layout.OFFSETS:
         put_line(offsets, to, n, base_offset, np.int64(1))
         return status.SOUND, p
-    state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
+    state, p = packed.read(data, p, end, n, ZERO, np.int64(1), offsets, r)
     if state != status.SOUND:
         return state, p
-    far = none
+    far = ZERO
     for i in range(to, to + np.uint64(n)):
         far |= offsets[i] + 2**31
         offsets[i] += base_offset
@@ -149,61 +137,67 @@ def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
 
 
 @leaf
-def _read_lengths(data, p, end, n, has_column, has_nulls, most_bytes, x, lengths, to):
-    """Read the lengths of n >= 2 records into lengths[to:to + n]: nulls if there is no column.
+def _read_lengths(data, p, end, n, has_column, has_nulls, max_bytes, x, lengths, to):
+    """Read the lengths of n >= 2 records into lengths[to:to + n]. Without a column all are null.
 
-    Return the state, the next position and the bytes of all. The other parameters are those of `columns.read_lengths`.
+    Return the state, the next position and the sum of the lengths.
+
+    Args:
+        data, p, end, n, max_bytes, x: as in the module
+        has_column: whether the batch has this column
+        has_nulls, lengths, to: as in `columns.read_lengths`
     """
     if not has_column:
-        put_line(lengths, to, n, np.int64(NULL), np.int64(0))
-        return status.SOUND, p, np.int64(0)
-    if not has_nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+        put_line(lengths, to, n, np.int64(layout.NULL), ZERO)
+        return status.SOUND, p, ZERO
+    if not has_nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # the common case, without a call
         length, p = get_varlong(data, p + 1, end)
         if p > end:
             return status.COLUMN, p, length
         if length < 0 or length > INT32_MAX:
             return status.COLUMN_LENGTH, p, length
-        if length > most_bytes:
+        if length > max_bytes:
             return status.LIMIT_FIELD, p, length
-        put_line(lengths, to, n, length, np.int64(0))
+        put_line(lengths, to, n, length, ZERO)
         return status.SOUND, p, length * n
-    return packed.read_lengths(data, p, end, n, has_nulls, most_bytes, x, lengths, to)
+    return packed.read_lengths(data, p, end, n, has_nulls, max_bytes, x, lengths, to)
 
 
 @leaf
-def _read_columns(data, end, n, header, base_offset, most_bytes, x, columns, r):
-    """Read ages, offsets and lengths of n >= 1 records. Return ReadColumns. header, base_offset: of the batch."""
-    bits, none, to = header.attributes, np.int64(0), np.uint64(r)
+def _read_columns(data, end, n, header, base_offset, max_bytes, x, columns, r):
+    """Read ages, offsets and lengths of n >= 1 records. Return the ReadColumns. Args: as in the module."""
+    bits, to = header.attributes, np.uint64(r)
     state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
-        return ReadColumns(np.int64(state), np.int64(p), none, none)
+        return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
     if n == 1:
-        state, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
+        state, p, key_length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
         if state != status.SOUND:
-            return ReadColumns(np.int64(state), np.int64(p), none, none)
-        state, p, value_length = read_length(data, p, end, bits & VALUES != 0, most_bytes)
+            return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
+        state, p, value_length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
         columns.key_lengths[to], columns.value_lengths[to] = key_length, value_length
         if p > end:
             state = status.COLUMN
         return ReadColumns(np.int64(state), np.int64(p), max(key_length, 0), max(value_length, 0))
     state, p, key_bytes = _read_lengths(
-        data, p, end, n, bits & KEYS != 0, bits & NULL_KEYS != 0, most_bytes, x, columns.key_lengths, to
+        data, p, end, n, bits & layout.KEYS != 0, bits & layout.NULL_KEYS != 0, max_bytes, x, columns.key_lengths, to
     )
     if state != status.SOUND:
-        return ReadColumns(np.int64(state), np.int64(p), none, none)
+        return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
+    has_values, has_null_values = bits & layout.VALUES != 0, bits & layout.NULL_VALUES != 0
     state, p, value_bytes = _read_lengths(
-        data, p, end, n, bits & VALUES != 0, bits & NULL_VALUES != 0, most_bytes, x, columns.value_lengths, to
+        data, p, end, n, has_values, has_null_values, max_bytes, x, columns.value_lengths, to
     )
     return ReadColumns(np.int64(state), np.int64(p), key_bytes, value_bytes)
 
 
 @leaf
-def _place(columns, r, n, at, key_bytes, by_rows):
-    """Fill the starts of n records whose payload begins at `at`."""
+def _place(columns, r, n, at, key_bytes, is_by_rows):
+    """Fill the key starts and value starts of n records whose payload begins at `at`."""
     key_lengths, key_starts = columns.key_lengths, columns.key_starts
     value_lengths, value_starts = columns.value_lengths, columns.value_starts
-    # Of one record it is the same, and a vector would wait for the lengths that have just been stored.
-    if by_rows or n == 1:
+    # With one record both orders are equal, and a vector load would wait for the lengths that were just stored.
+    if is_by_rows or n == 1:
         for i in range(np.uint64(r), np.uint64(r + n)):
             value_at = at + max(np.int64(key_lengths[i]), 0)
             key_starts[i], value_starts[i] = at, value_at
@@ -212,7 +206,7 @@ def _place(columns, r, n, at, key_bytes, by_rows):
         if key_bytes:
             put_starts(key_starts, key_lengths, np.uint64(r), n, at)
         else:
-            put_line(key_starts, np.uint64(r), n, at, np.int64(0))
+            put_line(key_starts, np.uint64(r), n, at, ZERO)
         put_starts(value_starts, value_lengths, np.uint64(r), n, at + key_bytes)
 
 
@@ -228,38 +222,39 @@ def _are_controls_sound(source, columns, r, n):
 
 
 @leaf
-def _set_times(columns, header, r, n, two_clocks):
-    """Fill the times that readers see of n records from row r on, from their create times."""
-    if header.attributes & APPEND:
-        put_line(columns.timestamps, np.uint64(r), n, header.max_time, np.int64(0))
-        if not header.extensions & HAS_ANCHOR:  # the broker has overwritten the time that ages count from
-            put_line(columns.created, np.uint64(r), n, np.int64(NO_TIMESTAMP), np.int64(0))
-    elif two_clocks:
+def _set_times(columns, header, r, n, has_two_clocks):
+    """Fill the timestamps that consumers see of n records from row r on. Create times are already there."""
+    if header.attributes & layout.APPEND:
+        put_line(columns.timestamps, np.uint64(r), n, header.max_time, ZERO)
+        if not header.extensions & layout.HAS_ANCHOR:  # the broker has overwritten the anchor of the ages
+            put_line(columns.created, np.uint64(r), n, np.int64(layout.NO_TIMESTAMP), ZERO)
+    elif has_two_clocks:
         for i in range(np.uint64(r), np.uint64(r + n)):
             columns.timestamps[i] = columns.created[i]
 
 
 @kernel
-def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload, x, state, columns, header_bounds,
+def index(data, positions, counts, limits, check_crcs, has_two_clocks, with_payload, x, state, columns, header_bounds,
           bodies, totals, codecs, bounds):  # fmt: skip
     """Read the columns of each sound batch. Return the number of bytes that were read.
 
-    No byte of payload is moved, and a compressed payload is not looked at. A damaged batch gets no record.
+    No payload is moved, and a compressed payload is not read. A damaged batch has no records.
 
     Args:
-        counts int64[batches]: as `survey` filled them
-        limits: bytes per field, headers per batch, headers in all
+        data, positions, x, state, columns: as in the module
+        counts int64[batches]: from `survey`
+        limits: bytes per field, headers per batch, headers in the log
         check_crcs: whether to check checksums
-        two_clocks: whether timestamps and created are two arrays
-        with_payload: whether to find keys and values too, where the payload is plain and has no headers
+        has_two_clocks: whether timestamps and created are two arrays
+        with_payload: whether to fill the starts of keys and values, if the payload is plain and has no headers
         header_bounds int64[records + 1 + GROUP]: filled; empty if no batch has headers
-        bodies int64[batches]: filled with where the payload begins, or the header columns
-        totals int64[batches]: filled with the bytes of keys and values
-        codecs int8[batches]: filled with 0 where nothing is to be decompressed
-        bounds int64[batches + 1]: filled with the bounds of each batch's records
+        bodies int64[batches]: filled with the position of the payload, or of the header columns
+        totals int64[batches]: filled with the size of keys and values
+        codecs int8[batches]: filled with the codec; 0 if there is nothing to decompress
+        bounds int64[batches + 1]: filled with the bounds of the records of each batch
     """
     rows = RecordColumns(*columns)
-    r, plain_bytes = np.int64(0), np.int64(0)
+    r, plain_bytes = ZERO, ZERO
     bounds[0] = 0
     if len(header_bounds):
         header_bounds[0] = 0
@@ -274,7 +269,7 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             continue
         header = read_header(data, at, end)
         bits = header.attributes
-        found = ReadColumns(np.int64(status.SOUND), header.body, np.int64(0), np.int64(0))
+        found = ReadColumns(np.int64(status.SOUND), header.body, ZERO, ZERO)
         if count:
             found = _read_columns(data, end, count, header, get_i64(data, at), limits[0], x, rows, r)
         problem, p = found.state, found.position
@@ -282,17 +277,17 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             problem, p = read_header_counts(data, p, end, count, bits, limits, x, header_bounds, r)
         if problem == status.SOUND:
             if p < end and count:
-                codecs[b] = bits & CODEC_MASK
-            if codecs[b] == 0 and bits & HEADERS == 0:
+                codecs[b] = bits & layout.CODEC_MASK
+            if codecs[b] == 0 and bits & layout.HEADERS == 0:
                 if p + found.key_bytes + found.value_bytes != end:
                     problem = status.PAYLOAD
                 elif with_payload:
-                    _place(rows, r, count, p, found.key_bytes, header.extensions & BY_ROWS != 0)
-                    if bits & CONTROL and not _are_controls_sound(data, rows, r, count):
+                    _place(rows, r, count, p, found.key_bytes, header.extensions & layout.BY_ROWS != 0)
+                    if bits & layout.CONTROL and not _are_controls_sound(data, rows, r, count):
                         problem = status.CONTROL_RECORD
         state[b] = problem
         if problem == status.SOUND:
-            _set_times(rows, header, r, count, two_clocks)
+            _set_times(rows, header, r, count, has_two_clocks)
             bodies[b], totals[b] = found.position, found.key_bytes + found.value_bytes
             plain_bytes += p - at
             r += count
@@ -302,13 +297,14 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
 
 @kernel
 def times(data, positions, counts, state, timestamps, offsets, bounds):
-    """Read offsets and the times that readers see of each sound batch, and no other column. Check no checksum.
+    """Read the offsets of each sound batch and the timestamps that consumers see. Check no checksum.
 
     Args:
+        data, positions, state: as in the module
         timestamps int64[records + GROUP], offsets int64[records + GROUP]: filled
         counts, bounds: as in `index`
     """
-    r = np.int64(0)
+    r = ZERO
     bounds[0] = 0
     for b in range(len(state)):
         bounds[b + 1] = r
@@ -321,21 +317,22 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
         if p > end:
             state[b] = status.COLUMN
         if state[b] == status.SOUND:
-            if header.attributes & APPEND:
-                put_line(timestamps, np.uint64(r), count, header.max_time, np.int64(0))
+            if header.attributes & layout.APPEND:
+                put_line(timestamps, np.uint64(r), count, header.max_time, ZERO)
             r += count
             bounds[b + 1] = r
 
 
 @kernel
 def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
-    """Find the keys and values of the batches that `index` has left.
+    """Fill the starts of keys and values in batches with a codec or headers, after `index`.
 
     Args:
+        data, positions, state: as in the module
         source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of batch b
-        totals, header_totals int64[batches]: bytes of keys and values, and of headers
-        columns: those of `index`; the last group of a batch is written into the rows of the next one
         bounds: as in `index`
+        totals, header_totals int64[batches]: size of keys and values, and of headers
+        columns: as in `index`; up to GROUP rows of the next batch are overwritten before they are filled
     """
     rows = RecordColumns(*columns)
     for b in range(len(state)):
@@ -346,9 +343,9 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
         if ends[b] - starts[b] != totals[b] + header_totals[b]:
             state[b] = status.PAYLOAD
             continue
-        key_bytes = np.int64(0)
+        key_bytes = ZERO
         for i in range(np.uint64(r), np.uint64(r + n)):
             key_bytes += max(np.int64(rows.key_lengths[i]), 0)
-        _place(rows, r, n, starts[b], key_bytes, header.extensions & BY_ROWS != 0)
-        if header.attributes & CONTROL and not _are_controls_sound(source, rows, r, n):
+        _place(rows, r, n, starts[b], key_bytes, header.extensions & layout.BY_ROWS != 0)
+        if header.attributes & layout.CONTROL and not _are_controls_sound(source, rows, r, n):
             state[b] = status.CONTROL_RECORD

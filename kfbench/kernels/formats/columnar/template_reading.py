@@ -1,24 +1,14 @@
-"""Hex templates read: their values are written in full, from the characters that all share and packed digits."""
+"""Kernels that expand hex templates into their values."""
 
 import numpy as np
 
-from kfbench.kernels.formats.columnar.columns import U0, packed_bytes
-from kfbench.kernels.formats.columnar.header_forms import (
-    BYTE,
-    ONE,
-    ONES,
-    SIXES,
-    U3,
-    U4,
-    U8,
-    U16,
-    ZEROS,
-    stretch_of,
-)
+from kfbench.kernels.formats.columnar.columns import U0, U1, U3, packed_bytes
+from kfbench.kernels.formats.columnar.header_forms import BYTE, ONES, SIXES, ZEROS, stretch_of
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import bit_count, get_u8, get_u32, load_le64, move32, put_i64, put_le64
 from kfbench.kernels.wire.varint import get_uvarint
 
+U4, U8, U16 = (np.uint64(value) for value in (4, 8, 16))
 TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
 NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
@@ -26,7 +16,7 @@ PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 @leaf
 def bits_set(data, p, size):
-    """Return the number of bits set in data[p:p + size]."""
+    """Return the number of set bits in data[p:p + size]."""
     number = np.int64(0)
     for k in range(p, p + size):
         number += bit_count(np.uint64(get_u8(data, k)))
@@ -35,7 +25,7 @@ def bits_set(data, p, size):
 
 @leaf
 def _digits_of(word):
-    """Return the eight nibbles of 32 bits as characters, the first in the highest byte."""
+    """Return eight nibbles as hex digits in a word. The first digit is in the highest byte."""
     word = (word | word << U16) & FOURS
     word = (word | word << U8) & PAIRS
     word = (word | word << U4) & NIBBLES
@@ -45,10 +35,10 @@ def _digits_of(word):
 
 @part
 def _spell(source, at, number, digits):
-    """Write `number` nibbles that lie at `at` as hex digits, rounded up to a multiple of eight."""
+    """Write `number` nibbles from source[at] on as hex digits, rounded up to a multiple of eight."""
     end = at + packed_bytes(number, 4)
     to = np.int64(0)
-    for k in range(at, end - 3, 4):  # compilers make vectors of it
+    for k in range(at, end - 3, 4):  # compilers vectorise it
         put_i64(digits, to, np.int64(_digits_of(np.uint64(get_u32(source, k)))))
         to += 8
     left = (end - at) & 3
@@ -61,7 +51,7 @@ def _spell(source, at, number, digits):
 
 @leaf
 def _same_characters(source, at, number, mask):
-    """Return a word with the `number` characters at `at` where the mask has no bit, and 0 where it has one."""
+    """Return a word with the `number` characters at `at` in the bytes whose mask bit is 0. Other bytes are 0."""
     word = U0
     if at + 8 <= len(source):
         word = load_le64(source, at)
@@ -72,7 +62,7 @@ def _same_characters(source, at, number, mask):
         return word
     spread = U0
     for k in range(8):
-        same = ~(mask >> np.uint64(k)) & ONE
+        same = ~(mask >> np.uint64(k)) & U1
         spread |= (word & (same * BYTE)) << np.uint64(8 * k)
         word >>= same << U3
     return spread
@@ -80,13 +70,14 @@ def _same_characters(source, at, number, mask):
 
 @leaf
 def _put_words(out, to, length, n, word, digits, digit, varying, stretch):
-    """Write one word of each of n values, with one stretch of digits.
+    """Write one word of each value, with one stretch of digits.
 
     Args:
-        out uint8[], to, length: the words are written at `to` and `length` bytes behind each other
+        out uint8[], to, length: the first word is written at `to`, each next one `length` bytes behind
+        n: number of values
         word uint64: the characters that all values share
-        digits uint8[], digit, varying: the first value's digits are at `digit`, those of the next `varying` behind
-        stretch: the Stretch of the word that has the digits
+        digits uint8[], digit, varying: the first value has its digits at `digit`, each next one `varying` behind
+        stretch: the Stretch of the word for the digits
     """
     for _ in range(n):
         put_le64(out, to, word | (load_le64(digits, digit) & stretch.mask) << stretch.shift)
@@ -96,7 +87,10 @@ def _put_words(out, to, length, n, word, digits, digit, varying, stretch):
 
 @leaf
 def _put_words_of_two(out, to, length, n, word, digits, digit, varying, stretch, second):
-    """Write one word of each of n values, with two stretches of digits: faster than to load the word again."""
+    """Write one word of each value, with two stretches of digits. This is faster than loading the word again.
+
+    Args: as in `_put_words`; second: the second Stretch.
+    """
     second_digit = digit + stretch.number
     for _ in range(n):
         characters = word | (load_le64(digits, digit) & stretch.mask) << stretch.shift
@@ -108,7 +102,7 @@ def _put_words_of_two(out, to, length, n, word, digits, digit, varying, stretch,
 
 @leaf
 def _add_to_words(out, to, length, n, digits, digit, varying, stretch):
-    """Add one more stretch of digits to one word of each of n values."""
+    """Add one more stretch of digits to one word of each value. Args: as in `_put_words`."""
     for _ in range(n):
         put_le64(out, to, load_le64(out, to) | (load_le64(digits, digit) & stretch.mask) << stretch.shift)
         to += length
@@ -117,17 +111,17 @@ def _add_to_words(out, to, length, n, digits, digit, varying, stretch):
 
 @leaf
 def expand(data, p, n, source, at, out, to, digits):
-    """Write the n values of a template. Return their length, and whether the last nibble is padded with 0.
+    """Write the n values of a template. Return the length of a value, and whether the padding nibble is 0.
 
-    Words are written for all values at a time, so that the shared characters of each are spread once. Up to 7 bytes are
-    written behind each value: words go from the last to the first, so that the next value's own come later. Most words
-    have one or two stretches of digits.
+    Each word is written for all values before the next word, so that its shared characters are spread once. Up to 7
+    bytes are written behind each value. Words are therefore written from the last to the first: the begin of the next
+    value is written later. Most words have one or two stretches of digits.
 
     Args:
         data uint8[], p: the log, and the position of the template in it
         n: number of values
-        source uint8[], at: the payload, and the position of the template's bytes in it
-        out uint8[], to: written, with SLACK behind the values
+        source uint8[], at: the payload, and the position of the template bytes in it
+        out uint8[], to: output from `to` on, with SLACK behind the values
         digits uint8[]: scratch for all digits, and SLACK
     """
     length, p = get_uvarint(data, p, len(data))

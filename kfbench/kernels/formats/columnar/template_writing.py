@@ -1,27 +1,27 @@
-"""Hex templates written: values of one length that differ in hex digits only, with the digits packed into nibbles."""
+"""Kernels that find and write hex templates: values of one length that differ only in hex digits."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from kfbench.kernels.formats.columnar.columns import U0
-from kfbench.kernels.formats.columnar.header_forms import BYTE, ONE, ONES, SIXES, U2, U3, U4, U6, U7, ZEROS, stretch_of
+from kfbench.kernels.formats.columnar.columns import U0, U1, U3, U7
+from kfbench.kernels.formats.columnar.header_forms import BYTE, ONES, SIXES, ZEROS, stretch_of
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.characters import differ8, differ16, differ32, pack_digits
 from kfbench.kernels.simd.intrinsics import bit_count, get_u8, load_le64, put_le64
 from kfbench.kernels.wire.varint import put_bytes
 
-U56 = np.uint64(56)
+U2, U4, U6, U56 = (np.uint64(value) for value in (2, 4, 6, 56))
 HIGH_NIBBLES, LOW_SEVEN = (np.uint64(0x0101010101010101 * byte) for byte in (0xF0, 0x7F))
-GATHER = np.uint64(0x0102040810204080)  # a factor that moves one bit of each of eight bytes into the highest byte
+GATHER = np.uint64(0x0102040810204080)  # multiplying by it collects one bit of each byte in the highest byte
 
 
 class Items(NamedTuple):
-    """The keys or values at one header position: `number` items, every `stride`th from `first` on."""
+    """The keys or values at one header position: `number` items, every `stride`-th from `first` on."""
 
     data: np.ndarray  # uint8[]
     starts: np.ndarray  # int64[headers]
-    lengths: np.ndarray  # int32[headers], -1 of a null
+    lengths: np.ndarray  # int32[headers], -1 for a null
     first: int  # uint64
     stride: int  # uint64
     number: int
@@ -31,14 +31,14 @@ class Variation(NamedTuple):
     """The characters in which values of one length differ."""
 
     number: int  # of these characters
-    runs: int  # of such characters, 8 at most each
+    runs: int  # number of runs of these characters, at most 8 characters each
     end: int  # of the last run
-    are_digits: bool  # those of the first value are hex digits
+    are_digits: bool  # whether they are hex digits in the first value
 
 
 @leaf
 def word_before(data, end):
-    """Return the 8 bytes before `end`, with zeros for those before the beginning of `data`."""
+    """Return the 8 bytes before `end`. Bytes before the begin of `data` are 0."""
     if end >= 8:
         return load_le64(data, end - 8)
     word = U0
@@ -49,7 +49,7 @@ def word_before(data, end):
 
 @leaf
 def differing_bits(items, end, size):
-    """Return which bits of the `size` bytes, 1 to 8, before byte `end` of each item differ between items."""
+    """Return the bits that differ between items in the `size` bytes, 1 to 8, before byte `end` of each item."""
     first = word_before(items.data, items.starts[items.first] + end)
     bits, h = U0, items.first
     for _ in range(items.number - 1):
@@ -60,9 +60,9 @@ def differing_bits(items, end, size):
 
 @leaf
 def put_differences(items, length, bits):
-    """Write which bits of each of `length` characters differ between items, then a word of zeros.
+    """Write the bits that differ between items, for each of `length` characters, then a word of zeros.
 
-    The last vector ends with the value and overlaps the one before it, so that no byte behind the value is read.
+    The last vector ends with the value and overlaps the one before, so that no byte behind the value is read.
     """
     data, starts, h, stride, n = items.data, items.starts, items.first, items.stride, items.number
     if length < 8:
@@ -80,10 +80,10 @@ def put_differences(items, length, bits):
 
 @leaf
 def _non_digits(word):
-    """Return bits among HIGH_NIBBLES if one of eight characters ^ ZEROS is not a hex digit."""
+    """Return a word with bits in HIGH_NIBBLES unless all eight characters ^ ZEROS in `word` are hex digits."""
     letters = (word >> U6) & ONES
     word -= (letters << U6) + (letters << U3) - letters  # 71 for each letter: "a" ^ "0" becomes 10
-    return ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
+    return ((word + SIXES) ^ (letters << U4)) | word  # a letter must be 10 to 15, another digit below 10
 
 
 @leaf
@@ -91,9 +91,11 @@ def find_variation(items, length, bits, mask, runs):
     """Return the Variation of items of one length.
 
     Args:
-        bits: what `put_differences` wrote
-        mask uint8[length]: filled with a bit per character, set where it differs, packed
-        runs int64[length + 1]: filled with the begin and the length of each run, 8 characters at most
+        items: the items
+        length: of each item, in bytes
+        bits uint8[]: the output of `put_differences`
+        mask uint8[length]: filled with one bit per character, set if it differs
+        runs int64[length + 1]: filled with the begin and the length of each run
     """
     varying, number, end, strays = np.int64(0), np.int64(0), np.int64(0), U0
     start = items.starts[items.first]
@@ -125,32 +127,32 @@ def find_variation(items, length, bits, mask, runs):
 
 @part
 def stage_template(items, length, runs, number, digits, staged, at):
-    """Stage the payload of a template. Return its end, and whether all characters that vary are hex digits.
+    """Stage the payload of a template. Return its end, and whether all varying characters are hex digits.
 
     Args:
         items: values of one length
         length: of each value, in bytes
-        runs int64[2 * number]: begin and length of each run of characters that vary
+        runs int64[2 * number]: begin and length of each run of varying characters
         number: of runs
         digits uint8[]: scratch for the digits of all values, and SLACK
-        staged uint8[], at: written from `at` on
+        staged uint8[], at: output, and the position in it to write at
     """
     values, starts, h = items.data, items.starts, items.first
     last = np.int64(0)
     for k in range(np.uint64(number)):
         at = put_bytes(staged, at, values, starts[h] + last, runs[2 * k] - last)
-        last = runs[2 * k] + runs[2 * k + ONE]
+        last = runs[2 * k] + runs[2 * k + U1]
     at = put_bytes(staged, at, values, starts[h] + last, length - last)
-    end, safe, behind = np.int64(0), len(values) - length - 8, np.uint64(2 * number)
+    end, safe, stop = np.int64(0), len(values) - length - 8, np.uint64(2 * number)
     for _ in range(items.number):
         start, k = starts[h], U0
         if start <= safe:
-            while k < behind:  # a run is moved as a word, whose end the next one overwrites
+            while k < stop:  # each run is moved as a whole word; the next run overwrites the excess
                 put_le64(digits, end, load_le64(values, start + runs[k]))
-                end += runs[k + ONE]
+                end += runs[k + U1]
                 k += U2
-        while k < behind:
-            end = put_bytes(digits, end, values, start + runs[k], runs[k + ONE])
+        while k < stop:
+            end = put_bytes(digits, end, values, start + runs[k], runs[k + U1])
             k += U2
         h += items.stride
     return at + ((end + 1) >> 1), pack_digits(digits, end, staged, at)

@@ -1,4 +1,15 @@
-"""Columnar batches written, or their bytes counted: columns of all records, then their keys, values and headers."""
+"""Kernels that write columnar batches or compute their sizes: columns of all records, then the payload.
+
+Functions that write return the next position, or FULL if there is no room. Common parameters:
+
+    out uint8[], at: output, and the position in it to write at
+    columns: the columns of the records, see `Records.columns`
+    first uint64: index of the first record
+    batch: the Outline of the batch
+    keys, values: the Fields
+    room: the Scratch
+    x int64[records + GROUP], plans int64[BUCKETS]: scratch
+"""
 
 from typing import NamedTuple
 
@@ -6,27 +17,9 @@ import numpy as np
 
 from kfbench import layouts
 from kfbench.kernels.formats.batch_header import attributes_of
+from kfbench.kernels.formats.columnar import batch_header as layout
 from kfbench.kernels.formats.columnar import choosing
-from kfbench.kernels.formats.columnar.batch_header import (
-    AGES,
-    ATTRIBUTES,
-    CRC,
-    EXTENSION_BYTES,
-    EXTENSIONS,
-    HEADER,
-    HEADERS,
-    KEYS,
-    OFFSETS,
-    ONE,
-    PRODUCER,
-    PRODUCER_BYTES,
-    VALUES,
-    count_extensions,
-    has_producer,
-    header_bytes,
-    outline,
-    put_header,
-)
+from kfbench.kernels.formats.columnar.batch_header import header_bytes, outline
 from kfbench.kernels.formats.columnar.choosing import CODES, LENGTHS, Bounds
 from kfbench.kernels.formats.columnar.column_writing import (
     FULL,
@@ -36,28 +29,23 @@ from kfbench.kernels.formats.columnar.column_writing import (
     write_lengths,
     write_values,
 )
+from kfbench.kernels.formats.columnar.columns import U1, ZERO
 from kfbench.kernels.formats.columnar.header_values import Scratch
 from kfbench.kernels.formats.columnar.header_writing import HeaderSizes, headers_of, put_columns, put_payload
 from kfbench.kernels.jit import kernel, leaf, variant
 from kfbench.kernels.simd.intrinsics import put_i16
 from kfbench.kernels.simd.simd_int64 import take_ages
+from kfbench.kernels.wire import sealing
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.wire.lengths import delta_code
-from kfbench.kernels.wire.sealing import (
-    AFTER_LENGTH,
-    BATCH_TOO_LARGE,
-    INT32_MAX,
-    NEVER,
-    OFFSET_TOO_FAR,
-    OK,
-    OUT_TOO_SMALL,
-    seal,
-)
+from kfbench.kernels.wire.sealing import OK
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 
-# Bytes of a batch without its payload, at most: a column is never larger than its values above one base.
+# Most bytes of a batch without its payload. A column is never larger than its values packed above one base.
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10
-MAX_BATCH_OVERHEAD = HEADER + PRODUCER_BYTES + 5 + 5 + 1 + 4 * EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
+MAX_BATCH_OVERHEAD = (
+    layout.HEADER + layout.PRODUCER_BYTES + 5 + 5 + 1 + 4 * layout.EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
+)
 MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
 
 PARTS = (
@@ -76,7 +64,7 @@ PARTS = (
     "header_key",
     "header_value",
 )
-SUMMED_FROM = 512  # bytes that are summed while they are copied; fewer are summed with the rest of the batch
+SUMMED_FROM = 512  # from this size in bytes on, a payload is summed while it is copied
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
@@ -84,33 +72,33 @@ PRODUCER_PART = PARTS.index("batch_header.producer")
 class Field(NamedTuple):
     """The keys or the values of all records."""
 
-    lengths: np.ndarray  # int32[records], -1 of a null
+    lengths: np.ndarray  # int32[records], -1 for a null
     data: np.ndarray  # uint8[]
     starts: np.ndarray  # int64[records]
 
 
 class WrittenLengths(NamedTuple):
-    """A column of lengths as it was written."""
+    """The result of writing a column of lengths."""
 
-    position: int  # behind it, FULL where there is no room
-    bits: int  # of the attributes
-    total_bytes: int
-    is_run: bool  # the items lie one behind the other
+    position: int  # behind it, or FULL
+    bits: int  # attributes bits to set
+    total_bytes: int  # sum of the lengths
+    is_run: bool  # whether the items are contiguous
 
 
 class WrittenColumns(NamedTuple):
-    """The columns of one batch but for headers, as they were written."""
+    """The result of writing the columns of one batch, except header columns."""
 
-    bits: int  # of the attributes
+    bits: int  # attributes bits to set
     keys: WrittenLengths
     values: WrittenLengths  # its position is behind all columns
 
 
-class Sum(NamedTuple):
+class RunningCrc(NamedTuple):
     """The checksum of a batch while its payload is copied."""
 
     crc: int
-    position: int  # up to which it is summed, NEVER if a codec is still to come
+    position: int  # end of the bytes that are summed; NEVER if a codec follows
 
 
 @leaf
@@ -121,20 +109,20 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 @leaf
 def _put_lengths(out, at, field, first, n, bit, x, plans):
-    """Write the column of n >= 2 lengths, unless all are null. Return WrittenLengths.
+    """Write the column of n >= 2 lengths, unless all are null. Return the WrittenLengths.
 
     Args:
-        out uint8[], at: written from there on; FULL if there is no room even for what comes before
-        field, first: a Field and the first record
-        bit: of the attributes
-        x int64[n + GROUP], plans int64[BUCKETS]: scratch
+        out, at, first, x, plans: as in the module; `at` may be FULL
+        field: the Field
+        n: number of records
+        bit: attributes bit of the column
     """
-    none, bits = np.int64(0), np.int64(bit)
+    bits = np.int64(bit)
     if at == FULL:
-        return WrittenLengths(at, none, none, True)
+        return WrittenLengths(at, ZERO, ZERO, True)
     is_run, found = fill_placed_lengths(x, field.lengths, field.starts, first, n)
     if found.nulls == n:
-        return WrittenLengths(at, none, found.total_bytes, is_run)
+        return WrittenLengths(at, ZERO, found.total_bytes, is_run)
     if found.nulls:
         bits |= bits << 1
     return WrittenLengths(write_lengths(out, at, x, n, found, plans), bits, found.total_bytes, is_run)
@@ -144,18 +132,14 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
 def _put_times(out, at, columns, first, batch, x, plans):
     """Write the columns of ages and offsets of n >= 2 records. Return the next position, or FULL.
 
-    Args:
-        out uint8[], at: written from there on
-        columns, first: the columns of the records and the first record
-        batch: the Outline of the batch
-        x int64[n + GROUP], plans int64[BUCKETS]: scratch
+    Args: as in the module.
     """
     n = batch.count
     if batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
-        # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
+        # If timestamps span more than 2**63, the greatest age wraps to a negative int64, and 0 is not the least age.
         if batch.greatest_age > 0:
-            bounds = Bounds(np.int64(0), batch.greatest_age, batch.sum_of_ages)
+            bounds = Bounds(ZERO, batch.greatest_age, batch.sum_of_ages)
             at = write(out, at, x, n, bounds, choosing.AGES, plans)
         else:
             at = write_values(out, at, x, n, choosing.AGES, plans)
@@ -167,9 +151,9 @@ def _put_times(out, at, columns, first, batch, x, plans):
 
 @leaf
 def _put_length(out, at, length, bit):
-    """Write the length of the only record, unless it is null. Return WrittenLengths. bit: of the attributes."""
+    """Write the length of a batch of one record, unless it is null. Return the WrittenLengths."""
     if length < 0:
-        return WrittenLengths(at, np.int64(0), np.int64(0), True)
+        return WrittenLengths(at, ZERO, ZERO, True)
     if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
         return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
     return WrittenLengths(put_uvarint(out, at, np.uint64(length)), np.int64(bit), length, True)
@@ -177,88 +161,88 @@ def _put_length(out, at, length, bit):
 
 @leaf
 def _put_only_record(out, at, offsets, keys, values, first, batch):
-    """Write the columns of a batch of one record, whose age is 0. Return WrittenColumns; see `_put_columns`."""
-    bits, none = np.int64(OFFSETS if batch.has_holes else 0), np.int64(0)
+    """Write the columns of a batch of one record, whose age is 0. Return the WrittenColumns.
+
+    Args: as in the module; offsets int64[]: of all records.
+    """
+    bits = np.int64(layout.OFFSETS if batch.has_holes else 0)
     if batch.has_holes:
         delta = offsets[first] - batch.base_offset
         at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
-    key_column = value_column = WrittenLengths(at, none, none, True)
+    key_column = value_column = WrittenLengths(at, ZERO, ZERO, True)
     if at != FULL:
-        key_column = _put_length(out, at, np.int64(keys.lengths[first]), KEYS)
+        key_column = _put_length(out, at, np.int64(keys.lengths[first]), layout.KEYS)
         value_column = key_column
         if key_column.position != FULL:
-            value_column = _put_length(out, key_column.position, np.int64(values.lengths[first]), VALUES)
+            value_column = _put_length(out, key_column.position, np.int64(values.lengths[first]), layout.VALUES)
     return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
 
 
 @leaf
 def _put_columns(out, at, columns, keys, values, first, batch, room):
-    """Write the columns of any batch but for headers. Return WrittenColumns.
+    """Write the columns of any batch, except header columns. Return the WrittenColumns.
 
-    Args:
-        out uint8[], at: written from there on
-        columns, keys, values: the columns of the records, and the Fields among them
-        first, batch: the first record, and the Outline of the batch
-        room: a Scratch
+    Args: as in the module.
     """
     if batch.count == 1:
         return _put_only_record(out, at, columns[1], keys, values, first, batch)
-    bits, none = np.int64((AGES if batch.greatest_age else 0) | (OFFSETS if batch.has_holes else 0)), np.int64(0)
+    bits = np.int64((layout.AGES if batch.greatest_age else 0) | (layout.OFFSETS if batch.has_holes else 0))
     if batch.count == 0:
-        nothing = WrittenLengths(at, none, none, True)
+        nothing = WrittenLengths(at, ZERO, ZERO, True)
         return WrittenColumns(bits, nothing, nothing)
     at = _put_times(out, at, columns, first, batch, room.x, room.plans)
-    key_column = _put_lengths(out, at, keys, first, batch.count, KEYS, room.x, room.plans)
-    value_column = _put_lengths(out, key_column.position, values, first, batch.count, VALUES, room.x, room.plans)
+    key_column = _put_lengths(out, at, keys, first, batch.count, layout.KEYS, room.x, room.plans)
+    value_column = _put_lengths(out, key_column.position, values, first, batch.count, layout.VALUES, room.x, room.plans)
     return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
 
 
 @leaf
-def _put_run(out, at, data, start, total, done):
-    """Copy `total` bytes. Return the next position and the Sum. done: the Sum so far."""
-    if total < SUMMED_FROM or done.position == NEVER:
-        return put_bytes(out, at, data, start, total), done
-    crc, position = crc32c_copy(done.crc, out, done.position, at, data, start, total)
-    return at + total, Sum(crc, position)
+def _put_run(out, at, data, start, total, running):
+    """Copy `total` bytes. Return the next position and the updated RunningCrc."""
+    if total < SUMMED_FROM or running.position == sealing.NEVER:
+        return put_bytes(out, at, data, start, total), running
+    crc, position = crc32c_copy(running.crc, out, running.position, at, data, start, total)
+    return at + total, RunningCrc(crc, position)
 
 
 @leaf
-def _put_items(out, at, field, first, end, column, done):
-    """Copy the keys or values of the records `first` up to `end`. Return the next position and the Sum.
+def _put_items(out, at, field, first, end, column, running):
+    """Copy the keys or values of the records `first` up to `end`. Return the next position and the updated RunningCrc.
 
     Args:
-        out uint8[], at: written from there on
-        field: a Field
+        out, at, first: as in the module
+        field: the Field
+        end uint64: bound of the records
         column: the WrittenLengths of its column
-        done: the Sum so far
+        running: the RunningCrc so far
     """
     if column.total_bytes == 0:
-        return at, done
+        return at, running
     start = field.starts[first]
-    # The first of a run may be a null, whose start may be anywhere.
+    # The first item of a run may be a null, which may have any start.
     if column.is_run and start >= 0 and column.total_bytes <= len(field.data) - start:
-        return _put_run(out, at, field.data, start, column.total_bytes, done)
+        return _put_run(out, at, field.data, start, column.total_bytes, running)
     for i in range(first, end):
         at = put_bytes(out, at, field.data, field.starts[i], np.int64(field.lengths[i]))
-    return at, done
+    return at, running
 
 
-WITH_HEADERS = False  # each variant of `_encode` has its own
+WITH_HEADERS = False  # replaced in the variants of `_encode`
 
 
 def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
-    """Write batches one after another. Return OK and 0, or why a batch cannot be written and its number.
+    """Write batches one after another. Return OK and 0, or the problem and the number of the batch that has it.
 
-    With a codec, payloads are still plain, and length and checksum are not set.
+    With a codec, the caller compresses the payloads, and sets length and checksum.
 
     Args:
-        columns: the columns of the records
-        bounds int64[batches + 1]: of the records of each batch
-        fields BATCH_FIELDS[batches or 1]
-        codec: its number, 0 for none
+        columns: as in the module
+        bounds int64[batches + 1]: bounds of the records of each batch
+        fields BATCH_FIELDS[batches or 1]: a single row holds for all batches
+        codec: number of the codec, 0 for none
         scratch: the arrays of a Scratch
-        out uint8[]: written
-        positions int64[batches + 1], bodies int64[batches]: filled with where batches and their payloads begin
+        out uint8[]: output
+        positions int64[batches + 1], bodies int64[batches]: filled with the positions of batches and of their payloads
     """
     room, headers = Scratch(*scratch), headers_of(columns)
     keys, values = Field(columns[2], columns[7], columns[8]), Field(columns[3], columns[9], columns[10])
@@ -268,40 +252,40 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         row = fields[b if len(fields) > 1 else 0]
         batch = outline(columns[0], columns[1], first, end, row)
         if batch.is_too_far:
-            return OFFSET_TOO_FAR, b
-        extensions = count_extensions(row, batch)
+            return sealing.OFFSET_TOO_FAR, b
+        extensions = layout.count_extensions(row, batch)
         if header_bytes(row, batch, extensions) > len(out) - at:
-            return OUT_TOO_SMALL, b
+            return sealing.OUT_TOO_SMALL, b
         start = at
         positions[b] = start
-        at = put_header(out, at, row, batch, extensions)
+        at = layout.put_header(out, at, row, batch, extensions)
         found = _put_columns(out, at, columns, keys, values, first, batch, room)
         at, bits = found.values.position, found.bits
-        header_sizes = HeaderSizes(at, np.int64(0), np.int64(0), False)
+        header_sizes = HeaderSizes(at, ZERO, ZERO, False)
         if WITH_HEADERS and headers.bounds[first] != headers.bounds[end] and at != FULL:
-            bits |= HEADERS
+            bits |= layout.HEADERS
             header_sizes = put_columns(out, at, headers, first, batch.count, room)
             at = header_sizes.position
         header_total = header_sizes.key_bytes + header_sizes.value_bytes
         total = found.keys.total_bytes + found.values.total_bytes + header_total
         if at == FULL or total > len(out) - at:
-            return OUT_TOO_SMALL, b
+            return sealing.OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, batch.count)
-        bits |= (PRODUCER if has_producer(row) else 0) | (EXTENSIONS if extensions else 0)
-        put_i16(out, start + ATTRIBUTES, np.int16((bits ^ 0x8000) - 0x8000))  # an i16 of the same bits
+        bits |= (layout.PRODUCER if layout.has_producer(row) else 0) | (layout.EXTENSIONS if extensions else 0)
+        put_i16(out, start + layout.ATTRIBUTES, np.int16((bits ^ 0x8000) - 0x8000))  # an i16 of the same bits
         bodies[b] = at
-        if at + total - start - AFTER_LENGTH > INT32_MAX:
-            return BATCH_TOO_LARGE, b
+        if at + total - start - sealing.AFTER_LENGTH > sealing.INT32_MAX:
+            return sealing.BATCH_TOO_LARGE, b
         sealed = codec == 0 or batch.count == 0
-        done = Sum(CRC32C_START, start + ATTRIBUTES if sealed else NEVER)
-        at, done = _put_items(out, at, keys, first, end, found.keys, done)
-        at, done = _put_items(out, at, values, first, end, found.values, done)
+        running = RunningCrc(CRC32C_START, start + layout.ATTRIBUTES if sealed else sealing.NEVER)
+        at, running = _put_items(out, at, keys, first, end, found.keys, running)
+        at, running = _put_items(out, at, values, first, end, found.values, running)
         if WITH_HEADERS and header_sizes.is_staged:
-            at, done = _put_run(out, at, room.staged, np.int64(0), header_total, done)
-        elif WITH_HEADERS and bits & HEADERS:
+            at, running = _put_run(out, at, room.staged, ZERO, header_total, running)
+        elif WITH_HEADERS and bits & layout.HEADERS:
             at = put_payload(out, at, headers, first, batch.count)
         if sealed:
-            seal(out, start, at, CRC, crc32c_finish(done.crc, out, done.position, at))
+            sealing.seal(out, start, at, layout.CRC, crc32c_finish(running.crc, out, running.position, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
@@ -312,22 +296,22 @@ encode_with_headers = variant(_encode, "encode_with_headers", WITH_HEADERS=True)
 
 @leaf
 def _lengths_bytes(lengths, first, n, x, plans):
-    """Return the bytes of the column of n >= 1 lengths, and the bytes of their items."""
+    """Return the size of the column of n >= 1 lengths, and the sum of the lengths."""
     if n == 1:
         length = np.int64(lengths[first])
-        return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
-    found = fill_lengths(x, lengths, first, ONE, n)
+        return uvarint_bytes(np.uint64(length)) if length >= 0 else ZERO, max(length, 0)
+    found = fill_lengths(x, lengths, first, U1, n)
     if found.nulls == n:
-        return np.int64(0), found.total_bytes
-    least_bytes = uvarint_bytes(np.uint64(found.least)) if found.nulls else np.int64(0)
+        return ZERO, found.total_bytes
+    least_bytes = uvarint_bytes(np.uint64(found.least)) if found.nulls else ZERO
     plan = choosing.choose(x, n, found.bounds, CODES if found.nulls else LENGTHS, plans)
     return least_bytes + plan.size_bytes, found.total_bytes
 
 
 @leaf
 def _times_bytes(columns, first, batch, x, plans):
-    """Return the bytes of the columns of ages and of offsets."""
-    n, ages, offsets = batch.count, np.int64(0), np.int64(0)
+    """Return the sizes of the column of ages and of the column of offsets."""
+    n, ages, offsets = batch.count, ZERO, ZERO
     if n > 1 and batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
         ages = choosing.size_of(x, n, choosing.AGES, plans)
@@ -341,27 +325,27 @@ def _times_bytes(columns, first, batch, x, plans):
 
 @kernel
 def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
-    """Compute the uncompressed bytes of each batch without writing it.
+    """Compute the uncompressed size of each batch without writing it.
 
     Args:
         columns: the columns of the shapes
         bounds, fields: as in `_encode`
-        header_sizes int64[3 * batches]: as `header_writing.sizes` fills it, or empty
-        x int64[records of the largest batch + GROUP], plans int64[BUCKETS]: scratch
-        out int64[batches]: filled
-        parts int64[len(PARTS)]: the bytes of each part are added; or empty
+        header_sizes int64[3 * batches]: from `header_writing.sizes`; empty without headers
+        x, plans: as in the module
+        out int64[batches]: filled with sizes in bytes
+        parts int64[len(PARTS)]: the size of each part is added; may be empty
     """
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
         batch = outline(columns[0], columns[1], first, end, row)
-        extensions = count_extensions(row, batch)
+        extensions = layout.count_extensions(row, batch)
         ages, offsets = _times_bytes(columns, first, batch, x, plans)
-        keys = values = key_bytes = value_bytes = np.int64(0)
+        keys = values = key_bytes = value_bytes = ZERO
         if batch.count:
             keys, key_bytes = _lengths_bytes(columns[2], first, batch.count, x, plans)
             values, value_bytes = _lengths_bytes(columns[3], first, batch.count, x, plans)
-        headers = header_keys = header_values = np.int64(0)
+        headers = header_keys = header_values = ZERO
         if len(header_sizes):
             headers, header_keys, header_values = (
                 header_sizes[3 * b], header_sizes[3 * b + 1], header_sizes[3 * b + 2]
@@ -375,10 +359,10 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         for k in range(len(FIXED_PART_BYTES)):
             parts[k] += FIXED_PART_BYTES[k]
         rest = parts[PRODUCER_PART:]
-        rest[0] += PRODUCER_BYTES if has_producer(row) else 0
+        rest[0] += layout.PRODUCER_BYTES if layout.has_producer(row) else 0
         rest[1] += uvarint_bytes(np.uint64(batch.count))
         rest[2] += uvarint_bytes(delta_code(batch.last_delta, True)) if batch.has_holes else 0
-        rest[3] += 1 + EXTENSION_BYTES * extensions if extensions else 0
+        rest[3] += 1 + layout.EXTENSION_BYTES * extensions if extensions else 0
         for k, size in enumerate(
             (ages, offsets, keys, values, headers, key_bytes, value_bytes, header_keys, header_values)
         ):
