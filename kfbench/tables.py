@@ -1,6 +1,6 @@
-"""A table and its text for a terminal, Markdown and HTML. Numbers become words here and nowhere else.
+"""Tables as text for a terminal, Markdown and HTML. All numbers of reports become words here.
 
-No pandas and no matplotlib: `kfbench table` answers in well under two seconds.
+This module needs neither pandas nor matplotlib, so `kfbench table` answers in well under two seconds.
 """
 
 import re
@@ -29,7 +29,7 @@ class Interval:
 
 
 class Ranked(str):
-    """Words in place of a number. A column of them is sorted by `rank`; None: after all others."""
+    """Words in place of a number. A column of them is sorted by `rank`; None comes last."""
 
     rank: float | None
 
@@ -44,7 +44,7 @@ Cell: TypeAlias = str | int | float | bool | Interval | None
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column. digits: decimals of a float. swatch: the cells are names of formats and show their colour."""
+    """A column. digits: decimals of a float. swatch: True if the cells are formats and show their colour."""
 
     name: str
     unit: str = ""
@@ -57,13 +57,13 @@ class Column:
 
 
 def plain_columns(*names: str) -> tuple[Column, ...]:
-    """Return columns of words, which have a name only."""
+    """Return columns with a name only."""
     return tuple(Column(name=name) for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A caption, columns (those that name a row first), rows of cells, and notes printed beneath."""
+    """A caption, columns (first those that identify a row), rows of cells, and notes printed below."""
 
     name: str
     caption: str
@@ -78,7 +78,7 @@ class Table:
 
     @cached_property
     def keys(self) -> int:
-        """The number of leading columns that name a row: the fewest with unique cells, but not all columns; else 1."""
+        """The number of leading columns that identify a row: the fewest with unique cells, but not all; else 1."""
         for count in range(1, len(self.columns)):
             if len({row[:count] for row in self.rows}) == len(self.rows):
                 return count
@@ -103,9 +103,9 @@ class Table:
         return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
     def to_html(self, wrap: bool = False) -> str:
-        """Return a <table> in a group that scrolls by itself. Cells have the raw number in `data-v` to sort by.
+        """Return a <table> inside a scrollable group. Cells have the raw number in `data-v` for sorting.
 
-        wrap: the first column holds sentences.
+        wrap: True if the first column holds sentences.
         """
         out = [
             f'<div class="scroll{" wrap" if wrap else ""}" tabindex="0" role="group" aria-labelledby="c-{self.name}">',
@@ -171,7 +171,7 @@ def sort_key(cell: Cell) -> float | None:
 
 
 def number(cell: Cell, digits: int = 2) -> str:
-    """Return a cell in words: thousands separated, floats with `digits` decimals, absent as a dash."""
+    """Return a cell in words: thousands separators, floats with `digits` decimals, a dash for None."""
     if cell is None:
         return ABSENT
     if isinstance(cell, Interval):
@@ -189,22 +189,22 @@ def number(cell: Cell, digits: int = 2) -> str:
 
 
 def slug(name: str) -> str:
-    """Return a format's name as a CSS variable: v3-header-only -> k-v3-header-only."""
+    """Return a format's name as a CSS variable, for example: v3-header-only -> k-v3-header-only."""
     return "k-" + "".join(c if c.isalnum() or c == "-" else "-" for c in name)
 
 
 def prose(text: str) -> str:
-    """Return a paragraph as HTML: text between backticks is code."""
+    """Return a paragraph as HTML. Text between backticks becomes code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def markdown(text: str) -> str:
-    """Escape characters that would end a cell of a pipe table."""
+    """Escape the characters that would end a cell of a pipe table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words: a, b and c."""
+    """Join words, for example: a, b and c."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]

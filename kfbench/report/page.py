@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from kfbench.report.data import noise
-from kfbench.report.data.named import Named
-from kfbench.report.data.paths import Paths
+from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.results import Results
-from kfbench.report.section import Block, Figure, Missing, Section, drawn, not_drawn
+from kfbench.report.data.views import Views
+from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics import (
     axis,
     blocks,
@@ -33,58 +33,93 @@ from kfbench.report.topics import (
     verdict,
     winners,
     workloads,
-)
-from kfbench.report.topics.classes import Verdicts
+)  # fmt: skip
 from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
 from kfbench.tables import Table, listed
 
 
-class Views:
-    """The views of one run that several sections read, each made once."""
+class Entry(NamedTuple):
+    """A section of reports. short: its name in the contents. answer: return the content, or why a run has none."""
 
-    def __init__(self, results: Results, noise_facts: noise.Facts | None) -> None:
-        self.results, self.noise_facts = results, noise_facts
-
-    @cached_property
-    def named(self) -> Named:
-        return Named(self.results)
-
-    @cached_property
-    def paths(self) -> Paths:
-        return Paths(self.results)
-
-    @cached_property
-    def verdicts(self) -> Verdicts:
-        return Verdicts(self.results, self.named, self.paths)
+    name: str
+    short: str
+    title: str
+    answer: Callable[[Views], Answer | str]
 
 
-Build = Callable[[Views], Section | Missing]
-# The sections, in their order. Blocks of the sweep that no section explains follow them.
-SECTIONS: Final[Sequence[Build]] = (
-    lambda run: verdict.classes_section(run.verdicts),
-    lambda run: reference.batch_size_section(run.results),
-    lambda run: break_even.break_even_section(run.results),
-    lambda run: winners.maps_section(run.results),
-    *((lambda run, entry=entry: axis.axis_section(run.results, entry)) for entry in axis.ENTRIES),
-    lambda run: breakdown.fields_section(run.results),
-    lambda run: compressed.compressed_section(run.results),
-    lambda run: pareto.pareto_section(run.results),
-    *((lambda run, entry=entry: cpu.cpu_section(run.results, entry)) for entry in cpu.ENTRIES),
-    lambda run: cold.cold_section(run.results),
-    lambda run: java.peers_section(run.results),
-    lambda run: workloads.workloads_section(run.results, run.named),
-    lambda run: fleet.fleet_section(run.results),
-    lambda run: prefix.prefix_section(run.results),
-    lambda run: broker_paths.append_section(run.paths),
-    lambda run: proposals.proposals_section(run.paths, [migration.LAST_WORD]),
-    lambda run: conversions.conversions_section(run.paths),
-    lambda run: migration.migration_section(run.paths),
-    lambda run: broker_paths.keep_section(run.paths),
-    lambda run: columnar.columnar_section(run.results),
+def over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
+    """Return the section of bytes along one axis."""
+    return Entry(name, short, title, partial(axis.axis_answer, axis=axis_name, name=name))
+
+
+def cpu_over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
+    """Return the section of CPU time along one axis."""
+    return Entry(name, short, title, partial(cpu.cpu_answer, axis=axis_name, name=name))
+
+
+# The sections, in their order. Blocks of the sweep that no section explains stand before the noise.
+SECTIONS: Final = (
+    Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
+    Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
+    Entry("break-even", "Break-even", "From which batch size does a newer format pay?", break_even.break_even_answer),
+    Entry(
+        "break-even-map",
+        "Break-even maps",
+        "Which of v0 to v3 wins where batches and values change together?",
+        winners.maps_answer,
+    ),
+    over_axis("timestamp-spread", "Timestamps", "What does the spread of timestamps cost?", "timestamp_spread_ms"),
+    over_axis("key-size", "Keys", "What does the size of the key cost?", "key_bytes"),
+    over_axis("value-size", "Values", "What does the size of the value cost?", "value_bytes"),
+    over_axis("headers", "Headers", "What do record headers cost?", "headers"),
+    over_axis("nulls", "Nulls", "What do null values cost?", "null_share"),
+    over_axis("offset-holes", "Offset holes", "What do holes in the offsets cost?", "offset_stride"),
+    over_axis("base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?", "base_timestamp_ms"),
+    Entry("fields", "Fields", "Where do the bytes go?", breakdown.fields_answer),
+    Entry("compressed", "Compression", "What is left of it under compression?", compressed.compressed_answer),
+    Entry("pareto", "CPU against bytes", "What do bytes cost in CPU?", pareto.pareto_answer),
+    cpu_over_axis("cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?", "batch_size"),
+    cpu_over_axis("cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?", "value_bytes"),
+    cpu_over_axis("cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?", "key_bytes"),
+    cpu_over_axis(
+        "cpu-timestamp-spread",
+        "CPU by timestamps",
+        "What does it cost in CPU, by timestamp spread?",
+        "timestamp_spread_ms",
+    ),
+    Entry("cpu-cold", "Cold CPU", "What does it cost in CPU where no cache has the data?", cold.cold_answer),
+    Entry(
+        "cpu-peers",
+        "Peers",
+        "What do other implementations take, and do they agree on which format is dearer?",
+        java.peers_answer,
+    ),
+    Entry("workloads", "Workloads", "Which format wins for whom?", workloads.workloads_answer),
+    Entry("fleet", "Fleet", "What does it say of a fleet?", fleet.fleet_answer),
+    Entry(
+        "prefix",
+        "Prefix",
+        "What does reading offsets and times from the prefix save, and what does it give up?",
+        prefix.prefix_answer,
+    ),
+    Entry("broker", "Broker", "What does a format cost the broker?", broker_paths.append_answer),
+    Entry("broker-claims", "Proposals", "Are the proposals right about the broker?", proposals.proposals_answer),
+    Entry("broker-convert", "Conversions", "What does a conversion cost?", conversions.conversions_answer),
+    Entry(
+        "broker-migrate", "Migration", "What does a migration cost, and when does it pay?", migration.migration_answer
+    ),
+    Entry(
+        "broker-keep",
+        "Compaction, mirrors, seeks",
+        "What does it cost to compact, mirror, seek and expire?",
+        broker_paths.keep_answer,
+    ),
+    Entry(NAME, NAME, f"{NAME}: how near to the floor can a format come?", columnar.columnar_answer),
+    Entry("noise", "Noise", "How far can the CPU numbers be trusted?", control.noise_answer),
 )
-AFTER_BLOCKS: Final[Sequence[Build]] = (lambda run: control.noise_section(run.results, run.noise_facts),)
-# A text is printed once. These sections take theirs first: the texts of their blocks are about nothing else.
+NOISE: Final = "noise"
+# A text is printed once. These sections choose first, because the texts of their blocks are about nothing else.
 FIRST_TEXTS: Final = (NAME, "compressed")
 
 
@@ -100,44 +135,52 @@ class Page:
 
 
 def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None) -> Page:
-    """Build everything that this run has rows for; the last section says what it has none for.
+    """Build each section that the run has rows for. The last section lists the missing sections.
 
-    sweep: the blocks of the sweep. Each has its text in the section that shows most of its rows, or a section of its
-    own, so that nothing that was measured and explained is left out. noise_facts: those of the manifest.
+    sweep: the blocks of the sweep. The text of a block stands in the section that shows most of its rows. A block that
+    no
+    section shows gets a section of its own. noise_facts: those of the manifest.
     """
     run = Views(results, noise_facts)
-    verdicts = run.verdicts
-    head = [reference.overhead_figure(results, verdicts.named_formats)]
-    built = [[build(run) for build in builds] for builds in (SECTIONS, AFTER_BLOCKS)]
-    ordered, last = ([each for each in found if isinstance(each, Section)] for found in built)
-    ordered, last, unused = _with_texts(ordered, last, results, sweep)
-    sections = [*ordered, *(blocks.block_section(results, block) for block in unused), *last]
-    sections = [section.without_empty_tables() for section in sections]
-    missing = [*not_drawn(head), *(each for found in built for each in found if isinstance(each, Missing))]
+    head = [reference.overhead_figure(results, run.verdicts.named_formats)]
+    missing = [*not_drawn(head)]
+    sections: list[Section] = []
+    for entry in SECTIONS:
+        answer = entry.answer(run)
+        if isinstance(answer, str):
+            missing.append(Missing(what=entry.title, why=answer))
+        else:
+            sections.append(Section.of(*entry[:3], answer))
     missing += [each for section in sections for each in section.missing]
     research = next((section.title for section in sections if section.name == NAME), None)
+    published = Section.of("claims", "Published figures", "Do the published figures hold?", claims.claims_answer())
+    failed = failures.failures_answer(results, missing, research)
     return Page(
-        lead=_lead(results, verdicts),
-        table=verdict.verdict_table(verdicts),
+        lead=_lead(results, run.verdicts),
+        table=verdict.verdict_table(run.verdicts),
         figures=drawn(head),
-        costs=verdict.costs_table(verdicts),
-        sections=(*sections, claims.claims_section(), failures.failures_section(results, missing, research)),
+        costs=verdict.costs_table(run.verdicts),
+        sections=(
+            *_with_texts(sections, results, sweep),
+            published,
+            Section.of("failures", "What is missing", "What is missing?", failed),
+        ),
     )
 
 
-def _with_texts(
-    ordered: list[Section], last: list[Section], results: Results, sweep: Sequence[Block]
-) -> tuple[list[Section], list[Section], list[Block]]:
-    """Return the sections with the texts that they print, and the blocks that none prints."""
+def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[Block]) -> list[Section]:
+    """Return the sections with the texts of their blocks, and a section per block that none of them explains."""
     unused = {block.name: block for block in sweep}
     order = list(unused)
     texts: dict[str, list[Block]] = {}
-    for section in sorted([*ordered, *last], key=_text_rank):
+    for section in sorted(sections, key=_text_rank):
         if section.texts is not None:
             names = section.texts.names(results.all, order)
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
-    with_texts = [[each.with_blocks(texts.get(each.name, ())) for each in found] for found in (ordered, last)]
-    return with_texts[0], with_texts[1], list(unused.values())
+    found = [section.with_blocks(texts.get(section.name, ())) for section in sections]
+    before_noise = sum(section.name != NOISE for section in found)
+    found[before_noise:before_noise] = [blocks.block_section(results, block) for block in unused.values()]
+    return found
 
 
 def _text_rank(section: Section) -> int:
@@ -145,8 +188,7 @@ def _text_rank(section: Section) -> int:
 
 
 def _lead(results: Results, verdicts: Verdicts) -> str:
-    """Answer in a few sentences; where no verdict tells of a research format, say that it has a section."""
-    is_untold = verdicts.research_formats and not verdicts.classes
-    beside = f"{listed(verdicts.research_formats)} has a section of its own." if is_untold else ""
-    parts = reference.lead_sentence(results, verdicts.research_formats), verdict.verdict_sentence(verdicts), beside
+    has_unnamed = verdicts.research_formats and not verdicts.classes  # a verdict would name them
+    research = f"{listed(verdicts.research_formats)} has a section of its own." if has_unnamed else ""
+    parts = reference.lead_sentence(results, verdicts.research_formats), verdict.verdict_sentence(verdicts), research
     return " ".join(filter(None, parts))

@@ -3,11 +3,11 @@
 A report that is not for publishing goes to `OUT/unpublished/<date>.<n>/`, which git ignores (docs/publish.md).
 
 Laws (tests/report/test_publish.py):
-1. The same run gives the same bytes on every machine with the same version of the code and its libraries: no clock, no
-   host and no path of the machine enters. Times of peers, figures computed from the formats (claims, holes), the
-   definitions of classes, and the assumed traffic and prices are those of the version, not of the run.
-2. An existing report is never changed. A report goes to a new `<n>`, or exists already with the same bytes.
-3. A half-written report has another name. It is written beside its place and renamed when it is whole.
+1. The same run gives the same bytes on every machine with the same version of the code and its libraries. A report
+   depends on no clock, host or path of the machine. Times of peers, numbers computed from the formats (claims, holes),
+   definitions of classes, and assumed traffic and prices are those of the version, not of the run.
+2. An existing report is never changed. A new report goes to a new `<n>`, unless one with the same bytes exists.
+3. A half-written report has another name. It is written next to its place and renamed when it is complete.
 4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
 """
 
@@ -52,7 +52,7 @@ def publish(run: Path, out: Path) -> Path:
 
 
 def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
-    """Write these files to a new folder OUT/<date>.<n>, unless a folder has the same bytes; return the folder."""
+    """Write the files to a new folder OUT/<date>.<n> and return it; return an existing folder with the same bytes."""
     out.mkdir(parents=True, exist_ok=True)
     for existing in sorted(out.glob(f"{date}.*"), key=_serial):
         if existing.is_dir() and _same(existing, files):
@@ -71,20 +71,20 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
 
 
 def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
-    """Return True for a whole sweep that says `publish = true`, and for an older run of the default profile."""
+    """Return True for a whole sweep with `publish = true`, and for an older run of the default profile."""
     is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
     return bool(manifest.get("publish", is_whole_default))
 
 
 def place_of(run: Path, reports: Path) -> Path:
-    """Return the folder for a finished run's report where `--out` is not given. Raises RunError as `publish` does."""
+    """Return the folder for a finished run's report without `--out`. Raises RunError as `publish` does."""
     return reports if is_for_publishing(open_run(run).manifest) else reports / UNPUBLISHED
 
 
 def newest(reports: Path, profile: str | None = None) -> Path:
-    """Return the last report of the last day that is for publishing. profile: look at reports of this profile only.
+    """Return the newest report that is for publishing. profile: only reports of this profile.
 
-    Raises RunError when there is none.
+    Raises RunError if there is none.
     """
     found = []
     for page in reports.glob("[0-9]*.*/index.html"):
@@ -99,7 +99,7 @@ def newest(reports: Path, profile: str | None = None) -> Path:
 
 
 def _claim(staging: Path, out: Path, date: str) -> Path:
-    """Rename to the `<date>.<n>` after the last; to the next one where another process has just made it."""
+    """Rename the folder to the next free `<date>.<n>`, even if another process takes a number meanwhile."""
     for n in count(1 + max(map(_serial, out.glob(f"{date}.*")), default=0)):
         target = out / f"{date}.{n}"
         if target.exists():
@@ -181,7 +181,7 @@ def subtitle(manifest: Mapping[str, Any]) -> str:
 
 
 def _revision(revision: str | None) -> str:
-    """Return the first twelve digits, and a mark for code that was not committed."""
+    """Return the first twelve digits of the revision, with a mark for uncommitted code."""
     commit, _, dirty = (revision or "unknown").partition("-")
     return commit[:12] + (f"-{dirty}" if dirty else "")
 
@@ -205,7 +205,7 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _engine_shares(stages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the engine's share of the time of all slots, by kind; a resumed run has several stages of one kind."""
+    """Return the engine's share of all slots' time, by kind. A resumed run has several stages per kind."""
     slot_s: dict[str, float] = defaultdict(float)
     engine_s: dict[str, float] = defaultdict(float)
     for stage in stages:
@@ -237,7 +237,7 @@ def _environment(autoescape: bool) -> jinja2.Environment:
 
 
 def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index.html") -> str:
-    """Return a page that holds its style, script and figures."""
+    """Return a page with its style, script and figures inside."""
     plain = _environment(autoescape=False)
     css = plain.get_template("style.css").render(
         light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -15,9 +15,8 @@ class Figure:
     """A picture and its words.
 
     Args:
-        svg: the picture.
-        alt: what it shows, in words.
-        numbers: the name of the table that holds all that is drawn; by panel where each panel has a table of its own.
+        alt: the content of the picture in words.
+        numbers: the name of the table that holds all drawn numbers; panel -> name where each panel has its own table.
     """
 
     name: str
@@ -29,7 +28,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """A section or a figure that a run has no rows for. what: its title; why: what the run lacks."""
+    """A section or figure that a run has no rows for. what: its title; why: the rows that the run lacks."""
 
     what: str
     why: str
@@ -37,7 +36,7 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A block of the sweep, as its author named and explained it."""
+    """A block of a sweep: a grid of measurements with a title and an explanation in the sweep's TOML."""
 
     name: str
     title: str
@@ -50,8 +49,8 @@ class Texts:
 
     Args:
         rows: rows that the section shows.
-        of: `any` takes every block that has one of these rows; `most` takes the block that has the most of their cells,
-            the first of the sweep among equals.
+        of: `any` takes every block that has one of these rows. `most` takes the block that has the most of their cells;
+            among equals, the first of the sweep.
         titled: print each text under its block's title, after the tables.
     """
 
@@ -71,33 +70,68 @@ class Texts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
-    """A question and its answer.
+class Answer:
+    """The answer to a section's question. A topic returns a string instead where the run lacks the rows for an answer.
 
     Args:
-        short: its name in the contents.
-        title: the question.
-        means: the answer, computed.
-        prose: paragraphs that stand before the tables.
+        means: the computed answer in sentences.
+        prose: paragraphs before the tables.
         texts: the blocks whose texts follow these paragraphs.
-        more: tables that are folded away.
+        figures: the figures, and those that the run has no rows for.
+        tables: the open tables; None for one without rows.
+        more: the folded tables.
+        wrap: True if the tables hold sentences.
+    """
+
+    means: str = ""
+    prose: tuple[str, ...] = ()
+    texts: Texts | None = None
+    figures: tuple[Figure | Missing, ...] = ()
+    tables: tuple[Table | None, ...] = ()
+    more: tuple[Table | None, ...] = ()
+    wrap: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A question with its answer, ready to print.
+
+    Args:
+        short: the name in the contents.
+        title: the question.
         blocks: blocks whose texts stand under their own titles, after the tables.
-        wrap: the tables hold sentences.
-        missing: figures and tables that it would have of other runs.
+        missing: the figures that the run has no rows for.
     """
 
     name: str
     short: str
     title: str
-    means: str = ""
-    prose: tuple[str, ...] = ()
-    texts: Texts | None = None
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    more: tuple[Table, ...] = ()
+    means: str
+    prose: tuple[str, ...]
+    texts: Texts | None
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    more: tuple[Table, ...]
+    wrap: bool
+    missing: tuple[Missing, ...]
     blocks: tuple[Block, ...] = ()
-    wrap: bool = False
-    missing: tuple[Missing, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, short: str, title: str, answer: Answer) -> Self:
+        """Return the section without the tables and figures that have no numbers."""
+        return cls(
+            name=name,
+            short=short,
+            title=title,
+            means=answer.means,
+            prose=answer.prose,
+            texts=answer.texts,
+            figures=drawn(answer.figures),
+            tables=with_cells(answer.tables),
+            more=with_cells(answer.more),
+            wrap=answer.wrap,
+            missing=not_drawn(answer.figures),
+        )
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Section":
         """Return the section with the texts of these blocks, where their authors wrote any."""
@@ -106,14 +140,14 @@ class Section:
             return replace(self, blocks=written)
         return replace(self, prose=(*self.prose, *(block.analysis.strip() for block in written)))
 
-    def without_empty_tables(self) -> "Section":
-        """Return the section without tables that have nothing but the names of their rows."""
-        tables, more = (tuple(filter(has_cells, each)) for each in (self.tables, self.more))
-        return replace(self, tables=tables, more=more)
+
+def with_cells(tables: Iterable[Table | None]) -> tuple[Table, ...]:
+    """Return the tables that have more than the names of their rows."""
+    return tuple(table for table in tables if table is not None and has_cells(table))
 
 
 def has_cells(table: Table) -> bool:
-    """Return False for a table with only dashes behind the names of its rows. A table of words has its words."""
+    """Return False for a table with only dashes after the names of its rows. A table of words counts as filled."""
     body = list(zip(*table.rows, strict=True))[1:]
     is_absent = [all(cell is None for cell in column) for column in body]
     has_numbers = any(not isinstance(cell, str | None) for column in body for cell in column)

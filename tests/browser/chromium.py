@@ -1,6 +1,8 @@
-"""A headless Chromium behind its DevTools pipe: it opens a page as a reader's browser does, and answers scripts.
+"""A headless Chromium driven through its DevTools pipe. It opens pages and answers scripts.
 
-The pipe is the browser's file descriptors 3 and 4; a message is JSON that ends in a zero byte. No port, no library.
+The pipe is the browser's file descriptors 3 and 4. A message is JSON that ends in a zero byte. No port is opened, and
+no
+library is needed.
 """
 
 import base64
@@ -36,12 +38,12 @@ Message = dict[str, Any]
 
 
 def program() -> str | None:
-    """The first browser on PATH."""
+    """Return the first browser on PATH; None without one."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Chromium:
-    """A Chromium process that shows one page after another. It ends with its `with`."""
+    """A Chromium process that shows one page at a time. It ends with its `with` block."""
 
     def __init__(self, path: str) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="kfbench-chromium-", ignore_cleanup_errors=True)
@@ -69,8 +71,9 @@ class Chromium:
         self._profile.cleanup()
 
     def open(self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> "Tab":
-        """Loads a file in place of what is shown. width, height: of the window, in CSS pixels; media: print, or empty
-        for a screen.
+        """Load a file in place of the current page.
+
+        width, height: size of the window in CSS pixels. media: print, or empty for a screen.
         """
         if self._shown:
             self.ask("Target.closeTarget", targetId=self._shown)
@@ -80,7 +83,7 @@ class Chromium:
         return Tab(self, session, page, width, height, dark, media)
 
     def ask(self, method: str, session: str = "", **params: Any) -> Message:
-        """Send a command and return its result. Events that arrive meanwhile are kept for `events`."""
+        """Send a command and return its result. Events that arrive in the meantime stay for `events`."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self._in, json.dumps(message).encode() + b"\0")
@@ -91,7 +94,7 @@ class Chromium:
         return result
 
     def events(self, method: str) -> list[Message]:
-        """The events of the page that is shown, oldest first."""
+        """Return the events of the current page, oldest first."""
         return [came["params"] for came in self._came if came["method"] == method]
 
     def _answer(self, asked: int) -> Message:
@@ -135,7 +138,7 @@ class Tab:
         return self._browser.ask(method, self._session, **params)
 
     def ask(self, script: str) -> Any:
-        """The value of an expression, or what its promise gives. Raises RuntimeError where it throws."""
+        """Return the value of an expression, or of its promise. Raises RuntimeError if it throws."""
         found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"].get("exception", found["exceptionDetails"]).get("description"))
@@ -152,11 +155,11 @@ class Tab:
         self.send("Input.insertText", text=text)
 
     def pdf(self) -> bytes:
-        """Return the page as printed, on the browser's default paper."""
+        """Return the printed page, on the browser's default paper."""
         return base64.b64decode(self.send("Page.printToPDF", printBackground=False)["data"])
 
     def picture(self, whole: bool = False) -> bytes:
-        """A PNG of the window, or of the whole page."""
+        """Return a PNG of the window, or of the whole page."""
         clip: Message = {}
         if whole:
             size = self.send("Page.getLayoutMetrics")["cssContentSize"]
@@ -165,12 +168,12 @@ class Tab:
         return base64.b64decode(shot["data"])
 
     def requests(self) -> list[str]:
-        """Every address that was asked for, the page's own first."""
+        """Return every requested address, the page's own first."""
         self.ask("0")  # what came before this has been heard
         return [each["request"]["url"] for each in self._browser.events("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:
-        """Return what the browser wrote to its console: errors, warnings, refusals by the content security policy."""
+        """Return the browser's console messages: errors, warnings, and refusals by the content security policy."""
         self.ask("0")
         said = [each["entry"]["text"] for each in self._browser.events("Log.entryAdded")]
         said += [each["exceptionDetails"]["text"] for each in self._browser.events("Runtime.exceptionThrown")]

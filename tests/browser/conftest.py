@@ -1,4 +1,4 @@
-"""The browser and two pages for all tests: the newest committed report, rendered now, and a what-if."""
+"""The browser and two pages for all tests: the newest committed report and a what-if."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def chromium() -> Iterator[Chromium]:
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """index.html of the newest committed run, rendered anew."""
+    """Render index.html of the newest committed run."""
     page = tmp_path_factory.mktemp("report") / "index.html"
     page.write_bytes(dict(publish.render(open_run(publish.newest(REPORTS))))["index.html"])
     return page
@@ -40,7 +40,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """index.html of a what-if of two recorded logs, in a folder whose path is wider than a phone."""
+    """Write index.html of a what-if of two recorded logs, whose path is wider than a phone."""
     folder = tmp_path_factory.mktemp("what-if")
     logs = folder / ("deep" * 20)
     logs.mkdir()
@@ -52,14 +52,14 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["answer", REPORT])
 def page(request: pytest.FixtureRequest) -> Path:
-    """Each of the two."""
+    """Return each of the two pages."""
     path: Path = request.getfixturevalue(request.param)
     return path
 
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core: of the version, and held by npm to the hash, in package-lock.json."""
+    """Return the script of axe-core, in the version and with the hash of package-lock.json."""
     if not os.environ.get("KFBENCH_REGISTRIES"):
         pytest.skip("downloads from a registry of npm packages: set KFBENCH_REGISTRIES=1 to run it")
     if not shutil.which("npm"):

@@ -1,4 +1,4 @@
-"""The page in a real browser: on a phone and a desk, light and dark, printed, and all by itself."""
+"""A report in a real browser: phone and desktop, light and dark, printed, and without a network."""
 
 import re
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_the_contents_stay_where_the_focus_is(chromium: Chromium, report: Path) 
 
 
 def jumped(tab: Tab, name: str) -> float:
-    """Goes to a section and waits until the contents mark it; how far the page moved by itself meanwhile, in pixels."""
+    """Go to a section and wait until the contents mark it. Return the distance that the page then moved, in pixels."""
     moved: float = tab.ask(f"""new Promise((done, failed) => {{
       document.getElementById("{name}").scrollIntoView();
       const at = scrollY, gone = setTimeout(failed, 20000);
@@ -130,7 +130,7 @@ COLOURS = """(() => {
 
 
 def contrast(one: list[float], other: list[float]) -> float:
-    """Return the contrast ratio of WCAG 2.2."""
+    """Return the contrast ratio by WCAG 2.2."""
 
     def luminance(rgb: list[float]) -> float:
         red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb)
@@ -173,6 +173,6 @@ def test_folded_tables_are_printed(chromium: Chromium, report: Path) -> None:
 
 
 def sheets(pdf: bytes) -> int:
-    """Pages of a document."""
+    """Return the number of pages of a PDF."""
     assert pdf.startswith(b"%PDF-")
     return len(re.findall(rb"/Type\s*/Page\b", pdf))

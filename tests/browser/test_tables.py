@@ -1,4 +1,4 @@
-"""Tables in a real browser: sorted and filtered by mouse and by keys."""
+"""Tables in a real browser: sorted and filtered with mouse and keyboard."""
 
 import re
 from pathlib import Path
@@ -13,14 +13,14 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def tab(chromium: Chromium, answer: Path) -> Tab:
-    """The what-if, with its long table of fields under the name `table`."""
+    """Open the what-if. Its long table of fields is the variable `table`."""
     tab = chromium.open(answer)
     tab.ask("""globalThis.table = document.getElementById("t-fields"), undefined""")
     return tab
 
 
 def column(tab: Tab, at: int) -> list[str]:
-    """The cells in sight."""
+    """Return the visible cells of a column."""
     cells: list[str] = tab.ask(
         f"[...table.tBodies[0].rows].filter(row => row.checkVisibility()).map(row => row.cells[{at}].textContent)"
     )
@@ -107,7 +107,7 @@ def test_a_filter_survives_sorting(tab: Tab) -> None:
 
 
 def test_numbers_are_found_as_they_are_typed(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
-    """A minus on a keyboard is a hyphen."""
+    """A keyboard types a hyphen for the printed minus sign."""
     changed = tmp_path / "changed.html"
     changed.write_text(answer.read_text().replace('scope="row">key_length', 'scope="row">−7 key_length'))
     tab = chromium.open(changed)

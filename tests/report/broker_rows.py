@@ -1,4 +1,4 @@
-"""Made-up broker rows: two workloads, three codecs, and costs that follow the rules below."""
+"""Generated broker rows: two workloads and three codecs, with costs by the rules below."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def broker_rows() -> list[Row]:
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
-    """Return the paths of a run whose rows `change` has edited in place."""
+    """Return the paths of a run after `change` has edited its rows in place."""
     rows = broker_rows()
     for row in rows:
         change(row)
@@ -159,6 +159,5 @@ def _measured(source_bytes: int, size_bytes: int, units: float, batches: int, wh
 
 
 def _times(ns: int, what: str) -> list[int]:
-    """Return about the same time in every round."""
     random = np.random.default_rng(sum(what.encode()))
     return [int(ns * (1 + each)) + 1 for each in random.uniform(-0.01, 0.01, ROUNDS)]

@@ -1,13 +1,13 @@
-"""Rows of named workloads in classes, and the verdicts of them."""
+"""Rows of named workloads in classes, and their verdicts."""
 
 from pathlib import Path
 from typing import Any
 
+from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.topics import verdict
-from kfbench.report.topics.classes import Verdicts
 from kfbench.tables import Table
 from tests.report.broker_rows import broker_rows
 from tests.report.columns import row_of

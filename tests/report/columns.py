@@ -14,7 +14,6 @@ T = TypeVar("T")
 
 
 def some(value: T | None) -> T:
-    """Return what a run has rows for."""
     assert value is not None
     return value
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.topics import verdict
-from kfbench.report.topics.classes import Verdicts
 from kfbench.store import Run
 from kfbench.tables import Table
 from tests.report.broker_rows import broker_rows

@@ -1,4 +1,4 @@
-"""A file of peers whose ratios are known."""
+"""A file of peers with known ratios."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def write_peers(
 ) -> Peers:
     """Write a file of peers and load it.
 
-    again: ratio of every base to itself, whose A/A arm runs loops_again calls per sample. waited: share of samples that
+    again: ratio of every base to itself; its A/A arm runs loops_again calls per sample. waited: share of samples that
     waited.
     """
     later = np.random.default_rng(3).permutation(np.linspace(1, 2, ROUNDS - 1))

@@ -22,7 +22,6 @@ OTHER = 7  # the second seed; the rows of tests/runs.py have others
 
 
 def again(rows: list[Row]) -> list[Row]:
-    """Return the rows, and copies of them with another seed."""
     return [*map(dict, rows), *(row | {"seed": OTHER} for row in rows)]
 
 

@@ -1,4 +1,4 @@
-"""Tables of one axis and their sentences are computed from the rows."""
+"""Tables and sentences of one axis follow the rows."""
 
 import pytest
 

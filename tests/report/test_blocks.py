@@ -1,4 +1,4 @@
-"""A block of the sweep on its own."""
+"""The section of one block of a sweep."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The broker's tables and verdicts follow the rows: other rows, other words."""
+"""The broker's tables and sentences follow the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
     assert set(column(table, "lost, or why not measured")) == {"all is broken"}
     assert proposals.proposals_table(found) is None
     assert broker_paths.argued_table(found) is None
-    assert broker_paths.panels_beside_append(found) == {}
+    assert broker_paths.append_ratio_panels(found) == {}
     assert found.noise is None
 
 
@@ -143,7 +143,7 @@ def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
 
 
 def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:
-    panels = broker_paths.panels_beside_append(paths)
+    panels = broker_paths.append_ratio_panels(paths)
     assert list(panels) == ["none", "gzip 6", "zstd 3"]
     assert set(panels["gzip 6"]["label"]) == {"append", "append-time", "compact", "compact-merge", "mirror"}
     base = panels["gzip 6"].query("label == 'append' and format == 'v2'")
@@ -160,9 +160,8 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
     assert set(column(table, "CPU (ns per call)")) == {None}
     table = some(broker_paths.path_table(found, "mirror", shown=True))
     assert set(column(table, "CPU (ns per record)")) == set(column(table, "CPU (× v2 append)")) == {None}
-    assert broker_paths.panels_beside_append(found) == {}
-    plain, _ = conversions.conversion_tables(found)
-    assert [table.name for table in plain] == ["broker-convert-bytes-none"]
+    assert broker_paths.append_ratio_panels(found) == {}
+    assert [table.name for table in conversions.conversion_tables(found, "none")] == ["broker-convert-bytes-none"]
 
 
 def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(

@@ -1,4 +1,4 @@
-"""Stated capabilities equal behaviour: a format refuses exactly what it has no room for."""
+"""Stated capabilities equal behaviour: a format refuses exactly what it cannot carry."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def test_nothing_is_lacked_beside_oneself_and_unknown_formats_say_nothing() -> N
 
 
 def test_features_not_proposed_by_others_are_ours() -> None:
-    """A format counts as ours until it is marked as proposed. Half of a proposal, or an unused magic, is ours."""
+    """A format counts as ours unless its origin is a Kafka release or a proposal. Half of a proposal is ours."""
     assert {name for name in FORMATS if not is_our_own(name)} == SHIPPED | PROPOSED and not is_our_own("v3-of-tomorrow")
     parts = {name for name in FORMATS if name.startswith("v3-")}
     unknown = {name for name, each in FORMATS.items() if each.magic not in (0, 1, 2, 3)}

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kfbench.report.data import class_times
 from kfbench.report.data.arms import ties
-from kfbench.report.topics import class_times, verdict
-from kfbench.report.topics.classes import Untimed, Verdicts
+from kfbench.report.data.classes import Untimed, Verdicts
+from kfbench.report.topics import verdict
 from kfbench.tables import Interval, Table, number
 from tests.report.class_rows import (
     HEADERS,
@@ -116,7 +117,7 @@ def test_a_tie_is_one_as_it_is_printed(
 
 @pytest.mark.parametrize("status", ["ok", "error"])
 def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) -> None:
-    """The reason is neither a codec's skipped row nor a variant's error."""
+    """The reason is neither that of a codec's skipped row nor that of a variant's error."""
     rows = workload_rows()
     for row in rows:
         if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
@@ -155,7 +156,7 @@ def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
             row["cpu_ns"] = [int(ns * 1.2) for ns in row["cpu_ns"]]
     noisy, quiet = verdicts_of(tmp_path / "noisy", rows), verdicts_of(tmp_path / "quiet", workload_rows())
     assert noisy.noise["encode"][1] > 1.15 > 1.02 > quiet.noise["encode"][1]
-    assert "v3 takes as much, as far as can be told, in 4 of 4 classes to encode" in verdict.cpu_sentence(noisy)
+    assert "v3 takes as much (a tie) in 4 of 4 classes to encode" in verdict.cpu_sentence(noisy)
     assert "in 0 of 4 classes to encode" in verdict.cpu_sentence(quiet)
     low, high = noisy.noise["encode"]
     assert f"By class, v2 against itself reads {low:.2f}–{high:.2f} (encode)" in verdict.cpu_sentence(noisy)
@@ -166,7 +167,7 @@ def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
 
 
 def test_a_noisy_operation_makes_no_ties_of_another(tmp_path: Path) -> None:
-    """v3 takes 10 % more to encode and to decode; v2's decode alone reads 20 % more against itself."""
+    """v3 takes 10 % more to encode and to decode. Only v2's decode reads 20 % more against itself."""
     rows = workload_rows()
     for row in rows:
         if row.get("operation") == "decode" and row.get("arm") == "aa":

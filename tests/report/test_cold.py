@@ -1,4 +1,4 @@
-"""Cold cells have their own section and are in no other ratio."""
+"""Cold cells have their own section, and no other ratio uses them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.runs import stored
 
 @pytest.fixture
 def with_cold(rows: list[dict[str, Any]], tmp_path: Path) -> Results:
-    """The run's CPU cells of the batch grid once more, three times as slow and, for v3, half as slow again."""
+    """Add the CPU cells of the batch grid as cold cells: three times as slow, v3 four and a half times."""
     slow = [
         row
         | {"grid": "cold", "cache": "cold", "rotated_bytes": 210_000_000}
@@ -43,7 +43,7 @@ def test_cold_stands_beside_resident(with_cold: Results) -> None:
         assert here.median == pytest.approx(1.5 * there.median, rel=1e-3)  # type: ignore[union-attr]
         assert by["v2, cold (ns per record)"] == pytest.approx(3 * by["v2, resident (ns per record)"])  # type: ignore[operator]
         assert by["v2 again, cold (×)"] is not None
-    assert table.notes == ("Calls went round through 210 MB or more.",)
+    assert " 210 MB " in str(table.notes)
 
 
 def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Results) -> None:

@@ -12,6 +12,7 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
 from kfbench.report.data.axes import REFERENCE
+from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
@@ -19,7 +20,6 @@ from kfbench.report.page import page
 from kfbench.report.publish import render
 from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
-from kfbench.report.topics.classes import Verdicts
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar
 from kfbench.tables import Table, plain_columns
@@ -209,7 +209,7 @@ def test_a_run_without_it_says_so(tmp_path: Path) -> None:
 
 
 def test_what_v2_reads_against_itself_is_no_loss(tmp_path: Path) -> None:
-    """columnar takes twice the time to encode one workload, and v2 more than that in its A/A arm: of encode alone."""
+    """columnar takes twice the time to encode one workload. v2's A/A arm of encode differs by more."""
     rows = columnar_rows()
     for row in rows:
         if row.get("arm") == "aa" and row["operation"] == "encode":

@@ -1,4 +1,4 @@
-"""Codecs stand beside uncompressed bytes."""
+"""The section of compressed bytes follows the rows."""
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results

@@ -66,7 +66,7 @@ def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
 
 
 def asked(found: tuple[Section, ...]) -> set[str]:
-    """Return the questions of a report: those with a section, and those listed as without rows."""
+    """Return the questions of a report: those with a section, and those without rows."""
     titles = {section.title for section in found if not section.name.startswith("block-")}
     missing = next((table for table in found[-1].tables if table.name == "missing"), None)
     told = set(column(missing, "section or figure")) if missing else set()
@@ -77,7 +77,6 @@ def asked(found: tuple[Section, ...]) -> set[str]:
 def test_whatever_a_run_lacks_the_same_questions_are_asked(
     rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
-    """Without a verdict, its supporting sections have their own titles."""
     verdict = {"What stands behind the verdict?", "Which format for which class of workload?"}
     bare = [row for row in rows if row["kind"] == "bytes" and row["codec"] == "none"][:1]
     runs = {

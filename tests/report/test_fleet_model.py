@@ -1,11 +1,12 @@
-"""The sums of cells, the cells that are left out, and the bytes of a fleet."""
+"""Sums of the size model's cells, cells that are left out, and the bytes of a fleet."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
+from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, cells_of, modelled
 
 V2, V3 = 70, 60  # bytes per record
 
@@ -24,8 +25,12 @@ def both(*cells: tuple[int, int]) -> list[dict[str, Any]]:
     return [row(*cell, name) for cell in cells for name in ("v2", "v3")]
 
 
+def all_of(rows: list[dict[str, Any]]) -> list[Modelled]:
+    return modelled(cells_of(pd.DataFrame(rows)))
+
+
 def one(rows: list[dict[str, Any]]) -> Modelled:
-    (found,) = modelled(rows)
+    (found,) = all_of(rows)
     return found
 
 
@@ -57,13 +62,13 @@ def test_a_format_that_lacks_a_cell_is_left_out() -> None:
 
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_workload_that_lacks_a_cell_is_left_out(lost: int) -> None:
-    assert modelled(both(*CELLS[:lost], *CELLS[lost + 1 :])) == []
+    assert all_of(both(*CELLS[:lost], *CELLS[lost + 1 :])) == []
 
 
 def test_other_kinds_blocks_and_seeds_are_not_added() -> None:
     rows = both(*CELLS)
     others = [each | {"kind": "bytes"} for each in rows] + [each | {"seed": 2} for each in rows]
-    found = modelled([*rows, *others, *(each | {"grid": "h"} for each in rows)])
+    found = all_of([*rows, *others, *(each | {"grid": "h"} for each in rows)])
     assert [each.records for each in found] == [4000] * 3
     assert len({(each.seed, each.workload) for each in found}) == 2
 

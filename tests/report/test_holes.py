@@ -1,4 +1,4 @@
-"""Holes cost what the formats write for what is left."""
+"""Overhead after compaction equals the bytes that formats write for the remaining records."""
 
 import pytest
 

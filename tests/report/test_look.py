@@ -1,4 +1,4 @@
-"""Colours and marks are distinct for everyone, on light and dark pages."""
+"""Colours and marks of formats are distinct for all readers, on light and dark pages."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Migrations are computed from a run's own rows. They state assumptions and missing rows."""
+"""Migrations follow a run's own rows. They state assumptions and missing rows."""
 
 import re
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pytest
 
 from kfbench.migration import bills, plans
 from kfbench.report.data.paths import Paths
-from kfbench.report.section import Missing
-from kfbench.report.topics import migration
+from kfbench.report.data.views import Views
+from kfbench.report.topics import claim_checks, migration
 from kfbench.tables import Interval
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
-from tests.report.columns import some
+from tests.report.columns import results_of, some
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ def test_costs_are_those_of_the_rows(paths: Paths) -> None:
 
 
 def test_an_append_that_converts_has_rows_of_its_own(paths: Paths) -> None:
-    """A request of plain messages becomes one batch on disk; an upgrade makes one of each message."""
+    """A request of plain messages becomes one batch on disk. An upgrade makes one batch per message."""
     found = costs(paths, "kip724")
     append = found.of(plans.Operation("append", "v1", "v2"))
     assert append.target_bytes == SIZES["v2"] and append.cpu_ns == pytest.approx(6 * 20 * 1000, rel=0.02)
@@ -81,7 +81,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
 
     assert asked(plan.goal, at) == pytest.approx(asked(plan.before, migration.ALL_OLD))
     assert "below" in migration.migration_sentence(found)
-    last_word = some(migration.LAST_WORD.find(found))
+    last_word = claim_checks.kip931_discarded(found)
     assert last_word.verdict != "yes"
 
 
@@ -97,9 +97,9 @@ def test_a_cost_that_the_run_lacks_is_named_and_no_number_is_made_up(tmp_path: P
     rows = [row for row in broker_rows() if row["operation"] != "fetch"]
     found = paths_of(tmp_path, rows)
     assert all("zero-copy" in str(each) for _, each in migration.break_evens(found, plans.find("v3")))
-    assert isinstance(migration.migration_section(found), Missing)
+    assert isinstance(migration.migration_answer(Views(results_of(tmp_path / "again", rows))), str)
     assert migration.migration_sentence(found) == ""
-    assert migration.LAST_WORD.find(found) is None
+    assert not claim_checks.kip931_discarded(found).truths
 
 
 def test_zero_copy_costs_its_call_whatever_is_handed_on(tmp_path: Path) -> None:
@@ -154,5 +154,5 @@ def test_costs_of_two_hosts_make_no_bill(tmp_path: Path) -> None:
         if row["operation"] == "fetch":
             row["host"] = "there"
     found = paths_of(tmp_path, rows)
-    assert isinstance(migration.migration_section(found), Missing)
-    assert migration.LAST_WORD.find(found) is None
+    assert isinstance(migration.migration_answer(Views(results_of(tmp_path / "again", rows))), str)
+    assert not claim_checks.kip931_discarded(found).truths

@@ -1,4 +1,4 @@
-"""A noisy run is marked at the head of its report, with the reasons. An old run has no mark."""
+"""A noisy run has a warning with reasons at the head of its report. An old run has none."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tests.runs import stored
 
 @pytest.fixture(autouse=True)
 def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the peers, because their file states its own noise."""
+    """Hide the peers, because their file has its own noise."""
     monkeypatch.setattr(peers, "load", lambda: None)
 
 

@@ -38,7 +38,7 @@ def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
-    """Replace drawing, which is slow and tested in test_plots, by a map from SVG placeholder to its arguments."""
+    """Replace drawing, which is slow and tested in test_plots, with a map from SVG placeholder to its arguments."""
     found: dict[str, tuple[Any, ...]] = {}
 
     def draw(*arguments: Any, **options: Any) -> str:

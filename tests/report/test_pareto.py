@@ -1,10 +1,11 @@
-"""The formats on the front of bytes and CPU, by stored rows and by made ones."""
+"""The front of bytes and CPU follows the rows."""
 
 from pathlib import Path
 
 import pytest
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.arms import Band
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
@@ -43,7 +44,7 @@ def measured(name: str, size: float, cpu: Interval, lost: tuple[str, ...] = ()) 
     return Measured(format=name, bytes_ratio=size, cpu=cpu, lost=lost, lacking=())
 
 
-def places(every: list[Measured], noise: tuple[float, float] | None = None) -> dict[str, Place]:
+def places(every: list[Measured], noise: Band | None = None) -> dict[str, Place]:
     return {point.format: point.place for point in pareto._placed(every, noise)}
 
 
@@ -56,18 +57,18 @@ def places(every: list[Measured], noise: tuple[float, float] | None = None) -> d
         (1.1, around(0.8), None, "front"),  # more bytes, less time
         (1.1, around(1.2), None, "beaten"),
         (1.1, around(0.98), None, "beaten"),  # more bytes buy nothing: intervals overlap
-        (1.1, around(0.95), (0.9, 1.1), "beaten"),  # apart, but v2 reads itself so far off
-        (1.1, around(0.8), (0.9, 1.1), "front"),
+        (1.1, around(0.95), Band(0.9, 1.1), "beaten"),  # apart, but v2 reads itself so far off
+        (1.1, around(0.8), Band(0.9, 1.1), "front"),
     ],
 )
 def test_a_place_takes_bytes_exactly_and_times_with_their_noise(
-    size: float, cpu: Interval, noise: tuple[float, float] | None, place: Place
+    size: float, cpu: Interval, noise: Band | None, place: Place
 ) -> None:
     assert places([measured("x", size, cpu), measured("other", 1.0, around(1.0))], noise)["x"] == place
 
 
 def test_a_beaten_format_beats_no_other() -> None:
-    """Two undetectable steps add up to a detectable one: the third takes less time than the first."""
+    """Two undetectable differences add up to a detectable one: the third format takes less time than the first."""
     every = [measured(name, size, around(cpu)) for name, size, cpu in (("a", 1, 1.0), ("b", 2, 0.97), ("c", 3, 0.94))]
     assert places(every) == {"a": "front", "b": "beaten", "c": "front"}
 
@@ -91,7 +92,7 @@ def test_times_along_a_front_fall_and_each_of_the_others_has_one_on_it_that_beat
 
 
 def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_own(run: Run, tmp_path: Path) -> None:
-    """v0 has no times; kip98 loses nothing of the grid's cells, and no cell of it asks for what it has no room for."""
+    """v0 has no times. kip98 loses nothing of the grid's cells, which need none of the fields that it lacks."""
     rows = run.table.to_pylist()
     rows += [row | {"format": "kip98"} for row in rows if row["format"] == "v3" and row["status"] == "ok"]
     found = pareto.fronts(Results(stored(tmp_path, rows).measurements()))

@@ -1,4 +1,4 @@
-"""Figures: the same bytes for the same numbers, colours that everyone can tell apart, nothing from a network."""
+"""Figures: the same bytes for the same numbers, distinct colours, no resource from a network."""
 
 import re
 from itertools import pairwise
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.report.data.arms import Band
 from kfbench.report.render import look, plots
 from kfbench.report.render.plots import canvas, lines
 
@@ -61,7 +62,7 @@ FIGURES = {
         },
         "bytes",
         "CPU",
-        (0.95, 1.05),
+        Band(0.95, 1.05),
     ),
     "break_even": lambda: plots.break_even(overhead_frame().div(overhead_frame()["v2"], axis=0)),
     "steps": lambda: plots.steps(overhead_frame(), {64.0: "64 ms"}, "timestamp spread"),
@@ -79,7 +80,7 @@ FIGURES = {
     "growth": lambda: plots.growth(
         pd.DataFrame({f"w{i}": [0.05, 0.5 + i, None if i else 5.0] for i in range(7)}, index=[10**6, 10**7, 10**8])
     ),
-    "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", (0.99, 1.02)),
+    "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", Band(0.99, 1.02)),
     "histograms": lambda: plots.histograms(
         {
             "Lengths (bytes)": pd.DataFrame({"value": [0.75, 0.25], "key": [0.0, 1.0]}, index=["8", "16"]),
@@ -138,7 +139,7 @@ def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
 
 
 def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
-    """A logarithmic axis has no zero. A line to it would leave the figure."""
+    """A logarithmic axis has no zero, so a line to zero would leave the figure."""
     gone = floor()
     gone.iloc[-1] = 0.0
     root = ET.fromstring(plots.overhead(overhead_frame(), floor=gone))
@@ -212,7 +213,7 @@ def test_the_floor_looks_like_no_format() -> None:
 def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
     frame = ratio_frame()
     texts = [text.text for text in ET.fromstring(
-        plots.ratios({"encode": frame, "decode": frame[frame["label"] == "1"]}, "CPU", {"encode": (0.99, 1.02)})
+        plots.ratios({"encode": frame, "decode": frame[frame["label"] == "1"]}, "CPU", {"encode": Band(0.99, 1.02)})
     ).iter(f"{SVG}text")]  # fmt: skip
     assert texts.count("not measured") == 1
 

@@ -1,4 +1,4 @@
-"""A report is complete, equal for the same run, and never replaces another."""
+"""A report is complete, has the same bytes for the same run, and never replaces another."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def page(report: Path) -> str:
 
 
 class Outline(HTMLParser):
-    """Tags in order, ids, and whether every element was closed."""
+    """The tags of a page in order, its ids, and whether every element was closed."""
 
     VOID = frozenset({"meta", "br", "img", "link", "input", "hr", "wbr"})
 

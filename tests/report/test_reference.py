@@ -1,7 +1,7 @@
-"""Every format at the reference point: other rows, other words."""
+"""The table and sentence of the reference point follow the rows."""
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.arms import ties
+from kfbench.report.data.arms import Band, ties
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.data.words import batch_words
@@ -22,7 +22,7 @@ def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
 
 
 def test_the_verdict_follows_the_rows(results: Results) -> None:
-    """Make v3 dearer in all rows. The sentence must not praise it."""
+    """All rows make v3 dearer, so the sentence names no saving."""
     rows = results.all.copy()
     dearer = (rows["format"] == "v3") & (rows["kind"] == "bytes")
     rows.loc[dearer, ["size_bytes", "overhead_bytes"]] += 50_000
@@ -40,8 +40,8 @@ def test_the_sentence_says_at_which_batch_its_times_were_taken(results: Results)
 
 def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:
     far = Interval(median=1.2, low=1.15, high=1.25)
-    assert not ties(far, (0.99, 1.01))
-    assert ties(far, (0.9, 1.16))
+    assert not ties(far, Band(0.99, 1.01))
+    assert ties(far, Band(0.9, 1.16))
     assert ties(Interval(median=1.01, low=0.99, high=1.03), None)
     assert "tie" not in reference._ratio_words(far, None)
 

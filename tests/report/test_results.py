@@ -1,4 +1,4 @@
-"""Slices: one axis moves, the others stand as near to the reference as the run allows."""
+"""Slices: one axis moves, and the other axes are as near to the reference point as the run allows."""
 
 from typing import Any
 

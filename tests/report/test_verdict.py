@@ -1,4 +1,4 @@
-"""The first screen: classes of workloads, their means, and what is said of them."""
+"""The first screen: classes of workloads, their means and their sentences."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from kfbench.report.data.capability import lacking
+from kfbench.report.data.classes import CLASS_ORDER, Verdicts
 from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.topics import verdict
-from kfbench.report.topics.classes import CLASS_ORDER, Verdicts
 from kfbench.tables import Table, listed
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.class_rows import (
@@ -31,7 +31,7 @@ from tests.runs import stored
 
 
 def test_each_workload_names_its_class_and_no_class_is_empty() -> None:
-    """A workload without a class would be a row of its own."""
+    """A workload without a class would be a separate row."""
     classes = {name: workload.workload_class for name, workload in CATALOGUE.items()}
     assert not classes.keys() & set(classes.values())
     assert set(CLASS_ORDER) <= set(classes.values())
@@ -60,7 +60,7 @@ def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_t
 
 
 def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> None:
-    """A class of two has no number if only user-activity fits in v0."""
+    """v0 can carry one workload of a class of two, so v0 has no number for the class."""
     rows = workload_rows()
     more = [
         row | {"status": "skipped", "error": "v0 has no room", "size_bytes": None} if row["format"] == "v0" else row
@@ -83,7 +83,7 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
 
 
 def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, table: Table) -> None:
-    """v0 takes 126 bytes, v1 134, v3 156 in batches of one record; v0 has no times, and neither has producer ids."""
+    """In batches of one record v0 takes 126 bytes, v1 134, v3 156. v0 has no times; v0 and v1 have no producer ids."""
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
     lost = "v0 (times and producer ids) and v1 (producer ids)"
@@ -107,7 +107,7 @@ def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_said(tmp_
 
 
 def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_path: Path) -> None:
-    """No rule is kinder to this project's variant than to v3."""
+    """The same rule holds for v3 and for this project's variant."""
     rows = workload_rows()
     for row in [row for row in rows if row["format"] == "v3" and row["status"] == "ok"]:
         other = row | {"format": "v3-headers-first"}
@@ -182,7 +182,7 @@ def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table)
 
 
 def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
-    """Return the rows, with rows of one kind turned into errors in the given cells."""
+    """Return the rows, where rows of one kind in the given cells are errors."""
     error = {"status": "error", "error": "it broke\nat a line", "size_bytes": None, "cpu_ns": None}
     return [row | error if row["kind"] == kind and where.items() <= row.items() else row for row in rows]
 
@@ -242,7 +242,7 @@ def test_least_and_most_of_the_workloads_stand_beside_the_mean(verdicts: Verdict
 
 
 def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
-    """One workload of a class takes 10 % more, the other 10 % less. Their mean shows neither."""
+    """One workload of a class takes 10 % more, the other 10 % less. Their mean would show neither."""
     rows = sized({"v2": 1_000_000, "v3": 900_000})
     for row in rows:
         if row["workload"] == "service-events" and row["format"] == "v3" and "size_bytes" in row:
@@ -282,4 +282,4 @@ def test_without_named_workloads_the_first_screen_has_a_picture_and_the_reason_s
     found = page(results, [])
     assert found.table is None and [figure.name for figure in found.figures] == ["overhead"]
     missing = next(table for table in found.sections[-1].tables if table.name == "missing")
-    assert ("Which format for which class of workload?", "no bytes of named workloads") in missing.rows
+    assert ("What stands behind the verdict?", "no bytes of named workloads") in missing.rows

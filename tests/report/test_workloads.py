@@ -1,4 +1,4 @@
-"""The winners by workload follow the rows: other rows give other winners."""
+"""The winners by workload follow the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,7 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
 
 
 def test_noise_is_told_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
-    """Both sentences are on one page, with different figures."""
+    """The page has both sentences, with different numbers."""
     part = cpu.cpu_slice(results, "batch_size")
     assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.cpu_sentence(results, part)
     assert "on these workloads v2 against itself reads" in workloads.workloads_sentence(named)
@@ -206,7 +206,7 @@ def test_bytes_alone_or_v2_alone_is_enough(tmp_path: Path) -> None:
 def test_what_the_grid_says_does_not_change_beside_workloads(
     rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
-    """Rows without axes turn integers into floats and truths into objects: other tables must not see it."""
+    """Rows without axes turn integers into floats, and booleans into objects. Tables of the grid must not change."""
     both = Results(stored(tmp_path / "grid", rows + workload_rows()).measurements())
     one, other = (each.grid_rows.reset_index(drop=True) for each in (both, results))
     axes = other[results.axes]
@@ -251,7 +251,7 @@ def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows:
 
 
 def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
-    """v3 takes 10 % more bytes and twice the time under the second seed. The result has half of each."""
+    """Under the second seed v3 takes 10 % more bytes and twice the time. The result has half of each."""
     rows = workload_rows()
     for row in workload_rows():
         if row["status"] == "ok" and row["format"] == "v3":

@@ -1,4 +1,4 @@
-"""Made-up rows of named workloads. Sizes, losses and costs follow the rules below."""
+"""Generated rows of named workloads, with sizes, losses and costs by the rules below."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +78,7 @@ def _cpu(workload: str, name: str, arm: str) -> Row:
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Named:
-    """Store a run whose rows `change` has edited in place."""
+    """Store a run after `change` has edited its rows in place."""
     rows = workload_rows()
     for row in rows:
         change(row)

@@ -1,8 +1,9 @@
-"""Arms: one row of each format, codec and operation of a cell, joined from its rows of all blocks and seeds.
+"""Arms: one row per format, codec and operation of a cell, joined from its rows of all blocks and seeds.
 
-A cell that several blocks name has its rows under each of them. A cell with several seeds was measured on other records
-of the same workload each time. Its bytes are added up. Its CPU rounds follow one another, each as many nanoseconds as
-the records of all seeds would take. All arms of a cell have the same seeds, so ratios stay those of the same records.
+A cell has a copy of its rows in each block that names it. A cell with several seeds was measured on other records of
+the
+same workload for each seed. Its bytes are added up. Its CPU rounds are concatenated, and each round is scaled to the
+records of all seeds. All arms of a cell have the same seeds, so a ratio compares the same records.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,10 +39,10 @@ SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arm:
-    """An arm as a typed row. Columns are those of kfbench.measure.schema.StoredRow.
+    """An arm as a typed row. The fields are columns of kfbench.measure.schema.StoredRow.
 
     An absent number is NaN, and an absent text is empty. `point` has the axes of the workload, None where absent.
-    `cpu_ns` has shape [rounds] and is in ns of `inner_loops` calls.
+    `cpu_ns` has shape [rounds] and is in ns per `inner_loops` calls.
     """
 
     kind: str
@@ -79,6 +80,7 @@ class Arm:
     decompressed_bytes: float
     recompressed_bytes: float
     extra_bytes: float
+    rotated_bytes: float
     inner_loops: float
     cpu_ns: NDArray[np.float64]
     point: Mapping[str, Any]
@@ -88,24 +90,24 @@ class Arm:
         return self.status == "ok"
 
     @property
-    def is_again(self) -> bool:
-        """True for the A/A arm: the base a second time."""
+    def is_aa(self) -> bool:
+        """True for the A/A arm, which measures the base a second time."""
         return self.arm == "aa"
 
     @property
     def label(self) -> str:
-        """The workload, and its variant where it has one."""
+        """The workload, with its variant if it has one."""
         return self.workload if self.variant == DEFAULT else f"{self.workload}/{self.variant}"
 
     @cached_property
     def ns_per_call(self) -> NDArray[np.float64]:
-        """CPU time of one call in each round, in ns."""
+        """CPU time per call in each round, in ns."""
         per_call: NDArray[np.float64] = self.cpu_ns / self.inner_loops
         return per_call
 
     @property
     def ns_per_record(self) -> float:
-        """Median CPU time, in ns."""
+        """Median CPU time per record, in ns."""
         return float(np.median(self.ns_per_call)) / self.records
 
     @property
@@ -135,10 +137,12 @@ def arms_of(rows: pd.DataFrame) -> list[Arm]:
 
 
 def one_per_arm(rows: pd.DataFrame, *, by_block: bool = False) -> pd.DataFrame:
-    """Join the stored rows of each arm (by_block: and block); `seed` is the first one's, `with_codec` is in words.
+    """Join the stored rows of each arm. by_block: keep the blocks apart.
 
-    Seeds that some arms of a cell lack (a
-    failure) are left out, unless most arms have them: then those arms are. A failure stays where its arm has no number.
+    `seed` is the first seed, and `with_codec` is the codec in words. A seed that some arms of a cell lack (because of a
+    failure) is left out. If most arms have that seed, the arms without it are left out instead. A failure stays if its
+    arm has
+    no number.
     """
     rows = rows if by_block else first_of_blocks(rows)
     rows = _join_seeds(rows, [name for name in (IDENTITY if by_block else ARM) if name != "seed"])
@@ -146,7 +150,7 @@ def one_per_arm(rows: pd.DataFrame, *, by_block: bool = False) -> pd.DataFrame:
 
 
 def first_of_blocks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each arm of each seed once, whichever blocks name its cell; a number before a failure."""
+    """Return each arm of each seed once, from any of its blocks. A number is taken before a failure."""
     numbers_first = (rows["status"] != "ok").sort_values(kind="stable").index
     return rows.loc[numbers_first].drop_duplicates(list(ARM)).sort_index()
 
@@ -201,7 +205,7 @@ def _joined(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def _by_arm(arms: Iterable[int], values: Iterable[Any], join: Callable[[list[Any]], Any]) -> list[Any]:
-    """Join the values of each arm, in the order of their first rows; None where an arm has none."""
+    """Join the values of each arm, in the order of their first rows; None for an arm without values."""
     of_arms: dict[int, list[Any]] = {}
     for arm, value in zip(arms, values, strict=True):
         of_arm = of_arms.setdefault(arm, [])
@@ -234,18 +238,25 @@ def paired(arm: Arm, base: Arm) -> Interval:
     return interval_of(arm.ns_per_call, base.ns_per_call)
 
 
-def middle_95(medians: Sequence[float]) -> tuple[float, float] | None:
+class Band(NamedTuple):
+    """The ends of a range of ratios."""
+
+    low: float
+    high: float
+
+
+def middle_95(medians: Sequence[float]) -> Band | None:
     """Return the middle 95 % of the ratios of an A/A arm, widened to hold 1; None without a ratio."""
     if not medians:
         return None
     low, high = np.percentile(medians, [2.5, 97.5])
-    return float(min(low, 1.0)), float(max(high, 1.0))
+    return Band(float(min(low, 1.0)), float(max(high, 1.0)))
 
 
-def ties(ratio: Interval, noise: tuple[float, float] | None) -> bool:
-    """Return True where a ratio cannot be told from 1: its interval holds 1, or reaches into the noise.
+def ties(ratio: Interval, noise: Band | None) -> bool:
+    """Return True if a ratio cannot be told from 1: its interval holds 1, or reaches into the noise.
 
-    Compare the printed digits, so that a reader of the figures comes to the same.
+    The comparison uses the printed digits, so that a reader of the numbers gets the same result.
     """
     low, high = (round(end, CPU_DIGITS) for end in noise or (1.0, 1.0))
     return round(ratio.high, CPU_DIGITS) >= low and round(ratio.low, CPU_DIGITS) <= high

@@ -1,8 +1,8 @@
-"""The axes of the grid: their names, the reference point, and a point in words."""
+"""The axes of the grid: their names, the reference point, and points in words."""
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _WORDS: Final = {  # the axes that a setting names, in this order
 
 
 def level(axis: str, value: Any) -> Cell:
-    """Return one level of an axis as a cell. A length of -1 bytes is the word null."""
+    """Return one level of an axis as a cell. A length of -1 bytes becomes the word null."""
     if axis.endswith("_bytes") and value == -1:
         return "null"
     if axis in ("producer", "append_time"):
@@ -68,9 +68,16 @@ def setting(point: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
-    """Return how far a point is from the wanted one: the axes that differ, then the doublings between them."""
+class Distance(NamedTuple):
+    """The axes that differ between two points, and the doublings between their values."""
+
+    axes: int
+    doublings: float
+
+
+def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> Distance:
+    """Return the distance of a point from the wanted one."""
     differing = [axis for axis, value in point.items() if value != wanted[axis]]
     numbers = [axis for axis in differing if not isinstance(wanted[axis], str)]
     doublings = sum(abs(float(np.log2((float(point[axis]) + 2) / (float(wanted[axis]) + 2)))) for axis in numbers)
-    return len(differing), doublings
+    return Distance(len(differing), doublings)

@@ -26,7 +26,7 @@ def in_words(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def lacking(name: str, than: str) -> tuple[str, ...]:
-    """Return what the other format can carry and this one cannot, codecs last; empty for an unknown format."""
+    """Return what format `than` can carry and format `name` cannot, codecs last; empty for an unknown format."""
     if name not in FORMATS:
         return ()
     own, other = FORMATS[name].capabilities, FORMATS[than].capabilities
@@ -35,7 +35,7 @@ def lacking(name: str, than: str) -> tuple[str, ...]:
 
 
 def limits(name: str, than: str) -> str:
-    """Return the caveat of a winner that cannot carry all that the other format can; empty if it can."""
+    """Return the caveat of a winner that cannot carry all that format `than` can; empty if it can."""
     missing = lacking(name, than)
     if not missing:
         return ""
@@ -43,5 +43,5 @@ def limits(name: str, than: str) -> str:
 
 
 def is_our_own(name: str) -> bool:
-    """Return True for a format that only this project has proposed. A part of a proposal is no proposal."""
+    """Return True for a format that only this project has proposed. A part of a proposal counts as our own."""
     return name in FORMATS and name not in SHIPPED | PROPOSED

@@ -1,50 +1,50 @@
-"""The size model of a fleet: the cells of each workload as one sum, what they cost, and what so many messages take.
+"""The size model of a fleet: cells summed by workload, their cost, and the bytes of a number of messages.
 
-Sums are integers: the same whatever the number of cells, tasks and hosts.
+Sums are integers, so they do not depend on the number of cells, tasks and hosts.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby, pairwise
-from typing import Any, Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 
 MESSAGES_A_DAY: Final = 10**12
-_NUMBERS: Final = ("start", "records", "batches", "size_bytes", "payload_bytes", "generate_ns", "resident_bytes")
 
 
-class _Subject(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A row of the model. start: number of its first record. cpu_ns: CPU time of sizing the records."""
+
     grid: str
     workload: str
     variant: str | None
     seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """One row of the model."""
-
-    subject: _Subject
     format: str
+    host: str | None
     start: int
     records: int
     batches: int
     size_bytes: int
     payload_bytes: int
-    losses: Mapping[str, int]
     generate_ns: int
-    size_ns: int
+    cpu_ns: int
     resident_bytes: int
-    host: str | None
+    losses: Mapping[str, int]
 
     @property
     def end(self) -> int:
         return self.start + self.records
+
+
+_SUBJECT: Final = attrgetter("grid", "workload", "variant", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Total:
     losses: Mapping[str, int]
 
     def bytes_for(self, messages: int = MESSAGES_A_DAY) -> float:
-        """Return the bytes of one copy of so many messages, if all are like these."""
+        """Return the bytes of one copy of this number of messages, if all are like these."""
         return self.size_bytes * messages / self.records
 
 
@@ -82,8 +82,10 @@ class Growth:
     def exponent(self) -> float | None:
         """The p of cost = c * records**p: 1 is linear. None for one cell.
 
-        The slope of the logarithm of a cell's ns per record over that of its middle record, by least squares, is p - 1
-        (exactly so for p of 1 and 2). Sums from record 0 on would hide growth behind the cheap first cells.
+        The fit is by least squares: the logarithm of each cell's ns per record over the logarithm of its middle record.
+        Its slope
+        is p - 1 (exactly so for p of 1 and 2). A fit to sums from record 0 would hide growth, because the first cells
+        are cheap.
         """
         if len(self.records) < 2:
             return None
@@ -96,8 +98,9 @@ class Growth:
 class Modelled:
     """One workload or variant.
 
-    formats: those that lack no cell. resident_bytes: the most that any worker held. hosts: times of several do not add
-    up.
+    formats: those that lack no cell. resident_bytes: the most that any worker held. hosts: the hosts that measured;
+    times of
+    several hosts do not add up.
     """
 
     workload: str
@@ -113,21 +116,34 @@ class Modelled:
         return self.growth.records[-1]
 
     def saved_bytes(self, name: str, messages: int = MESSAGES_A_DAY) -> float | None:
-        """Return the bytes that the format saves of v2's, negative if it takes more; None where one is missing."""
+        """Return the bytes that the format saves relative to v2, negative if it takes more; None if one is missing."""
         if name not in self.formats or BASE_FORMAT not in self.formats:
             return None
         return self.formats[BASE_FORMAT].bytes_for(messages) - self.formats[name].bytes_for(messages)
 
 
-def modelled(rows: Iterable[Mapping[str, Any]]) -> list[Modelled]:
-    """Add up the cells of each block, workload, variant and seed.
+def cells_of(rows: pd.DataFrame) -> list[Cell]:
+    """Return the stored rows of the model without failures."""
+    rows = rows[(rows["kind"] == "model") & (rows["status"] == "ok")]
+    columns: dict[str, list[Any]] = {}
+    for field in fields(Cell):
+        column = rows[field.name]
+        if field.name == "cpu_ns":
+            columns[field.name] = [int(sum(samples)) for samples in column]
+        elif field.name == "losses":
+            columns[field.name] = [json.loads(text) for text in column]
+        elif field.type is int:
+            columns[field.name] = [int(value) for value in column]
+        else:
+            columns[field.name] = [value if isinstance(value, str) else None for value in column]
+    return [Cell(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
-    rows: as stored. Those of other kinds, and failures, are left out; so are workloads that lack a cell.
-    """
-    cells = [_cell(row) for row in rows if row["kind"] == "model" and row["status"] == "ok"]
-    cells.sort(key=lambda cell: (repr(cell.subject), cell.format, cell.start))
+
+def modelled(cells: Iterable[Cell]) -> list[Modelled]:
+    """Add up the cells of each block, workload, variant and seed. Workloads that lack a cell are left out."""
     found = []
-    for subject, of_subject in groupby(cells, lambda cell: cell.subject):
+    ordered = sorted(cells, key=lambda cell: (repr(_SUBJECT(cell)), cell.format, cell.start))
+    for (_, workload, variant, seed), of_subject in groupby(ordered, _SUBJECT):
         formats = {name: list(of_format) for name, of_format in groupby(of_subject, lambda cell: cell.format)}
         end = max(map(_unbroken, formats.values()))
         whole = {name: of_format for name, of_format in formats.items() if _unbroken(of_format) == end}
@@ -137,9 +153,9 @@ def modelled(rows: Iterable[Mapping[str, Any]]) -> list[Modelled]:
         every = [cell for of_format in whole.values() for cell in of_format]
         found.append(
             Modelled(
-                workload=subject.workload,
-                variant=subject.variant,
-                seed=subject.seed,
+                workload=workload,
+                variant=variant,
+                seed=seed,
                 formats={name: _total(of_format) for name, of_format in whole.items()},
                 growth=_growth(list(whole.values())),
                 resident_bytes=max(cell.resident_bytes for cell in every),
@@ -149,20 +165,7 @@ def modelled(rows: Iterable[Mapping[str, Any]]) -> list[Modelled]:
     return found
 
 
-def _cell(row: Mapping[str, Any]) -> _Cell:
-    variant = row["variant"] if isinstance(row["variant"], str) else None
-    numbers: dict[str, Any] = {name: int(row[name]) for name in _NUMBERS}
-    return _Cell(
-        subject=_Subject(row["grid"], row["workload"], variant, int(row["seed"])),
-        format=row["format"],
-        losses=json.loads(row["losses"]),
-        size_ns=int(sum(row["cpu_ns"])),
-        host=row["host"],
-        **numbers,
-    )
-
-
-def _unbroken(cells: Sequence[_Cell]) -> int:
+def _unbroken(cells: Sequence[Cell]) -> int:
     """Return the number of records from record 0 on without a gap."""
     end = 0
     for cell in cells:
@@ -172,7 +175,7 @@ def _unbroken(cells: Sequence[_Cell]) -> int:
     return end
 
 
-def _total(cells: Sequence[_Cell]) -> Total:
+def _total(cells: Sequence[Cell]) -> Total:
     losses = Counter[str]()
     for cell in cells:
         losses.update(cell.losses)
@@ -185,7 +188,7 @@ def _total(cells: Sequence[_Cell]) -> Total:
     )
 
 
-def _growth(formats: Sequence[Sequence[_Cell]]) -> Growth:
-    costs = [cells[0].generate_ns + sum(cell.size_ns for cell in cells) for cells in zip(*formats, strict=True)]
+def _growth(formats: Sequence[Sequence[Cell]]) -> Growth:
+    costs = [cells[0].generate_ns + sum(cell.cpu_ns for cell in cells) for cells in zip(*formats, strict=True)]
     records = np.cumsum([cell.records for cell in formats[0]])
     return Growth(records=tuple(records.tolist()), cpu_ns=tuple(np.cumsum(costs).tolist()))

@@ -1,19 +1,21 @@
-"""The named workloads of one run: what each format makes of them, under each codec, and which is the smallest.
+"""The named workloads of one run: bytes of each format under each codec, and the smallest format.
 
-The formats of a workload got the same records in the same batches. A format that cannot carry headers, transactions,
-control batches or delete horizons was left out by rule. Other losses (times, producer ids) make a format smaller, and
-are printed beside it.
+All formats of a workload encoded the same records in the same batches. A format that cannot carry headers,
+transactions,
+control batches or delete horizons was left out by rule. Other losses (times, producer ids) make a format smaller and
+are
+printed next to it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm, paired
+from kfbench.report.data.arms import COLD, Arm, Band, arms_of, middle_95, one_per_arm, paired
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
@@ -46,7 +48,7 @@ class Sizes:
         return self.workload if self.variant == DEFAULT else f"{self.workload}/{self.variant}"
 
     def ratio(self, name: str) -> float | None:
-        """Bytes against v2's; None where one of them was not measured."""
+        """Return bytes relative to v2's; None if one of the two was not measured."""
         return self.of[name] / self.of[BASE_FORMAT] if {name, BASE_FORMAT} <= self.of.keys() else None
 
     @property
@@ -61,14 +63,14 @@ class Sizes:
 
     @property
     def smallest_whole(self) -> list[str]:
-        """The smallest of these, and those that tie with it."""
+        """The smallest format that loses nothing, and those that tie with it."""
         return _smallest(self.whole)
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """The smallest of the formats that lose nothing, and those that tie with it; v2 alone where it is one of them.
+        """The smallest formats that lose nothing; v2 alone if it is one of them.
 
-        Empty unless v2 and another of them have sizes: else nothing was compared.
+        Empty unless v2 and another format lose nothing, because otherwise nothing is compared.
         """
         if BASE_FORMAT not in self.whole or len(self.whole) < 2:
             return ()
@@ -76,17 +78,17 @@ class Sizes:
 
     @property
     def is_tie(self) -> bool:
-        """v2 is among the smallest, and not alone."""
+        """True if v2 is among the smallest formats, and not alone."""
         return self.winners == (BASE_FORMAT,) and len(self.smallest_whole) > 1
 
     @property
     def at_a_loss(self) -> list[str]:
-        """The formats that lose something and take fewer bytes than any that loses nothing, by more than TIE."""
+        """The formats that lose something and take fewer bytes, by more than TIE, than any that loses nothing."""
         return smaller_than_all(self.whole, {name: size for name, size in self.of.items() if self.lost[name]})
 
     @property
     def winner(self) -> str:
-        """The smallest in words, with what it loses; all formats alike is a tie."""
+        """The smallest formats in words, with their losses; tie if all formats are the smallest."""
         if len(self.smallest) == len(self.of) > 1:
             return "tie"
         lost = list(dict.fromkeys(what for name in self.smallest for what in self.lost[name]))
@@ -107,8 +109,15 @@ def _smallest(sizes: Mapping[str, float]) -> list[str]:
     return [name for name, size in sizes.items() if size <= least * (1 + TIE)]
 
 
+class Timed(NamedTuple):
+    """An arm without a codec, with its CPU time relative to v2, round by round."""
+
+    arm: Arm
+    ratio: Interval
+
+
 class Named:
-    """The rows of one run that are not of the grid: bytes and CPU. seeds: the most that a cell has."""
+    """The byte and CPU rows of one run outside the grid. seeds: the greatest number of seeds of a cell."""
 
     def __init__(self, results: Results) -> None:
         rows = results.all[(results.all["workload"] != GRID) & results.all["kind"].isin(["bytes", "cpu"])]
@@ -137,7 +146,12 @@ class Named:
                     lost={name: arm.lost for name, arm in by.items()},
                 )
             )
-        return sorted(found, key=lambda each: (each.with_codec != NONE, each.with_codec, _place(each)))
+        return sorted(
+            found,
+            key=lambda each: (
+                each.with_codec != NONE, each.with_codec, each.workload, _variant_rank(each), each.variant
+            ),
+        )  # fmt: skip
 
     @cached_property
     def codecs(self) -> list[str]:
@@ -145,36 +159,37 @@ class Named:
 
     @cached_property
     def shown_codecs(self) -> list[str]:
-        """The codecs of the verdict and the figure: none, and zstd at each level measured."""
+        """The codecs of the verdict and the figure: none, and zstd at each measured level."""
         return [codec for codec in self.codecs if codec.partition(" ")[0] in (NONE, BEST_KNOWN)] or self.codecs[:1]
 
     def under(self, codec: str, *, variants: bool = False) -> list[Sizes]:
-        """Each workload as it stands, or the variants."""
+        """Return the default variant of each workload, or the other variants."""
         return [each for each in self.sizes if each.with_codec == codec and (each.variant != DEFAULT) == variants]
 
     @cached_property
     def cpu(self) -> dict[tuple[str, str, str], Interval]:
-        """(workload, operation, format) -> CPU time against v2 without a codec, round by round."""
-        return {(where, operation, name): ratio for where, operation, name, arm, ratio in self._timed if arm != "aa"}
+        """(workload, operation, format) -> CPU time relative to v2 without a codec, round by round."""
+        timed = (each for each in self._timed if not each.arm.is_aa)
+        return {(arm.label, arm.operation, arm.format): ratio for arm, ratio in timed}
 
     @cached_property
     def again(self) -> dict[tuple[str, str], Interval]:
-        """(workload, operation) -> v2 against itself, without a codec, round by round."""
-        return {(where, operation): ratio for where, operation, _, arm, ratio in self._timed if arm == "aa"}
+        """(workload, operation) -> v2 relative to itself, without a codec, round by round."""
+        return {(arm.label, arm.operation): ratio for arm, ratio in self._timed if arm.is_aa}
 
     @cached_property
-    def noise(self) -> tuple[float, float] | None:
-        """The middle 95 % of what v2 reads against itself."""
+    def noise(self) -> Band | None:
+        """The middle 95 % of v2's ratios to itself."""
         return middle_95([ratio.median for ratio in self.again.values()])
 
     @cached_property
-    def _timed(self) -> list[tuple[str, str, str, str, Interval]]:
-        """(workload, operation, format, arm, ratio) of every arm but v2's own that has as many rounds as v2."""
+    def _timed(self) -> list[Timed]:
+        """The timed arms with as many rounds as v2, without v2's own arm."""
         timed = [arm for arm in self.arms if arm.kind == "cpu" and arm.codec == NONE]
         timed.sort(key=lambda arm: (arm.workload, arm.variant, arm.operation, arm.format, arm.arm))
         bases = {(arm.label, arm.operation): arm for arm in timed if (arm.format, arm.arm) == (BASE_FORMAT, "measure")}
         return [
-            (arm.label, arm.operation, arm.format, arm.arm, paired(arm, base))
+            Timed(arm, paired(arm, base))
             for arm in timed
             if (base := bases.get((arm.label, arm.operation))) is not None
             and arm is not base
@@ -182,17 +197,17 @@ class Named:
         ]
 
 
-def as_they_stand(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return True for rows of workloads in the caches: neither of the grid nor of a variant."""
+def is_default_in_caches(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return True for rows of default variants in the caches."""
     return (
         (rows["workload"] != GRID) & (rows["variant"].isna() | (rows["variant"] == DEFAULT)) & ~(rows["cache"] == COLD)
     )
 
 
-def _place(each: Sizes) -> tuple[str, int, str]:
-    """Variants in the order of their file; those that it no longer has come last."""
+def _variant_rank(each: Sizes) -> int:
+    """Return the place of the variant in its file; a variant that the file no longer has comes last."""
     known = CATALOGUE[each.workload].variants if each.workload in CATALOGUE else ()
-    return each.workload, known.index(each.variant) if each.variant in known else len(known), each.variant
+    return known.index(each.variant) if each.variant in known else len(known)
 
 
 def codec_words(with_codec: str) -> str:

@@ -1,4 +1,4 @@
-"""The noise of a run, as its manifest has it (kfbench.measure.noise). Older runs have nothing."""
+"""The noise facts in a run's manifest (kfbench.measure.noise) as sentences and a table. Older runs have none."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -11,14 +11,14 @@ SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  
 
 
 def noisy_sentence(facts: Facts | None) -> str:
-    """Return the warning that stands above all numbers of a noisy run; empty for a quiet one."""
+    """Return the warning above all numbers of a noisy run; empty for a quiet run."""
     if not facts or not facts["noisy"]:
         return ""
     return f"Noisy: {'; '.join(facts['seen'])}. Read its CPU times with that in mind."
 
 
 def checks_sentence(facts: Facts | None) -> str:
-    """Say how many checks were passed, and which goals were met."""
+    """Count the passed checks, and name the goals that were met or missed."""
     if not facts or not facts["hosts"]:
         return ""
     passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
@@ -60,12 +60,12 @@ def checks_table(facts: Facts | None) -> Table | None:
         for check in checks
     ]
     note = (
-        f"Over all that was timed: {EVERYTHING}. Others are all processes of the host but the one that measures, the "
-        "sweep's own JVM among them. The speed is that of one piece of work, the same before each cell."
+        f"Over all that was timed: {EVERYTHING}. Others: all processes of the host but the one that measures, with the "
+        "sweep's own JVM. Speed: that of the same piece of work before each cell."
     )
     return Table(
         name="checks",
-        caption="What was looked at while CPU times were taken",
+        caption="Checks made while CPU times were taken",
         columns=plain_columns("host", "check", "seen", "limit", "verdict"),
         rows=tuple(body),
         notes=(note,),

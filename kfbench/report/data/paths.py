@@ -1,23 +1,23 @@
 """The broker's paths in one run: their arms, ratios and work.
 
-All formats of one path were timed in the same interleaved rounds: a ratio between two of them is paired, with its
-interval. Two paths were timed apart: between them only medians are compared, and only on one host.
+All formats of one path were timed in the same interleaved rounds, so their ratios are paired and have an interval. Two
+paths were timed in different rounds. Only medians are compared between them, and only on one host.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.paths import PATHS, Path
-from kfbench.report.data.arms import Arm, arms_of, middle_95, one_per_arm, paired
+from kfbench.report.data.arms import Arm, Band, arms_of, middle_95, one_per_arm, paired
 from kfbench.report.data.axes import AXES, GRID, level, setting
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.tables import Cell, Column, Interval, listed, number
+from kfbench.tables import Cell, Column, Interval, listed
 
 GIB: Final = 1 << 30
 APPEND: Final = "append"
@@ -34,11 +34,26 @@ WORK: Final = {
 ZERO_COPY: Final = "zero-copy"
 
 
+class Key(NamedTuple):
+    """The key of the arms of one path: the base and its A/A arm have the same key."""
+
+    cell_id: str
+    with_codec: str
+    operation: str
+    format: str
+    to_format: str
+
+
 class Paths:
     """The broker rows of one run.
 
-    arms: in order of workload, codec, target and format; failures and combinations left out by rule among them. again:
-    the A/A arms. stored: the rows as stored. axes: those that the workloads have. one_host: all times are of one host.
+    Args:
+        arms: all arms but A/A, by workload, codec, target and format; failures and skipped combinations are
+            included.
+        again: the A/A arms.
+        stored: the stored rows.
+        axes: the axes that the workloads have.
+        one_host: True if all times are of one host.
     """
 
     def __init__(self, results: Results) -> None:
@@ -48,8 +63,8 @@ class Paths:
         self.axes = [axis for axis in results.axes if self.stored[axis].notna().any()]
         rows = one_per_arm(self.stored)
         arms = arms_of(self._sorted(rows))
-        self.arms = [arm for arm in arms if not arm.is_again]
-        self.again = [arm for arm in arms if arm.is_again and arm.is_ok]
+        self.arms = [arm for arm in arms if not arm.is_aa]
+        self.again = [arm for arm in arms if arm.is_aa and arm.is_ok]
         self._by_key = {self._key(arm): arm for arm in self.arms if arm.is_ok}
         self._rows = rows[(rows["arm"] != "aa") & (rows["status"] == "ok") & (rows["workload"] == GRID)]
         self._results = results
@@ -71,19 +86,19 @@ class Paths:
         return rows.loc[order.sort_values(list(order.columns), kind="stable").index]
 
     @staticmethod
-    def _key(arm: Arm) -> tuple[str, str, str, str, str]:
-        return arm.cell_id, arm.with_codec, arm.operation, arm.format, arm.to_format
+    def _key(arm: Arm) -> Key:
+        return Key(arm.cell_id, arm.with_codec, arm.operation, arm.format, arm.to_format)
 
     def of(self, *operations: str) -> list[Arm]:
         """Return the arms of these paths, in order."""
         return [arm for arm in self.arms if arm.operation in operations]
 
     def shown(self, *operations: str) -> list[Arm]:
-        """Return those of the cell nearest to the reference."""
+        """Return the arms of the cell nearest to the reference point."""
         return [arm for arm in self.of(*operations) if arm.cell_id == self.reference(arm.operation)]
 
     def reference(self, operation: str) -> str:
-        """Return the cell of this path that is shown: of those measured the one nearest to the reference point."""
+        """Return the id of the measured cell that is nearest to the reference point."""
         if operation not in self._references:
             on_grid = self._results.nearest(self._rows[self._rows["operation"] == operation])
             arms = self.of(operation)
@@ -111,8 +126,8 @@ class Paths:
         return arm.workload if arm.workload != GRID else setting({axis: arm.point[axis] for axis in self.axes})
 
     @cached_property
-    def noise(self) -> tuple[float, float] | None:
-        """The middle 95 % of what a base reads against itself."""
+    def noise(self) -> Band | None:
+        """The middle 95 % of the base's ratios to itself."""
         pairs = ((arm, self._by_key.get(self._key(arm))) for arm in self.again)
         return middle_95([self.paired(arm, base).median for arm, base in pairs if base is not None])
 
@@ -130,18 +145,18 @@ class Paths:
         return Interval(median=1.0, low=1.0, high=1.0) if arm.format == BASE_FORMAT else self.paired(arm, base)
 
     def to_append(self, arm: Arm) -> float | None:
-        """Return the median CPU time per record relative to that of v2's append; None on several hosts."""
+        """Return the median CPU time per record relative to v2's append; None without it and on several hosts."""
         base = self.find(arm.cell_id, arm.with_codec, APPEND, BASE_FORMAT)
         if base is None or not arm.is_ok or not self.one_host:
             return None
         return arm.ns_per_record / base.ns_per_record
 
     def find(self, cell_id: str, with_codec: str, operation: str, name: str, to_format: str = "") -> Arm | None:
-        """Return the measured arm; None where there is none."""
-        return self._by_key.get((cell_id, with_codec, operation, name, to_format))
+        """Return the measured arm with this key; None without one."""
+        return self._by_key.get(Key(cell_id, with_codec, operation, name, to_format))
 
     def against(self, name: str, base: str, operation: str = APPEND) -> Iterator[tuple[Arm, Arm]]:
-        """Yield both formats' arms of every cell and codec in which both were measured, and neither converts."""
+        """Yield the arms of two formats in each cell and codec in which both were measured without converting."""
         for arm in self.of(operation):
             if arm.format == name and not arm.to_format and arm.is_ok:
                 other = self.find(arm.cell_id, arm.with_codec, operation, base)
@@ -149,13 +164,13 @@ class Paths:
                     yield arm, other
 
     def axes_of(self, arms: Sequence[Arm]) -> list[str]:
-        """Return the axes on which the cells of these arms differ; `workload` first where there are several."""
+        """Return the axes on which the cells of these arms differ; `workload` first if there are several."""
         varied = [axis for axis in self.axes if len({arm.point[axis] for arm in arms} - {None}) > 1]
         return ["workload", *varied] if len({arm.workload for arm in arms}) > 1 else varied
 
 
 def path_of(operation: str) -> Path:
-    """Return the path. An unknown name is its own title, in the section of the path that its first word names."""
+    """Return the path. An unknown name becomes a title, in the section of the path that its first word names."""
     if operation in PATHS:
         return PATHS[operation]
     kin = PATHS.get(operation.partition("-")[0], PATHS["compact"])
@@ -163,7 +178,7 @@ def path_of(operation: str) -> Path:
 
 
 def key_columns(axes: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns that tell one cell and codec from another."""
+    """Return the columns that identify a cell and codec."""
     return (*(AXES.get(axis) or Column(name=axis) for axis in axes), Column(name="codec"))
 
 
@@ -176,17 +191,17 @@ def key_cells(axes: Sequence[str], arm: Arm) -> tuple[Cell, ...]:
 
 
 def s_per_gib(arm: Arm) -> float:
-    """Return CPU seconds per GiB that comes in."""
+    """Return CPU seconds per GiB of input."""
     return arm.ns_per_record * arm.records / 1e9 / arm.source_bytes * GIB
 
 
 def growth(arm: Arm) -> float:
-    """Return bytes out per byte in."""
+    """Return the output bytes per input byte."""
     return arm.size_bytes / arm.source_bytes
 
 
 def work_words(arm: Arm) -> str:
-    """Return what became of the batches: one word if it is the same for all of them."""
+    """Return the fate of the batches in words: one word if all have the same."""
     if not arm.is_ok:
         return arm.status
     counts = {word: int(count) for name, word in WORK.items() if (count := getattr(arm, name)) > 0}
@@ -205,9 +220,3 @@ def works_words(arms: Sequence[Arm]) -> str:
 def written_per_batch(arm: Arm) -> float:
     batches = sum(count for name in WORK if (count := getattr(arm, name)) > 0)
     return arm.written_bytes / batches if batches else 0.0
-
-
-def span(values: Sequence[float], digits: int = 2) -> str:
-    """Return the least and the most in words: a to b, or a where both read the same."""
-    low, high = number(float(min(values)), digits), number(float(max(values)), digits)
-    return low if low == high else f"{low} to {high}"

@@ -1,13 +1,12 @@
-"""The rows of one run as a report asks for them: slices along one axis, ratios to v2, the noise of the A/A arm.
+"""The rows of one run for reports: slices along one axis, ratios to v2, and the noise of the A/A arm.
 
-A slice holds every axis but one, as near to the reference point as the run allows. No grid is known by name:
-any cells that differ in one axis only make a slice.
+A slice fixes every axis but one, as near to the reference point as the run allows. It may join cells of several blocks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,14 +15,14 @@ from numpy.typing import NDArray
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.arms import COLD, interval_of, middle_95, one_per_arm
+from kfbench.report.data.arms import COLD, Band, interval_of, middle_95, one_per_arm
 from kfbench.report.data.axes import GRID, REFERENCE, distance, setting
 from kfbench.report.data.shown_formats import in_order, worth_a_column
 from kfbench.tables import Cell, Interval
 
 
 def as_cell(value: Any) -> Cell:
-    """Return a number of a frame, or an Interval, as a cell. NaN is absent."""
+    """Return a number of a frame, or an Interval, as a cell. NaN becomes None."""
     if isinstance(value, Interval):
         return value
     return None if is_absent(value) else float(value)
@@ -35,14 +34,14 @@ def is_absent(value: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """Rows of cells that differ in one axis only. fixed: the other axes' values."""
+    """Rows of cells that differ in one axis only. fixed: the values of the other axes."""
 
     axis: str
     rows: pd.DataFrame
     fixed: Mapping[str, Any]
 
     def pivot(self, column: str) -> pd.DataFrame:
-        """Index: the levels of the axis, ascending; one column a format."""
+        """Return a row per level of the axis, ascending, and a column per format."""
         table = self.rows.pivot(index=self.axis, columns="format", values=column).sort_index()
         return table[worth_a_column(table)]
 
@@ -53,23 +52,30 @@ class Slice:
 
 
 class Plane(NamedTuple):
-    """Rows of cells that differ in two axes only. fixed: the other axes' values."""
+    """Rows of cells that differ in two axes only. fixed: the values of the other axes."""
 
     rows: pd.DataFrame
     fixed: Mapping[str, Any]
 
 
-class Results:
-    """The rows of one run, sorted into what a report asks for.
+P = TypeVar("P", Slice, Plane)
 
-    every: as stored. all: those that a report compares. left_out: CPU times of other hosts. elsewhere: how many cells
-    each of these hosts timed. research: `all` with the formats of RESEARCH and with what was measured for their sake. A
-    verdict on formats that exist names none of these, and counts no workload again in other batches.
+
+class Results:
+    """The rows of one run.
+
+    Args:
+        every: the stored rows.
+        all: the rows that reports compare: one host's times, without research formats and their measurements.
+        research: `all` with the research formats, and with the cells that were measured for them.
+        left_out: CPU times of other hosts.
+        elsewhere: the number of cells that each of these hosts timed.
     """
 
     def __init__(self, measurements: pd.DataFrame) -> None:
         self.every = measurements
-        self.research, self.left_out = _of_one_host(measurements)
+        is_elsewhere = _is_elsewhere(measurements)
+        self.research, self.left_out = measurements[~is_elsewhere], measurements[is_elsewhere]
         self.all = _without_research(self.research)
         self.elsewhere = {
             str(host): int(cells) for host, cells in self.left_out.groupby("host")["cell_id"].nunique().items()
@@ -87,7 +93,7 @@ class Results:
         return in_order(self.ok["format"])
 
     def grid_arms(self, kind: str) -> pd.DataFrame:
-        """The rows of the grid, one per arm."""
+        """Return the rows of the grid of one kind, one per arm."""
         return _numpy_columns(one_per_arm(self._on_grid[self._on_grid["kind"] == kind]))
 
     @cached_property
@@ -105,30 +111,31 @@ class Results:
 
     @cached_property
     def floors(self) -> pd.DataFrame:
-        """The metadata floors of grid and named workloads, one row per cell, with overhead_bytes per record.
+        """The metadata floors of the grid and of named workloads, one row per cell, with overhead_bytes per record.
 
-        Cells and records are those of the byte rows. Runs from before there were floors have none.
+        A floor has the cell and the records of the byte rows. Older runs have no floors.
         """
         rows = one_per_arm(self._floors)
         return rows.assign(overhead_per_record=rows["overhead_bytes"] / rows["records"])
 
     def slices(self, rows: pd.DataFrame, axis: str) -> list[Slice]:
-        """Return the sets of cells that differ in `axis` only, with two levels or more; the one to show comes first.
+        """Return the sets of cells that differ in `axis` only, with two levels or more; first the one to show.
 
-        The first is the slice nearest to the reference point, of those with at least three quarters of the most levels.
-        A slice at an odd point is not worth more for one level more.
+        The first slice is nearest to the reference point, among those with at least three quarters of the most levels.
+        One level more is not worth an unusual point.
         """
-        if rows.empty:
-            return []
-        others = [other for other in self.axes if other != axis]
-        found = []
-        for key, part in rows.groupby(others, dropna=False, sort=True):
-            count = part[axis].nunique()
-            if count > 1:
-                found.append((count, Slice(axis=axis, rows=part, fixed=dict(zip(others, key, strict=True)))))
-        most = max((count for count, _ in found), default=0)
-        found.sort(key=lambda item: (item[0] < 0.75 * most, distance(item[1].fixed), -item[0]))
-        return [part for _, part in found]
+        found = [
+            (count, Slice(axis=axis, rows=part, fixed=fixed))
+            for part, fixed in self._parts(rows, axis)
+            if (count := part[axis].nunique()) > 1
+        ]
+        return _nearest_first(found)
+
+    def _parts(self, rows: pd.DataFrame, *moved: str) -> Iterator[Plane]:
+        """Yield the rows that differ in the moved axes only, for each combination of the other axes."""
+        others = [axis for axis in self.axes if axis not in moved]
+        for key, part in rows.groupby(others, dropna=False, sort=True) if len(rows) else ():
+            yield Plane(part, dict(zip(others, key, strict=True)))
 
     def along(self, rows: pd.DataFrame, axis: str) -> Slice | None:
         return next(iter(self.slices(rows, axis)), None)
@@ -139,23 +146,22 @@ class Results:
         return self.along(self.uncompressed, "batch_size")
 
     def plane(self, rows: pd.DataFrame, *moved: str) -> Plane | None:
-        """Return the plane of two axes nearest to the reference point, of those that have most of the cells.
+        """Return the plane of two axes nearest to the reference point, among those with most cells.
 
-        None unless both axes have two levels and more than half of their pairs were measured: two lines that cross are
-        no plane.
+        Return None unless both axes have two levels and more than half of their pairs were measured. Two crossing lines
+        are no
+        plane.
         """
-        others = [other for other in self.axes if other not in moved]
         found = []
-        for key, part in rows.groupby(others, dropna=False, sort=True) if len(rows) else ():
-            levels, cells = [part[axis].nunique() for axis in moved], len(part.drop_duplicates(list(moved)))
+        for part in self._parts(rows, *moved):
+            levels = [part.rows[axis].nunique() for axis in moved]
+            cells = len(part.rows.drop_duplicates(list(moved)))
             if min(levels) > 1 and 2 * cells > levels[0] * levels[1]:
-                found.append((cells, Plane(part, dict(zip(others, key, strict=True)))))
-        most = max((cells for cells, _ in found), default=0)
-        found.sort(key=lambda item: (item[0] < 0.75 * most, distance(item[1].fixed), -item[0]))
-        return found[0][1] if found else None
+                found.append((cells, part))
+        return next(iter(_nearest_first(found)), None)
 
     def nearest(self, rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-        """Return all rows of the cell nearest to the reference point, of which `wanted` moves some axes."""
+        """Return all rows of the cell nearest to a point. wanted: axes of the point that differ from the reference."""
         if rows.empty:
             return rows
         target = {**REFERENCE, **wanted}
@@ -167,12 +173,12 @@ class Results:
 
     @cached_property
     def cpu(self) -> pd.DataFrame:
-        """CPU rows in resident caches, with the median ns per record; `together` names the arms of the same rounds."""
+        """CPU rows in resident caches, with the median ns per record. `together` names the arms of the same rounds."""
         return self._timed[self._timed["cache"] != COLD]
 
     @cached_property
     def cold(self) -> pd.DataFrame:
-        """The same of cold caches."""
+        """CPU rows in cold caches, with the columns of `cpu`."""
         return self._timed[self._timed["cache"] == COLD]
 
     @cached_property
@@ -219,21 +225,37 @@ class Results:
         return self.with_ratios(self.cpu[self.cpu["arm"] == "aa"])
 
     @cached_property
-    def noise(self) -> tuple[float, float] | None:
-        """The middle 95 % of the A/A ratios, which would all be 1 without noise."""
+    def noise(self) -> Band | None:
+        """The middle 95 % of the A/A ratios. Without noise, all of them would be 1."""
         return middle_95([ratio.median for ratio in self.aa["ratio"] if ratio is not None])
 
 
-def _of_one_host(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows without CPU times of other hosts than the one that timed most cells; and those times.
+def reasons(rows: pd.DataFrame) -> list[str]:
+    """Return the reason of each row without a number: what its format lacks, or the first line of its error."""
+    found = []
+    for status, error, name in zip(rows["status"], rows["error"].fillna(""), rows["format"], strict=True):
+        line = str(error).partition("\n")[0]
+        failed = f"error, {line}" if line else "error"
+        found.append(line.removeprefix(f"{name} has ") if status == "skipped" else failed)
+    return found
 
-    Times of two machines share no table, and their A/A arms say nothing about one another. Bytes are the same
-    everywhere. So are the counters of broker paths: who prints those times looks at the hosts. Failures stay.
+
+def _nearest_first(found: list[tuple[int, P]]) -> list[P]:
+    """Sort parts by their distance from the reference point; parts with few cells or levels come last."""
+    most = max((count for count, _ in found), default=0)
+    found.sort(key=lambda item: (item[0] < 0.75 * most, distance(item[1].fixed), -item[0]))
+    return [part for _, part in found]
+
+
+def _is_elsewhere(rows: pd.DataFrame) -> pd.Series:
+    """Return True for CPU times of other hosts than the one that timed most cells.
+
+    Times of two machines share no table, and their A/A arms say nothing about each other. Bytes and the counters of
+    broker paths are the same on all hosts, so they stay. Tables of broker times check the hosts. Failures stay too.
     """
     timed = rows["kind"].isin(["cpu", *READINGS, "prefix"]) & rows["host"].notna() & (rows["status"] == "ok")
     cells = rows[timed].groupby("host")["cell_id"].nunique().sort_index()
-    elsewhere = timed & (rows["host"] != cells.idxmax()) if len(cells) > 1 else timed & False
-    return rows[~elsewhere], rows[elsewhere]
+    return timed & (rows["host"] != cells.idxmax()) if len(cells) > 1 else timed & False
 
 
 def _without_research(rows: pd.DataFrame) -> pd.DataFrame:
@@ -242,9 +264,9 @@ def _without_research(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numpy_columns(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return nullable columns as NumPy ones: integers where every row has a value, else floats with NaN.
+    """Return nullable columns as NumPy columns: integers if every row has a value, else floats with NaN.
 
-    Axes get the types of the grid. Rows of other workloads have no axes, which made floats and objects of them.
+    Axes get the types of the grid. Other workloads have no axes, so their rows turned the axes into floats and objects.
     """
     found = {}
     for name, column in rows.items():

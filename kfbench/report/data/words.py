@@ -1,14 +1,22 @@
 """Amounts, batch sizes and codecs in words."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from kfbench import text
 from kfbench.tables import number
+from kfbench.text import number_range
 
 
 def percent(share: float) -> str:
     """Return a share as a percentage, with the minus sign of a printed page."""
     return text.percent(share).replace("-", "−")
+
+
+def span(values: Sequence[float], digits: int = 2) -> str:
+    """Return the range of the values: a to b, or a if both read the same; empty without values."""
+    return number_range(values, f",.{digits}f") if values else ""
 
 
 def batch_words(size: float) -> str:
@@ -22,5 +30,5 @@ def codecs_of(rows: pd.DataFrame) -> list[str]:
 
 
 def codec_words(codec: str, codec_level: float | None) -> str:
-    """Return codec and level: gzip 6."""
+    """Return the codec and its level, for example: gzip 6."""
     return codec if codec_level is None or pd.isna(codec_level) else f"{codec} {int(codec_level)}"

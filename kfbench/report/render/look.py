@@ -1,8 +1,9 @@
 """The colours and marks of formats and their fields in figures, and figures inside a page.
 
 A format has one colour, one marker and one dash everywhere. The colours keep a CIELAB distance of 25 from one another,
-for normal sight and under simulated protanopia, deuteranopia and tritanopia, and a contrast of 3:1 against their page
-(tests/report/test_look.py). The page replaces each by a CSS variable, so that dark mode can choose its own.
+in
+normal sight and under simulated protanopia, deuteranopia and tritanopia. They keep a contrast of 3:1 to their page
+(tests/report/test_look.py). The page replaces each colour by a CSS variable, so that dark mode can choose its own.
 """
 
 import re
@@ -37,7 +38,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "columnar": Style(light="#640678", dark="#905174", marker="h", dash=(0, (6, 1.5, 1, 1.5, 1, 1.5))),
     }
 )
-# The metadata floor, beside formats: in the ink of the text, with a mark that no format has.
+# The metadata floor has the ink of the text, and a mark that no format has.
 LIMIT = Style(light=INK, dark="#e6e9ec", marker="|", dash="-")
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
 
@@ -55,27 +56,25 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def style(name: str) -> Style:
-    """Return the look of a format. One without a style of its own is grey and named by its label."""
+    """Return the look of a format. A format without its own style is grey and named by its label."""
     return LIMIT if name == FLOOR else STYLES.get(name, OTHER)
 
 
 def css_variables(formats: Sequence[str], dark: bool) -> str:
-    """Return `--k-v2:#0b45d0;...` for a page theme: these formats, and all whose colours a figure may use."""
+    """Return `--k-v2:#0b45d0;...` for a page theme: these formats, and all formats and groups with a style."""
     shades = {slug(name): (style(name).dark if dark else style(name).light) for name in (*STYLES, *formats)}
     shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
     return "".join(f"--{name}:{shade};" for name, shade in shades.items())
 
 
 def inline(svg: str, name: str, description: str) -> str:
-    """Return a figure for the page: no XML prologue, ids with the name, colours as CSS variables, alt text."""
+    """Return a figure for the page: without XML prologue, with unique ids, colours as CSS variables, and alt text."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = body.replace("xlink:href", "href")
     body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(
-        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
-        body,
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{description}">', body
     )
     body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(PAPER, "none")
     shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use six of these shades

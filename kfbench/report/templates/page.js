@@ -3,14 +3,14 @@ const LONG_TABLE_ROWS = 15;
 const ABSENT = "–";
 const NEXT_ORDER = {ascending: "descending", descending: "as stored"};
 
-/** Each column head becomes a button: ascending, descending, as stored. */
+/** Make each column head a button that sorts the rows: ascending, descending, as stored. */
 function sortable(table) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], stored = [...body.rows];
   const value = (row, at) => {
     const {dataset: {v}, textContent} = row.cells[at], text = textContent.trim();
     return v !== undefined ? Number(v) : text === ABSENT ? "" : text;
   };
-  const kind = x => x === "" ? 2 : typeof x === "string" ? 1 : 0; // numbers, words, and what is absent comes last
+  const kind = x => x === "" ? 2 : typeof x === "string" ? 1 : 0; // numbers, then words, then absent cells
   heads.forEach((head, at) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -32,7 +32,7 @@ function sortable(table) {
   });
 }
 
-/** A box above a long table: rows that lack one of its words are hidden, and how many are left is said. */
+/** Add a box above a long table. It hides the rows that lack one of its words, and shows how many rows are left. */
 function filterable(table) {
   const rows = [...table.tBodies[0].rows];
   const plain = text => text.toLowerCase().replaceAll("\u2212", "-");
@@ -54,7 +54,7 @@ function filterable(table) {
   });
 }
 
-/** A stop of the Tab key, and a shade at its right end, only where there is something to scroll to. */
+/** Give each region a Tab stop, and a shade at its right end, while there is something to scroll to. */
 function scrollable(regions) {
   const show = region => {
     const {scrollWidth, clientWidth, scrollLeft, scrollHeight, clientHeight} = region;
@@ -69,7 +69,7 @@ function scrollable(regions) {
   }
 }
 
-/** The section that is read is marked in the contents, and in sight there unless somebody is looking for another. */
+/** Mark the section on screen in the contents. Scroll the contents to it unless one of their links has the focus. */
 function followed(contents) {
   const links = new Map([...contents.querySelectorAll("li a")].map(link => [link.hash.slice(1), link]));
   const read = new IntersectionObserver(changes => {
@@ -90,7 +90,7 @@ for (const table of document.querySelectorAll("main table")) {
 scrollable(document.querySelectorAll(".scroll"));
 document.querySelectorAll("nav").forEach(followed);
 
-let folded = []; // paper cannot be unfolded
+let folded = []; // opened for printing, and closed afterwards
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details:not([open])")];
   for (const each of folded) each.open = true;

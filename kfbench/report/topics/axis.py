@@ -1,4 +1,4 @@
-"""One axis: the cost of a record while one property changes and all others stand still."""
+"""The overhead per record along one axis, with all other axes fixed."""
 
 from typing import Final, NamedTuple
 
@@ -7,31 +7,14 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.axes import AXES, level
-from kfbench.report.data.results import Results, Slice, as_cell
+from kfbench.report.data.results import Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Column, Table, listed, number
 
-
-class AxisEntry(NamedTuple):
-    """The section of one axis. name: that of the section and of its table."""
-
-    axis: str
-    name: str
-    short: str
-    title: str
-
-
-ENTRIES: Final = (
-    AxisEntry("timestamp_spread_ms", "timestamp-spread", "Timestamps", "What does the spread of timestamps cost?"),
-    AxisEntry("key_bytes", "key-size", "Keys", "What does the size of the key cost?"),
-    AxisEntry("value_bytes", "value-size", "Values", "What does the size of the value cost?"),
-    AxisEntry("headers", "headers", "Headers", "What do record headers cost?"),
-    AxisEntry("null_share", "nulls", "Nulls", "What do null values cost?"),
-    AxisEntry("offset_stride", "offset-holes", "Offset holes", "What do holes in the offsets cost?"),
-    AxisEntry("base_timestamp_ms", "base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?"),
-)
 # The axes that have a picture, with the levels at which one more byte is needed. Zig-zag varints of 1, 2 and 3 bytes
 # end at 63, 8,191 and 1,048,575.
 STEPS: Final = {
@@ -40,22 +23,18 @@ STEPS: Final = {
 }
 
 
-def axis_section(results: Results, entry: AxisEntry) -> Section | Missing:
-    part = results.along(results.uncompressed, entry.axis) if entry.axis in results.axes else None
+def axis_answer(run: Views, axis: str, name: str) -> Answer | str:
+    """Return the overhead along one axis. name: that of the section, its table and its figure."""
+    results = run.results
+    part = results.along(results.uncompressed, axis) if axis in results.axes else None
     if part is None:
-        why = f"no bytes without a codec at two levels of one axis: {AXES[entry.axis].name}"
-        return Missing(what=entry.title, why=why)
-    figures = [steps_figure(part, entry.name)] if entry.axis in STEPS else []
+        return f"no bytes without a codec at two levels of one axis: {AXES[axis].name}"
     caption = "Overhead, bytes per record, uncompressed"
-    return Section(
-        name=entry.name,
-        short=entry.short,
-        title=entry.title,
+    return Answer(
         means=step_sentence(part),
         texts=Texts(rows=part.rows),
-        figures=drawn(figures),
-        tables=(axis_table(part, "overhead_per_record", name=entry.name, caption=caption),),
-        missing=not_drawn(figures),
+        figures=(steps_figure(part, name),) if axis in STEPS else (),
+        tables=(axis_table(part, "overhead_per_record", name=name, caption=caption),),
     )
 
 
@@ -77,7 +56,7 @@ def steps_figure(part: Slice, name: str) -> Figure | Missing:
 def axis_table(
     part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: pd.Series | None = None
 ) -> Table:
-    """Return one row a level of the axis, one column a format, and one of the floor over the same levels."""
+    """Return one row per level of the axis, one column per format, and a column of the floor if there is one."""
     pivot = part.pivot(column)
     if floor is not None:
         pivot = pivot.assign(**{FLOOR: floor})
@@ -85,7 +64,7 @@ def axis_table(
 
 
 def relative_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
-    """Return one row a level of the axis, one column a format, relative to v2."""
+    """Return one row per level of the axis and one column per format, relative to v2."""
     sizes = part.pivot(column)
     ratios = (
         sizes.div(sizes[BASE_FORMAT], axis=0).drop(columns=BASE_FORMAT) if BASE_FORMAT in sizes else sizes.iloc[:, :0]
@@ -105,7 +84,7 @@ def _levels_table(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, 
 
 
 class Ends(NamedTuple):
-    """The first and the last level of one column of a pivot that have a value, and these values."""
+    """The first and the last level with a value in one column of a pivot, and these values."""
 
     first: int
     start: float
@@ -124,7 +103,7 @@ def ends_words(frame: pd.DataFrame) -> str:
 
 
 def overhead_sentence(part: Slice) -> str:
-    """Say what each format pays per record, and how a header is shared out over the batch."""
+    """Give each format's overhead per record: fixed, or falling with the batch size because a header is shared."""
     overhead = pictured(part.pivot("overhead_per_record"))
     still = [name for name in overhead.columns if name not in moving(overhead)]
     parts = []
@@ -147,7 +126,7 @@ def moving(overhead: pd.DataFrame) -> list[str]:
 
 
 def step_sentence(part: Slice) -> str:
-    """Say what the axis does to v2 and v3, and which formats do not depend on it."""
+    """Give the overhead of v2 and v3 along the axis, and the formats that do not depend on it."""
     overhead = pictured(part.pivot("overhead_per_record"))
     swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)
@@ -165,8 +144,6 @@ def step_sentence(part: Slice) -> str:
         parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
     if {BASE_FORMAT, NEW} <= set(swept):
         gain = overhead[BASE_FORMAT] - overhead[NEW]
-        least, most = f"{gain.min():.2f}", f"{gain.max():.2f}"
-        span = least if least == most else f"{least} to {most}"
-        parts.append(f"{NEW} stays {span} bytes per record below {BASE_FORMAT}")
+        parts.append(f"{NEW} stays {span(gain.dropna().tolist())} bytes per record below {BASE_FORMAT}")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "." if text and spans else f"{text}." if text else ""

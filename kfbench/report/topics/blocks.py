@@ -1,4 +1,4 @@
-"""One block of the sweep on its own: its rows over the axes that it varies."""
+"""The section of a sweep's block that no other section explains: its rows over the axes that it varies."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import AXES, distance, level
 from kfbench.report.data.results import Results, as_cell, is_absent
 from kfbench.report.data.shown_formats import NEW, worth_a_column
-from kfbench.report.section import Block, Section
+from kfbench.report.section import Answer, Block, Section
 from kfbench.tables import Column, Interval, Table, number
 
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
@@ -17,7 +17,7 @@ CODEC: Final = "with_codec"
 
 
 class BlockTable(NamedTuple):
-    """A table of a block, and the rows that it shows. Its numbers are the column `shown`."""
+    """A table of a block and its rows. The numbers of the table are the column `shown`."""
 
     table: Table
     rows: pd.DataFrame
@@ -25,21 +25,18 @@ class BlockTable(NamedTuple):
 
 def block_section(results: Results, block: Block) -> Section:
     tables = block_tables(results, block.name)
-    return Section(
-        name=f"block-{block.name}",
-        short=block.title,
-        title=block.title,
-        means=block_sentence(tables),
-        prose=(block.analysis.strip(),),
-        tables=tuple(each.table for each in tables),
+    answer = Answer(
+        means=block_sentence(tables), prose=(block.analysis.strip(),), tables=tuple(each.table for each in tables)
     )
+    return Section.of(f"block-{block.name}", block.title, block.title, answer)
 
 
 def block_tables(results: Results, grid: str) -> list[BlockTable]:
     """Return the tables of one block of the sweep.
 
-    A small block is one table of bytes and one per operation. A large one has a table for each axis that it varies, the
-    other axes near the reference.
+    A small block has one table of bytes and one table per operation. A large block has a table per axis that it varies.
+    The
+    other axes are near the reference point there.
     """
     found = []
     rows = results.grid_rows[results.grid_rows["grid"] == grid]
@@ -61,7 +58,7 @@ def block_tables(results: Results, grid: str) -> list[BlockTable]:
 
 
 def _to_base(rows: pd.DataFrame) -> pd.Series:
-    """Return size relative to v2 of the same cell and codec."""
+    """Return the size relative to v2 in the same cell and under the same codec."""
     arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
     base = rows.assign(arm=arms)[rows["format"] == BASE_FORMAT].set_index("arm")["size_bytes"]
     return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
@@ -105,7 +102,7 @@ def _block_table(rows: pd.DataFrame, keys: list[str], name: str, caption: str, d
 
 
 def block_sentence(tables: Sequence[BlockTable]) -> str:
-    """Give v3's least and most against v2, over all tables of the same kind together."""
+    """Give the least and the greatest value of v3 relative to v2, over all tables of one kind."""
     spans: dict[str, list[float]] = {}
     for table, rows in tables:
         values = rows.loc[rows["format"] == NEW, "shown"]

@@ -1,4 +1,4 @@
-"""Break-even batch sizes: from how many records per batch one format is smaller than another."""
+"""Break-even batch sizes: the records per batch from which one format is smaller than another."""
 
 from collections.abc import Sequence
 
@@ -9,24 +9,25 @@ from kfbench.bracket import Bracket, bracket
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, OLD, pictured
+from kfbench.report.data.views import Views
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing
 from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
 
-ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
+SINGLE_RECORD = {"timestamp_spread_ms": 0, "offset_stride": 1}  # the point with batches of one record
 
 
 def first_smaller(sizes: pd.DataFrame, name: str, other: str) -> Bracket:
-    """Return the batch sizes measured from which `name` is always smaller than `other`."""
+    """Return the measured batch sizes around the point from which `name` is always smaller than `other`."""
     one, two = sizes[name].to_numpy(), sizes[other].to_numpy()
     known = ~(np.isnan(one) | np.isnan(two))
     return bracket([int(level) for level in sizes.index[known]], (one < two)[known].tolist())
 
 
 def bracket_words(smaller: Bracket) -> Ranked:
-    """Return a bracket in words, ranked by its later end."""
+    """Return the batch sizes of a bracket in words, ranked by the later one."""
     after, at = smaller
     if at is None:
         return Ranked("never", None)
@@ -36,9 +37,9 @@ def bracket_words(smaller: Bracket) -> Ranked:
 
 
 def break_even_table(results: Results) -> Table | None:
-    """Return the batch sizes from which each format is smaller than another, uncompressed."""
+    """Return the uncompressed batch sizes from which each format is smaller than another."""
     parts = results.slices(results.uncompressed, "batch_size")
-    # Coarse batch sizes would only blur the answer.
+    # Slices with few batch sizes would make the answer coarse.
     parts = [part for part in parts if part.rows["batch_size"].nunique() * 2 > parts[0].rows["batch_size"].nunique()]
     if not parts:
         return None
@@ -68,14 +69,14 @@ def break_even_table(results: Results) -> Table | None:
 
 
 def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
-    """Return sizes over batch size of each slice.
+    """Return the sizes of each slice over batch size.
 
-    One record has neither spread nor holes, so the row of the slice without them belongs to the others too.
+    A single record has neither spread nor holes. So the row of the slice without them belongs to the other slices too.
     """
     sizes = {tuple(part.fixed.items()): part.pivot("size_per_record") for part in parts}
     found = []
     for key, frame in sizes.items():
-        still = sizes.get(tuple((dict(key) | ALONE).items()))
+        still = sizes.get(tuple((dict(key) | SINGLE_RECORD).items()))
         if 1 not in frame.index and still is not None and 1 in still.index:
             frame = pd.concat([still.loc[[1]].reindex(columns=frame.columns), frame])
         found.append(frame)
@@ -83,7 +84,6 @@ def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
 
 
 def _range_words(brackets: Sequence[Bracket]) -> Ranked:
-    """Return the earliest and the latest of many brackets in words."""
     order = sorted(brackets, key=lambda b: (float("inf") if b[1] is None else b[1], b[0] or 0))
     first, last = bracket_words(order[0]), bracket_words(order[-1])
     return first if first == last else Ranked(f"{first} to {last}", first.rank)
@@ -105,25 +105,19 @@ def break_even_sentence(results: Results) -> str:
     return text + "."
 
 
-def break_even_section(results: Results) -> Section | Missing:
-    title = "From which batch size does a newer format pay?"
-    table = break_even_table(results)
-    part = results.over_batch_size
+def break_even_answer(run: Views) -> Answer | str:
+    table, part = break_even_table(run.results), run.results.over_batch_size
     if table is None or part is None:
-        return Missing(what=title, why=NO_BATCH_SIZES)
+        return NO_BATCH_SIZES
     if not table.rows:
-        return Missing(what=title, why="no two of Kafka's formats or proposals beside one another over batch size")
-    figures = [overhead_ratio_figure(part)]
+        return "no two of Kafka's formats or proposals beside one another over batch size"
+    figure = overhead_ratio_figure(part)
     caption = f"Overhead relative to {BASE_FORMAT}"
     ratios = relative_table(part, "overhead_per_record", name="break-even-ratio", caption=caption)
-    return Section(
-        name="break-even",
-        short="Break-even",
-        title=title,
-        means=break_even_sentence(results),
-        figures=drawn(figures),
-        tables=(table, *([ratios] if drawn(figures) else [])),
-        missing=not_drawn(figures),
+    return Answer(
+        means=break_even_sentence(run.results),
+        figures=(figure,),
+        tables=(table, ratios if isinstance(figure, Figure) else None),
     )
 
 

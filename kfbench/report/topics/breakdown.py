@@ -1,4 +1,4 @@
-"""The breakdown: overhead field by field."""
+"""The breakdown of overhead by field."""
 
 import json
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import in_order, pictured
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.render.look import GROUPS
-from kfbench.report.section import Figure, Missing, Section
+from kfbench.report.section import Answer, Figure
 from kfbench.tables import Column, Table, listed, number, plain_columns
 
 
-def fields_section(results: Results) -> Section | Missing:
-    title = "Where do the bytes go?"
-    by_size = {size: frame for size in (1, 100) if (frame := field_bytes(results, size)) is not None}
+def fields_answer(run: Views) -> Answer | str:
+    by_size = {size: frame for size in (1, 100) if (frame := field_bytes(run.results, size)) is not None}
     if not by_size:
-        return Missing(what=title, why="no bytes by field in batches of 1 or 100")
+        return "no bytes by field in batches of 1 or 100"
     panels = {f"batch of {number(int(size))}": group_bytes(frame) for size, frame in by_size.items()}
     groups = groups_table(panels, name="fields-groups")
     words = "; ".join(
@@ -32,13 +32,10 @@ def fields_section(results: Results) -> Section | Missing:
         name="fields",
         svg=plots.stacked(panels),
         alt=f"Overhead in bytes per record by group of fields. {words}",
-        caption="Overhead by group of fields; every field stands in the tables beneath.",
+        caption="Overhead by group of fields; the tables have every field.",
         numbers=groups.name,
     )
-    return Section(
-        name="fields",
-        short="Fields",
-        title=title,
+    return Answer(
         means=fields_sentence(by_size),
         figures=(figure,),
         tables=(groups, *(fields_table(frame, size) for size, frame in by_size.items())),
@@ -46,7 +43,7 @@ def fields_section(results: Results) -> Section | Missing:
 
 
 def field_bytes(results: Results, batch_size: int) -> pd.DataFrame | None:
-    """Return bytes per record in the cell nearest to the reference. Index: fields; one column a format."""
+    """Return bytes per record in the cell nearest to the reference: a row per field, a column per format."""
     rows = results.uncompressed[results.uncompressed["field_bytes"].notna()]
     rows = results.nearest(rows[rows["batch_size"] == batch_size], batch_size=batch_size)
     if rows.empty:
@@ -70,13 +67,13 @@ def fields_table(by_field: pd.DataFrame, batch_size: int) -> Table:
 
 
 def group_bytes(by_field: pd.DataFrame) -> pd.DataFrame:
-    """Sum fields into groups. Index: the formats that figures show; one column a group."""
+    """Sum fields into groups: a row per format that figures show, a column per group."""
     shown = pictured(by_field)
     return shown.groupby([plots.group_of(str(field)) for field in shown.index]).sum().T
 
 
 def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
-    """panels: the batches in words -> `group_bytes`."""
+    """Return a row per batch size and format, a column per group. panels: the batches in words -> `group_bytes`."""
     shown = [group for group in GROUPS if any(group in frame for frame in panels.values())]
     rows = [
         (panel, str(fmt), *(as_cell(row.get(group)) for group in shown), float(row.sum()))
@@ -97,7 +94,7 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
 
 
 def fields_sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
-    """Name the largest fields of v2; the batch header counts as one. by_size: records per batch -> `field_bytes`."""
+    """Name the three largest fields of v2. The fields of the batch header count as one."""
     parts = []
     for size, by_field in by_size.items():
         if BASE_FORMAT not in by_field:

@@ -1,7 +1,7 @@
-"""Tables, sentences and sections of the broker's paths: append and fetch, and what keeps a log."""
+"""The broker's paths: append and fetch, and the paths that keep a log (compact, mirror, seek, expire)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,19 +18,20 @@ from kfbench.report.data.paths import (
     key_cells,
     key_columns,
     path_of,
-    span,
     work_words,
     works_words,
     written_per_batch,
 )
 from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, OLD, in_order
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.holes import holes_table
-from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
+from kfbench.tables import Cell, Column, Table, number, plain_columns
 
-SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of the others are folded away
-BESIDE_APPEND: Final = "broker-paths"  # a table
+SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of other formats are folded
+PATHS_TABLE: Final = "broker-paths"  # a table
 UNTOUCHED: Final = (WORK["batches_untouched"], ZERO_COPY, "nothing")
 COUNTED: Final = {
     "read_bytes": "read",
@@ -41,9 +42,9 @@ COUNTED: Final = {
 
 
 def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
-    """Return what a path does with each format and codec, in the cell nearest to the reference.
+    """Return the cost and work of a path by format and codec, in the cell nearest to the reference point.
 
-    shown: the formats of open tables, or the others. None where there are none.
+    shown: True for the formats of open tables (SHOWN), False for the others. Return None if none of them was tried.
     """
     arms = [arm for arm in paths.shown(operation) if (arm.format in SHOWN) == shown]
     if not arms:
@@ -93,7 +94,7 @@ def _per(value: float, count: float) -> float | None:
 
 
 def losses_or_reason(arm: Arm, *, counted: bool = True) -> str:
-    """Return why there is no measurement, or what the path could not keep, and how many of it."""
+    """Return the reason for a missing measurement, or else the fields that the path could not keep."""
     if not arm.is_ok:
         return arm.error
     losses = json.loads(arm.losses or "{}")
@@ -102,9 +103,9 @@ def losses_or_reason(arm: Arm, *, counted: bool = True) -> str:
 
 
 def ratio_table(paths: Paths, operation: str) -> Table | None:
-    """Return CPU relative to v2 on one path: one row a cell and codec, one column a format.
+    """Return CPU relative to v2 on one path: one row per cell and codec, one column per format.
 
-    None where there is but one cell, and for a path that touches nothing, or converts.
+    Return None for a single cell, for a path that touches nothing, and for a path that converts.
     """
     arms = paths.of(operation)
     is_work = any(arm.is_ok and not arm.to_format and work_words(arm) not in UNTOUCHED for arm in arms)
@@ -130,10 +131,12 @@ def ratio_table(paths: Paths, operation: str) -> Table | None:
     )
 
 
-def panels_beside_append(paths: Paths) -> dict[str, pd.DataFrame]:
-    """Return the panels of the figure: codec -> label (path), format, median (CPU in units of v2's append).
+def append_ratio_panels(paths: Paths) -> dict[str, pd.DataFrame]:
+    """Return a panel per codec: the CPU time of each path and format relative to v2's append.
 
-    A path that touches nothing has no place on a logarithmic axis and stays out.
+    The columns of a panel are label (the path), format and median. A path that touches nothing is left out, because it
+    has no
+    place on a logarithmic axis.
     """
     if APPEND not in paths.operations:
         return {}
@@ -151,9 +154,9 @@ def panels_beside_append(paths: Paths) -> dict[str, pd.DataFrame]:
     }
 
 
-def beside_append_table(paths: Paths) -> Table | None:
-    """Return what the figure draws: one row a codec and path, one column a format. None where there is no figure."""
-    panels = panels_beside_append(paths)
+def append_ratio_table(paths: Paths) -> Table | None:
+    """Return the numbers of the figure: one row per codec and path, one column per format."""
+    panels = append_ratio_panels(paths)
     if not panels:
         return None
     formats = in_order(name for frame in panels.values() for name in frame["format"])
@@ -165,17 +168,17 @@ def beside_append_table(paths: Paths) -> Table | None:
             for operation in dict.fromkeys(frame["label"])
         ]
     return Table(
-        name=BESIDE_APPEND,
+        name=PATHS_TABLE,
         caption=f"CPU time per record of each path relative to {BASE_FORMAT}'s append with the same codec "
         f"({paths.setting(APPEND)})",
         columns=plain_columns("codec", "path", *formats),
         rows=tuple(body),
-        notes=("Medians of paths that were timed apart.",),
+        notes=("Medians of paths that were timed in different rounds.",),
     )
 
 
 def append_sentence(paths: Paths) -> str:
-    """Say what append costs in each format, in bytes touched and in CPU."""
+    """Give the CPU time and the touched bytes of an append in v0, v1, v2 and headers first."""
     parts = []
     v0, v1 = OLD
     packed = [pair for pair in paths.against(v1, v0) if pair[0].codec != "none"]
@@ -204,16 +207,12 @@ def _times(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
 
 
 def _recompressed_share(arms: Sequence[Arm]) -> str:
-    """Return the recompressed share of the plain bytes."""
     shares = [100 * arm.recompressed_bytes / arm.decompressed_bytes for arm in arms if arm.decompressed_bytes]
     return f"{span(shares, 0)} %" if shares else "nothing"
 
 
 def noise_sentence(paths: Paths) -> str:
-    if paths.noise is None:
-        return ""
-    low, high = paths.noise
-    return f"On these paths a base against itself reads {low:.2f} to {high:.2f}."
+    return f"On these paths a base against itself reads {span(paths.noise)}." if paths.noise else ""
 
 
 def argued_table(paths: Paths) -> Table | None:
@@ -251,10 +250,8 @@ def argued_table(paths: Paths) -> Table | None:
     )
 
 
-def _argued_cells(
-    paths: Paths, pair: tuple[Arm, Arm] | None, counted: str
-) -> tuple[Interval | None, float | None, float | None]:
-    """CPU of the new format relative to the old, then the bytes per record of the old and of the new."""
+def _argued_cells(paths: Paths, pair: tuple[Arm, Arm] | None, counted: str) -> tuple[Cell, ...]:
+    """Return the CPU ratio of the pair, then bytes per record of the old and of the new format."""
     if pair is None:
         return None, None, None
     new, old = pair
@@ -262,7 +259,7 @@ def _argued_cells(
 
 
 def keep_sentence(paths: Paths) -> str:
-    """Say which paths open compressed batches, and how much of a log a seek reads."""
+    """Count the compressed logs that each path opens, and give the share of a log that a seek reads."""
     parts = []
     for operation in paths.within("keep"):
         arms = [arm for arm in paths.of(operation) if arm.is_ok]
@@ -281,40 +278,33 @@ def path_texts(paths: Paths, operations: Sequence[str]) -> Texts:
     return Texts(rows=paths.stored[paths.stored["operation"].isin(operations)], of="any")
 
 
-def shown_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table, ...]:
-    """Return the tables of the formats that readers most ask for."""
-    tables = (path_table(paths, operation, shown=True) for operation in operations)
-    return tuple(filter(None, tables))
+def shown_tables(paths: Paths, operations: Sequence[str]) -> Iterator[Table | None]:
+    """Yield the tables of the formats in SHOWN."""
+    yield from (path_table(paths, operation, shown=True) for operation in operations)
 
 
-def folded_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table, ...]:
+def folded_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table | None, ...]:
     """Return the tables of the other formats, then those of the other workloads."""
     others = [path_table(paths, operation, shown=False) for operation in operations]
-    return tuple(filter(None, [*others, *(ratio_table(paths, operation) for operation in operations)]))
+    return (*others, *(ratio_table(paths, operation) for operation in operations))
 
 
-def append_section(paths: Paths) -> Section | Missing:
-    title = "What does a format cost the broker?"
+def append_answer(run: Views) -> Answer | str:
+    paths = run.paths
     operations = paths.within("append")
     if not operations:
-        return Missing(what=title, why="no append or fetch of a broker")
-    figures = [beside_append_figure(paths)]
-    first = argued_table(paths), beside_append_table(paths)
-    return Section(
-        name="broker",
-        short="Broker",
-        title=title,
+        return "no append or fetch of a broker"
+    return Answer(
         means=" ".join(filter(None, [append_sentence(paths), noise_sentence(paths)])),
         texts=path_texts(paths, operations),
-        figures=drawn(figures),
-        tables=(*filter(None, first), *shown_tables(paths, operations)),
+        figures=(append_ratio_figure(paths),),
+        tables=(argued_table(paths), append_ratio_table(paths), *shown_tables(paths, operations)),
         more=folded_tables(paths, operations),
-        missing=not_drawn(figures),
     )
 
 
-def beside_append_figure(paths: Paths) -> Figure | Missing:
-    panels = panels_beside_append(paths)
+def append_ratio_figure(paths: Paths) -> Figure | Missing:
+    panels = append_ratio_panels(paths)
     if not panels:
         return Missing(
             what=f"Broker paths beside {BASE_FORMAT}'s append", why=f"no {BASE_FORMAT} append, or paths of two hosts"
@@ -323,24 +313,21 @@ def beside_append_figure(paths: Paths) -> Figure | Missing:
         name="broker",
         svg=plots.paths(panels, f"CPU time relative to {BASE_FORMAT}'s append with the same codec"),
         alt=f"CPU time of each broker path by format, relative to {BASE_FORMAT}'s append. {append_sentence(paths)}",
-        caption=f"Each path beside {BASE_FORMAT}'s append, one panel a codec ({paths.setting(APPEND)}). "
-        "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
-        numbers=BESIDE_APPEND,
+        caption=f"Each path relative to {BASE_FORMAT}'s append, one panel per codec ({paths.setting(APPEND)}). "
+        "Paths are timed in different rounds. For differences of a few percent read the tables, where formats are "
+        "paired.",
+        numbers=PATHS_TABLE,
     )
 
 
-def keep_section(paths: Paths) -> Section | Missing:
-    title = "What does it cost to compact, mirror, seek and expire?"
+def keep_answer(run: Views) -> Answer | str:
+    paths = run.paths
     operations = paths.within("keep")
     if not operations:
-        return Missing(what=title, why="no compaction, mirroring, seek or expiry by a broker")
-    holes = holes_table(paths)
-    return Section(
-        name="broker-keep",
-        short="Compaction, mirrors, seeks",
-        title=title,
+        return "no compaction, mirroring, seek or expiry by a broker"
+    return Answer(
         means=keep_sentence(paths),
         texts=path_texts(paths, operations),
-        tables=(*shown_tables(paths, operations), *([holes] if holes else [])),
+        tables=(*shown_tables(paths, operations), holes_table(paths)),
         more=folded_tables(paths, operations),
     )

@@ -1,51 +1,50 @@
-"""Cold CPU: the same cells on data that no cache holds, to see what waiting for memory leaves of a difference."""
+"""CPU time on data that no cache holds, next to the same cells in the caches."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, Operation
+from kfbench.report.data.arms import Arm, arms_of, paired
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.section import Missing, Section, Texts
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
+from kfbench.report.section import Answer, Texts
 from kfbench.tables import Column, Interval, Table, listed
 
 AA = f"{BASE_FORMAT} again"
 
 
-def cold_section(results: Results) -> Section | Missing:
-    title = "What does it cost in CPU where no cache has the data?"
+def cold_answer(run: Views) -> Answer | str:
+    results = run.results
     if results.cold.empty:
-        return Missing(what=title, why="no CPU times on cold data")
-    return Section(
-        name="cpu-cold",
-        short="Cold CPU",
-        title=title,
+        return "no CPU times on cold data"
+    return Answer(
         means=cold_sentence(results),
         texts=Texts(rows=results.cold, of="any"),
-        tables=tuple(table for operation in OPERATIONS if (table := cold_table(results, operation)) is not None),
+        tables=tuple(cold_table(results, operation) for operation in OPERATIONS),
     )
 
 
 def cold_table(results: Results, operation: str) -> Table | None:
-    """Return one row a cell: ratios to v2 cold and, where the run has them, resident; then v2 itself."""
-    cold = _by_cell(results.with_ratios(results.cold), operation)
-    resident = _by_cell(results.with_ratios(results.cpu[results.cpu["cell_id"].isin(list(cold))]), operation)
+    """Return one row per cell: ratios to v2, cold and (where the run has them) resident; then ns per record of v2."""
+    cold = _by_cell(results.cold, operation)
     if not cold:
         return None
+    resident = _by_cell(results.cpu[results.cpu["cell_id"].isin(list(cold))], operation)
     names = in_order({name for arms in cold.values() for name in arms} - {BASE_FORMAT, AA})
     first = {cell_id: next(iter(arms.values())) for cell_id, arms in cold.items()}
-    varied = [axis for axis in results.axes if len({getattr(row, axis) for row in first.values()}) > 1]
+    varied = [axis for axis in results.axes if len({arm.point[axis] for arm in first.values()}) > 1]
     body = []
-    for cell_id, at in sorted(first.items(), key=lambda item: [getattr(item[1], axis) for axis in varied]):
-        sides: tuple[Mapping[str, Any], ...] = cold[cell_id], resident.get(cell_id, {})
-        ratios = [_ratio(side.get(name)) for name in names for side in sides]
+    for cell_id, at in sorted(first.items(), key=lambda item: [item[1].point[axis] for axis in varied]):
+        sides = cold[cell_id], resident.get(cell_id, {})
+        ratios = [_ratio(side, name) for name in names for side in sides]
         ns = [side[BASE_FORMAT].ns_per_record if BASE_FORMAT in side else None for side in sides]
-        body.append((*(level(axis, getattr(at, axis)) for axis in varied), *ratios, _ratio(sides[0].get(AA)), *ns))
-    rotated = min(float(row.rotated_bytes) for row in first.values())
+        body.append((*(level(axis, at.point[axis]) for axis in varied), *ratios, _ratio(sides[0], AA), *ns))
+    rotated = min(arm.rotated_bytes for arm in first.values())
     return Table(
         name=f"cold-{operation}",
         caption=f"{operation}, CPU time relative to {BASE_FORMAT}: cold, and the same cells in the caches",
@@ -56,34 +55,30 @@ def cold_table(results: Results, operation: str) -> Table | None:
             *(Column(name=f"{BASE_FORMAT}, {side}", unit="ns per record", digits=1) for side in ("cold", "resident")),
         ),
         rows=tuple(body),
-        notes=(f"Calls went round through {rotated / 1e6:,.0f} MB or more.",),
+        notes=(f"Each call used other data, from {rotated / 1e6:,.0f} MB or more in turn.",),
     )
 
 
-def _by_cell(rows: pd.DataFrame, operation: str) -> dict[str, dict[str, Any]]:
-    """Return cell -> format -> row, without a codec; the A/A arm as AA."""
-    rows = rows[(rows["operation"] == operation) & (rows["codec"] == "none")]
-    cells: dict[str, dict[str, Any]] = {}
-    for row in rows.itertuples():
-        cells.setdefault(str(row.cell_id), {})[AA if row.arm == "aa" else str(row.format)] = row
+def _by_cell(rows: pd.DataFrame, operation: str) -> dict[str, dict[str, Arm]]:
+    """Return the arms of each cell by format, without a codec. The A/A arm has the name AA."""
+    cells: dict[str, dict[str, Arm]] = {}
+    for arm in arms_of(rows[(rows["operation"] == operation) & (rows["codec"] == "none")]):
+        cells.setdefault(arm.cell_id, {})[AA if arm.is_aa else arm.format] = arm
     return cells
 
 
-def _ratio(row: Any) -> Interval | None:
-    return row.ratio if row is not None and isinstance(row.ratio, Interval) else None
+def _ratio(arms: Mapping[str, Arm], name: str) -> Interval | None:
+    return paired(arms[name], arms[BASE_FORMAT]) if {name, BASE_FORMAT} <= arms.keys() else None
 
 
 def cold_sentence(results: Results) -> str:
-    rows = results.with_ratios(results.cold)
-    rows = rows[(rows["codec"] == "none") & (rows["arm"] == "measure")]
-    parts = []
-    for name in in_order(set(rows["format"]) - {BASE_FORMAT}):
-        spans = []
-        for operation in OPERATIONS:
-            ratios = rows.loc[(rows["format"] == name) & (rows["operation"] == operation), "ratio"]
-            medians = [ratio.median for ratio in ratios if isinstance(ratio, Interval)]
-            if medians:
-                spans.append(f"{min(medians):.2f} to {max(medians):.2f} to {operation}")
-        if spans:
-            parts.append(f"{name} takes {listed(spans)}")
-    return f"On data that no cache holds, in times of {BASE_FORMAT}'s CPU: {'; '.join(parts)}." if parts else ""
+    cells = {operation: list(_by_cell(results.cold, operation).values()) for operation in OPERATIONS}
+    names = {name for found in cells.values() for arms in found for name in arms} - {BASE_FORMAT, AA}
+    parts = [f"{name} takes {listed(spans)}" for name in in_order(names) if (spans := list(_spans(cells, name)))]
+    return f"CPU time relative to {BASE_FORMAT} on data that no cache holds: {'; '.join(parts)}." if parts else ""
+
+
+def _spans(cells: Mapping[Operation, list[dict[str, Arm]]], name: str) -> Iterator[str]:
+    for operation, found in cells.items():
+        if ratios := [ratio.median for arms in found if (ratio := _ratio(arms, name))]:
+            yield f"{span(ratios)} to {operation}"

@@ -1,4 +1,4 @@
-"""Compression: what a codec leaves of each format at the reference point."""
+"""Compressed bytes of each format at the reference point."""
 
 from collections.abc import Sequence
 
@@ -9,41 +9,36 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import HEADLINE_BATCHES
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, PICTURED, worth_a_column
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, percent
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Column, Table, number, plain_columns
 
 
-def compressed_section(results: Results) -> Section | Missing:
-    title = "What is left of it under compression?"
-    rows = compressed_rows(results)
+def compressed_answer(run: Views) -> Answer | str:
+    rows = compressed_rows(run.results)
     if rows.empty:
-        return Missing(what=title, why="no bytes with a codec")
+        return "no bytes with a codec"
     ratio_caption = f"Relative to {BASE_FORMAT} with the same codec"
     ratios = codecs_table(rows, "to_base", name="codecs-ratio", caption=ratio_caption, digits=4)
     plain_caption = "Relative to the same format uncompressed"
-    figures = [codecs_figure(rows, [column.name for column in ratios.columns if column.name in PICTURED])]
-    return Section(
-        name="compressed",
-        short="Compression",
-        title=title,
+    return Answer(
         means=compressed_sentence(rows),
         texts=Texts(rows=rows[rows["codec"] != "none"]),
-        figures=drawn(figures),
+        figures=(codecs_figure(rows, [column.name for column in ratios.columns if column.name in PICTURED]),),
         tables=(
             codecs_table(rows, "size_per_record", name="codecs", caption="Bytes per record, payload too", digits=2),
             ratios,
         ),
         more=(codecs_table(rows, "to_plain", name="codecs-plain", caption=plain_caption, digits=3),),
-        missing=not_drawn(figures),
     )
 
 
 def compressed_rows(results: Results) -> pd.DataFrame:
-    """Return rows with and without a codec at the reference point, for the batch sizes that codecs were swept over.
+    """Return the rows at the reference point with and without a codec, at the batch sizes measured with codecs.
 
-    to_base: bytes relative to v2 with the same codec. to_plain: relative to the same format without a codec.
+    to_base: bytes relative to v2 under the same codec. to_plain: bytes relative to the same format without a codec.
     """
     rows = results.grid_bytes
     with_codec = rows[rows["codec"] != "none"]
@@ -60,14 +55,14 @@ def compressed_rows(results: Results) -> pd.DataFrame:
 
 
 def _relative(rows: pd.DataFrame, base: pd.DataFrame, keys: list[str]) -> list[float]:
-    """Return size_bytes relative to that of the base row with the same keys; NaN without one."""
+    """Return size_bytes relative to the base row with the same keys; NaN without such a row."""
     sizes = base.set_index(keys)["size_bytes"].to_dict()
     points = zip(*(rows[key] for key in keys), strict=True)
     return [size / sizes.get(point, np.nan) for point, size in zip(points, rows["size_bytes"], strict=True)]
 
 
 def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:
-    """Return one row a batch size and codec, one column a format."""
+    """Return one row per batch size and codec, one column per format."""
     if column == "to_base":
         rows = rows[rows["format"] != BASE_FORMAT]
     pivot = rows.pivot(index=["batch_size", "with_codec"], columns="format", values=column)
@@ -79,17 +74,14 @@ def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, di
     return Table(
         name=name,
         caption=caption,
-        columns=(
-            *plain_columns("records per batch", "codec"),
-            *(Column(name=f, digits=digits) for f in pivot.columns),
-        ),
+        columns=(*plain_columns("records per batch", "codec"), *(Column(name=f, digits=digits) for f in pivot.columns)),
         rows=tuple((int(size), codec, *map(as_cell, pivot.loc[(size, codec)])) for size, codec in index),
         notes=(note,) if column == "size_per_record" else (),
     )
 
 
 def compressed_sentence(rows: pd.DataFrame) -> str:
-    """Say how many bytes v3 takes more than v2 once both are compressed."""
+    """Compare the compressed bytes of v3 and v2."""
     rows = rows[(rows["format"] == NEW) & (rows["codec"] != "none") & rows["to_base"].notna()]
     if rows.empty:
         return ""
@@ -114,7 +106,8 @@ def codecs_figure(rows: pd.DataFrame, formats: Sequence[str]) -> Figure | Missin
             panels[f"batch of {number(int(size))}"] = panel.assign(low=np.nan, high=np.nan)
     if not panels:
         return Missing(
-            what="Compressed size by codec and format", why=f"no {BASE_FORMAT} with a codec beside another format"
+            what="Compressed size by codec and format",
+            why=f"no bytes of {BASE_FORMAT} and of another format with a codec",
         )
     return Figure(
         name="compressed",

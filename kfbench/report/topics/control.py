@@ -1,6 +1,6 @@
-"""Noise: what a run reads where the truth is known, and what was checked while CPU times were taken.
+"""Noise: the ratios of a run where the true ratio is known, and the checks made while CPU times were taken.
 
-The truth is known for v2 against itself (A/A), and for records that are nearly all payload.
+The true ratio is 1 for v2 against itself (A/A). It is nearly 1 for records that are almost only payload.
 """
 
 from typing import Final
@@ -10,11 +10,12 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data import noise
-from kfbench.report.data.arms import ties
+from kfbench.report.data.arms import Band, ties
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import OLD
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, percent
-from kfbench.report.section import Missing, Section, Texts
+from kfbench.report.section import Answer, Texts
 from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
 LARGE_PAYLOAD_BYTES: Final = 10_000  # a record that is nearly all payload: the negative control
@@ -23,10 +24,10 @@ BASE_CHECKSUM: Final = "CRC-32C"
 NO_TIMES: Final = "no CPU times of encode or decode"
 
 
-def noise_section(results: Results, facts: noise.Facts | None) -> Section | Missing:
-    title = "How far can the CPU numbers be trusted?"
+def noise_answer(run: Views) -> Answer | str:
+    results, facts = run.results, run.noise_facts
     if results.cpu.empty:
-        return Missing(what=title, why=NO_TIMES)
+        return NO_TIMES
     large, rows = control_table(results), control_rows(results)
     answers = (
         aa_sentence(results),
@@ -34,18 +35,15 @@ def noise_section(results: Results, facts: noise.Facts | None) -> Section | Miss
         control_sentence(large) if large else "",
         noise.checks_sentence(facts),
     )
-    return Section(
-        name="noise",
-        short="Noise",
-        title=title,
+    return Answer(
         means=" ".join(filter(None, answers)),
         texts=None if rows is None else Texts(rows=rows),
-        tables=tuple(filter(None, (aa_table(results), large, noise.checks_table(facts)))),
+        tables=(aa_table(results), large, noise.checks_table(facts)),
     )
 
 
 def hosts_sentence(results: Results) -> str:
-    """Say what was left out because another host timed it; empty where one host timed all."""
+    """Count the cells that were left out because another host timed them; empty if one host timed all."""
     if not results.elsewhere:
         return ""
     cells = listed([f"{count:,} cells of {host}" for host, count in results.elsewhere.items()])
@@ -53,7 +51,7 @@ def hosts_sentence(results: Results) -> str:
 
 
 def aa_sentence(results: Results) -> str:
-    """Say how often v2 against v2 holds 1.0, and which differences this run cannot tell."""
+    """Count the A/A intervals that hold 1.0, and give the ratios that this run cannot tell from 1."""
     if results.cpu.empty:
         return "This run times no encode or decode."
     ratios = [ratio for ratio in results.aa["ratio"] if ratio is not None]
@@ -70,7 +68,7 @@ def aa_sentence(results: Results) -> str:
 
 
 def aa_table(results: Results) -> Table | None:
-    """Return v2 against v2, by operation: what the run reads where the truth is 1."""
+    """Return the ratios of v2 to itself by operation."""
     body = []
     for operation, rows in results.aa.groupby("operation", sort=False):
         ratios = [ratio for ratio in rows["ratio"] if ratio is not None]
@@ -93,7 +91,7 @@ def aa_table(results: Results) -> Table | None:
 
 
 def control_rows(results: Results) -> pd.DataFrame | None:
-    """Return the rows, with ratios, of the CPU cell with the largest values; None where these are not large."""
+    """Return the rows, with ratios, of the CPU cell with the largest values; None if these are not large."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
     if rows.empty:
         return None
@@ -102,7 +100,7 @@ def control_rows(results: Results) -> pd.DataFrame | None:
 
 
 def control_table(results: Results) -> Table | None:
-    """Return the negative control: formats with the same checksum must tie on records that are nearly all payload."""
+    """Return the negative control: on large payloads, formats with the same checksum must tie."""
     rows = control_rows(results)
     if rows is None:
         return None
@@ -126,8 +124,8 @@ def control_table(results: Results) -> Table | None:
     )
 
 
-def _verdict(ratio: Interval, checksum: str, zone: tuple[float, float] | None) -> str:
-    if ties(ratio, zone):
+def _verdict(ratio: Interval, checksum: str, noise: Band | None) -> str:
+    if ties(ratio, noise):
         return "ties"
     return "differs" if checksum == BASE_CHECKSUM else f"differs, pays {checksum}"
 

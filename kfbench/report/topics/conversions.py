@@ -1,39 +1,32 @@
-"""Conversions: what a broker's conversion from format to format costs, adds and leaves out."""
+"""Conversions from format to format by a broker: their CPU time, bytes and losses."""
 
 from collections.abc import Callable, Sequence
 
 from kfbench.report.data.arms import Arm
-from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib, span
+from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib
 from kfbench.report.data.shown_formats import MAIN, in_order
-from kfbench.report.section import Missing, Section
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
+from kfbench.report.section import Answer
 from kfbench.report.topics.broker_paths import folded_tables, losses_or_reason, path_texts, shown_tables
 from kfbench.tables import Column, Table, listed, plain_columns
 
 
-def conversion_tables(paths: Paths) -> tuple[list[Table], list[Table]]:
-    """Return CPU and bytes of each pair of formats: the tables without a codec, and those with each.
-
-    All are of the cell nearest to the reference.
-    """
-    rows = paths.shown(CONVERSION)
-    plain: list[Table] = []
-    packed: list[Table] = []
-    for codec in dict.fromkeys(row.with_codec for row in rows):
-        part = [row for row in rows if row.with_codec == codec]
-        where = f"{codec}; {paths.setting(CONVERSION)}" if codec != "none" else paths.setting(CONVERSION)
-        found = plain if codec == "none" else packed
-        if paths.one_host:
-            found.append(
-                _matrix(part, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds per GiB that comes in ({where})")
-            )
-        found.append(_matrix(part, growth, f"broker-convert-bytes-{codec}", f"bytes out / bytes in ({where})"))
-    return plain, packed
+def conversion_tables(paths: Paths, codec: str) -> list[Table]:
+    """Return CPU and bytes of each pair of formats under a codec, in the cell nearest to the reference."""
+    rows = [row for row in paths.shown(CONVERSION) if row.with_codec == codec]
+    if not rows:
+        return []
+    where = f"{'' if codec == 'none' else f'{codec}; '}{paths.setting(CONVERSION)}"
+    cpu = _matrix(rows, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds per GiB that comes in ({where})")
+    size = _matrix(rows, growth, f"broker-convert-bytes-{codec}", f"bytes out / bytes in ({where})")
+    return [cpu, size] if paths.one_host else [size]
 
 
 def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, caption: str) -> Table:
-    """Return one row a format that comes in, one column a format that comes out.
+    """Return one row per format that comes in, one column per format that comes out.
 
-    A pair without numbers says why.
+    A pair without numbers has its status.
     """
     cells = {(row.format, row.to_format): value(row) if row.status == "ok" else str(row.status) for row in rows}
     targets = in_order(to for _, to in cells)
@@ -46,7 +39,7 @@ def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, capti
 
 
 def losses_table(paths: Paths) -> Table | None:
-    """Return what each conversion cannot keep, or why it is not done; pairs that lose nothing stay out."""
+    """Return the fields that each conversion loses, or why it is not done. Lossless conversions are left out."""
     codecs: dict[tuple[str, str, str], list[str]] = {}
     for row in paths.of(CONVERSION):
         if words := losses_or_reason(row, counted=False):
@@ -56,10 +49,7 @@ def losses_table(paths: Paths) -> Table | None:
     return Table(
         name="broker-convert-losses",
         caption="What a conversion leaves out, or why it is not done",
-        columns=(
-            Column(name="from", swatch=True),
-            *plain_columns("to", "codecs", "lost, or why not"),
-        ),
+        columns=(Column(name="from", swatch=True), *plain_columns("to", "codecs", "lost, or why not")),
         rows=tuple(
             (name, to, listed(list(dict.fromkeys(names))), words) for (name, to, words), names in codecs.items()
         ),
@@ -67,7 +57,7 @@ def losses_table(paths: Paths) -> Table | None:
 
 
 def conversions_sentence(paths: Paths) -> str:
-    """Say what conversions between the released formats and v3 cost per GiB, without a codec and with one."""
+    """Give the CPU time per GiB of conversions between the released formats and v3, without a codec and with one."""
     rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
     parts = []
     for words, chosen in (
@@ -81,20 +71,17 @@ def conversions_sentence(paths: Paths) -> str:
     return f"A conversion between {listed(list(MAIN))} takes {'; '.join(parts)}." if parts else ""
 
 
-def conversions_section(paths: Paths) -> Section | Missing:
-    title = "What does a conversion cost?"
+def conversions_answer(run: Views) -> Answer | str:
+    paths = run.paths
     operations = paths.within("convert")
     if not operations:
-        return Missing(what=title, why="no conversion by a broker")
-    losses = losses_table(paths)
+        return "no conversion by a broker"
     others = [name for name in operations if name != CONVERSION]
-    plain, packed = conversion_tables(paths)
-    return Section(
-        name="broker-convert",
-        short="Conversions",
-        title=title,
+    codecs = dict.fromkeys(row.with_codec for row in paths.shown(CONVERSION))
+    packed = [table for codec in codecs if codec != "none" for table in conversion_tables(paths, codec)]
+    return Answer(
         means=conversions_sentence(paths),
         texts=path_texts(paths, operations),
-        tables=(*plain, *shown_tables(paths, others), *([losses] if losses else [])),
+        tables=(*conversion_tables(paths, "none"), *shown_tables(paths, others), losses_table(paths)),
         more=(*packed, *folded_tables(paths, others)),
     )

@@ -1,4 +1,4 @@
-"""CPU time along one axis: ratios to v2, and what they are in nanoseconds."""
+"""CPU time along one axis: ratios to v2, and nanoseconds per record."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,54 +11,41 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
-from kfbench.report.topics.axis import AxisEntry, axis_table
+from kfbench.report.section import Answer, Figure, Missing, Texts
+from kfbench.report.topics.axis import axis_table
 from kfbench.tables import Interval, Table, listed, number
 
-ENTRIES: Final = (
-    AxisEntry("batch_size", "cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?"),
-    AxisEntry("value_bytes", "cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?"),
-    AxisEntry("key_bytes", "cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?"),
-    AxisEntry(
-        "timestamp_spread_ms",
-        "cpu-timestamp-spread",
-        "CPU by timestamps",
-        "What does it cost in CPU, by timestamp spread?",
-    ),
-)
-MOST_LEVELS: Final = 6  # in a picture; the tables have them all
+MOST_LEVELS: Final = 6  # in a picture; tables have all levels
 
 
-def cpu_section(results: Results, entry: AxisEntry) -> Section | Missing:
-    part = cpu_slice(results, entry.axis) if entry.axis in results.axes and not results.cpu.empty else None
+def cpu_answer(run: Views, axis: str, name: str) -> Answer | str:
+    """Return CPU times along one axis. name: that of the section and its figure; names of tables begin with it."""
+    results = run.results
+    part = cpu_slice(results, axis) if axis in results.axes and not results.cpu.empty else None
     if part is None:
-        why = f"no CPU times without a codec at two levels of one axis: {AXES[entry.axis].name}"
-        return Missing(what=entry.title, why=why)
+        return f"no CPU times without a codec at two levels of one axis: {AXES[axis].name}"
     timed = set(part.rows["operation"])
     operations = [operation for operation in OPERATIONS if operation in timed]
-    figures = [ratios_figure(results, part, operations, entry.name)]
-    return Section(
-        name=entry.name,
-        short=entry.short,
-        title=entry.title,
+    return Answer(
         means=cpu_sentence(results, part),
         texts=Texts(rows=part.rows),
-        figures=drawn(figures),
-        tables=tuple(table for operation in operations for table in cpu_tables(part, operation, entry.name)),
-        missing=not_drawn(figures),
+        figures=(ratios_figure(results, part, operations, name),),
+        tables=tuple(table for operation in operations for table in cpu_tables(part, operation, name)),
     )
 
 
 def cpu_slice(results: Results, axis: str) -> Slice | None:
-    """Return CPU rows without a codec along one axis, all operations, with ratios."""
+    """Return the CPU rows of all operations along one axis, with ratios, without a codec."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
     part = results.along(rows, axis)
     return None if part is None else replace(part, rows=results.with_ratios(part.rows))
 
 
 def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
-    """Return the ratios to v2, and ns per record."""
+    """Return a table of ratios to v2 and one of ns per record."""
     one = _of_operation(part, operation)
     others = replace(one, rows=one.rows[one.rows["format"] != BASE_FORMAT])
     caption = f"{operation.capitalize()}, CPU time relative to {BASE_FORMAT}"
@@ -79,11 +66,10 @@ def cpu_sentence(results: Results, part: Slice) -> str:
         rows = _of_operation(part, operation).rows
         medians = [ratio.median for ratio in rows.loc[rows["format"] == NEW, "ratio"] if ratio is not None]
         if medians:
-            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE_FORMAT} to {operation}")
+            spans.append(f"{span(medians)} times the CPU time of {BASE_FORMAT} to {operation}")
     text = f"{NEW} takes {listed(spans)}" if spans else f"This run times no {NEW}"
     if results.noise:
-        low, high = results.noise
-        text += f"; over the cells of the grid {BASE_FORMAT} against itself reads {low:.2f} to {high:.2f}"
+        text += f"; over the cells of the grid {BASE_FORMAT} against itself reads {span(results.noise)}"
     return text + "."
 
 
@@ -92,9 +78,7 @@ def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name
     panels = {operation: _ratio_rows(_of_operation(part, operation), levels) for operation in operations}
     panels = {operation: frame for operation, frame in panels.items() if len(frame)}
     if not panels:
-        return Missing(
-            what=f"CPU time over {AXES[part.axis].label}", why=f"no {BASE_FORMAT} timed beside another format"
-        )
+        return Missing(what=f"CPU time over {AXES[part.axis].label}", why=f"no {BASE_FORMAT} timed with another format")
     return Figure(
         name=name,
         svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", results.noise),
@@ -106,7 +90,7 @@ def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name
 
 
 def _ratio_rows(part: Slice, levels: Sequence[float]) -> pd.DataFrame:
-    """Return one row a level and format, v2 left out: label, format, median, low, high."""
+    """Return a frame for `plots.ratios`: a row per level and format other than v2."""
     formats = set(pictured(part.pivot("ratio")).columns) - {BASE_FORMAT}
     rows = part.rows[part.rows["format"].isin(formats) & part.rows[part.axis].isin(levels)]
     rows = rows.sort_values(part.axis, kind="stable")

@@ -1,41 +1,29 @@
 """The last section: rows that enter no table, and sections or figures that the run has no rows for."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from kfbench.formats import RESEARCH
 from kfbench.report.data.results import Results
-from kfbench.report.section import Missing, Section
+from kfbench.report.section import Answer, Missing
 from kfbench.tables import Table, listed, number, plain_columns
 
 OTHER_HOST: Final = "other host"
 
 
-def failures_section(results: Results, missing: Sequence[Missing], research: str | None) -> Section:
-    """missing: what a reader may look for. research: the title of the section with the rows of research formats."""
-    tables = missing_table(missing, research), failures_table(results)
-    return Section(
-        name="failures",
-        short="What is missing",
-        title="What is missing?",
+def failures_answer(results: Results, missing: Sequence[Missing], research: str | None) -> Answer:
+    """List what is missing. research: the title of the section with the rows of research formats."""
+    return Answer(
         means=failures_sentence(results, len(missing)),
-        tables=tuple(filter(None, tables)),
+        tables=(missing_table(missing, research), failures_table(results)),
         wrap=True,
     )
 
 
-def reason(row: Any) -> str:
-    """Return in short why a row is no number: what its format has no room for, or the first line of its error."""
-    error = "" if pd.isna(row.error) else str(row.error).partition("\n")[0]
-    if row.status == "skipped":
-        return error.removeprefix(f"{row.format} has ")
-    return f"error, {error}" if error else "error"
-
-
 def failures_table(results: Results) -> Table | None:
-    """Return every row that enters no table, by its reason.
+    """Return a row per reason for rows that enter no table.
 
     Errors come first, then CPU times of another host than the rest, then combinations left out by rule.
     """
@@ -61,9 +49,8 @@ def failures_table(results: Results) -> Table | None:
 def missing_table(missing: Sequence[Missing], research: str | None) -> Table | None:
     if not missing:
         return None
-    note = (
-        f"They are about Kafka's formats and proposals. All rows of {listed(sorted(RESEARCH))} stand under: {research}"
-    )
+    formats = listed(sorted(RESEARCH))
+    note = f"They are about Kafka's formats and proposals. All rows of {formats} stand under: {research}"
     return Table(
         name="missing",
         caption="Sections and figures that this run has no rows for",
@@ -74,7 +61,7 @@ def missing_table(missing: Sequence[Missing], research: str | None) -> Table | N
 
 
 def failures_sentence(results: Results, missing: int) -> str:
-    """Count the rows that are no numbers. missing: the number of sections and figures without rows."""
+    """Count the rows without numbers. missing: the number of sections and figures without rows."""
     counts = results.every["status"].value_counts()
     errors, skipped = int(counts.get("error", 0)), int(counts.get("skipped", 0))
     elsewhere, total = len(results.left_out), len(results.every)

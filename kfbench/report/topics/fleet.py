@@ -1,4 +1,4 @@
-"""The size model of one run: the bytes of a fleet per day in each format, and the cost of the model."""
+"""The size model of one run: a fleet's bytes per day in each format, and the cost of the model."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,12 +9,13 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import Traffic
-from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
+from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, cells_of, modelled
 from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, in_order
+from kfbench.report.data.views import Views
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Cell, Column, Table, number
 from kfbench.text import number_range
 from kfbench.workloads.catalogue import DEFAULT
@@ -24,29 +25,29 @@ MIB: Final = 1 << 20
 COPIES: Final = Traffic().replication
 TIMES: Final = ("first cell", "last cell", "least", "most")  # the cost per record in these cells
 ALL: Final = "equal shares"
-SHARES: Final = f"{ALL}: as many messages of each workload, which is assumed; no fleet is known to be like that."
+SHARES: Final = f"{ALL}: the same number of messages of each workload, which is assumed. No known fleet is like that."
 PACKED: Final = (
-    "Under a codec: an upper limit, by the bytes per record of this run's bytes cells, payload and all, a few thousand "
-    "records of each. Their batches are those of a client without a codec; one that compresses fits more records into "
-    "a batch that batch.size ends, and has fewer headers to save on."
+    "Under a codec the saving is an upper limit. It follows from this run's bytes per record, payload included, of a "
+    "few thousand records per workload. Their batches are those of a client without a codec. A client that "
+    "compresses fits more records into a batch that batch.size ends, so it has fewer headers to shorten."
 )
-ONE_COPY: Final = "As producers send them, one copy: replication multiplies it."
+ONE_COPY: Final = "One copy, as producers send it; replication multiplies it."
 
 
 class Pair(NamedTuple):
-    """Bytes in v2 and in v3."""
+    """A workload's bytes in v2 and in v3."""
 
     base: float
     new: float
 
 
 class Fleet:
-    """The sums of a run's model rows. The first seed and block of each workload counts."""
+    """The sums of a run's model rows. Each workload counts once, with its first seed and block."""
 
     def __init__(self, results: Results) -> None:
         rows = results.all[results.all["kind"] == "model"]
         found: dict[str, Modelled] = {}
-        for each in modelled(rows.to_dict("records")):
+        for each in modelled(cells_of(rows)):
             found.setdefault(label(each), each)
         self.rows = rows
         self.workloads = dict(sorted(found.items()))
@@ -58,12 +59,12 @@ class Fleet:
 
     @cached_property
     def compared(self) -> dict[str, Modelled]:
-        """Workloads that have both v2 and v3."""
+        """The workloads that have both v2 and v3."""
         return {name: each for name, each in self.workloads.items() if {BASE_FORMAT, NEW} <= each.formats.keys()}
 
     @cached_property
     def codecs(self) -> dict[str, dict[str, Pair]]:
-        """codec -> {workload: bytes per record}, of the codecs under which the run has bytes of these workloads."""
+        """Bytes per record by codec and workload, for codecs with which the run measured both v2 and v3."""
         found: dict[str, dict[str, Pair]] = {}
         named = Named(self._results)
         for each in named.sizes:
@@ -74,7 +75,7 @@ class Fleet:
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """CPU seconds by records, a column per workload; empty where several hosts measured."""
+        """CPU seconds by number of records, a column per workload; empty if several hosts measured."""
         if len({host for each in self.workloads.values() for host in each.hosts}) != 1:
             return pd.DataFrame()
         lines = {
@@ -114,7 +115,7 @@ def day_table(fleet: Fleet) -> Table:
 
 
 def saved_table(fleet: Fleet) -> Table | None:
-    """Return what v3 saves of v2's bytes per day, without a codec and under each codec of the run."""
+    """Return the bytes per day that v3 saves relative to v2, without a codec and under each codec of the run."""
     if not fleet.compared:
         return None
     rows = [(name, [_plain(each), *_packed(fleet, name)]) for name, each in fleet.compared.items()]
@@ -138,7 +139,11 @@ def saved_table(fleet: Fleet) -> Table | None:
         caption=f"What {NEW} saves of {BASE_FORMAT} at {_messages()} messages a day",
         columns=tuple(columns),
         rows=tuple(
-            (name, _scaled(pairs[0].base) if pairs[0] else None, *(cell for pair in pairs for cell in _saved(pair)))
+            (
+                name,
+                _scaled(pairs[0].base) if pairs[0] else None,
+                *(cell for pair in pairs for cell in _saved_cells(pair)),
+            )
             for name, pairs in rows
         ),
         notes=tuple(notes),
@@ -155,14 +160,14 @@ def _packed(fleet: Fleet, name: str) -> list[Pair | None]:
 
 
 def _mean(pairs: Sequence[Pair | None]) -> Pair | None:
-    """Return the mean; None where any is missing, because means over fewer workloads do not compare."""
+    """Return the mean; None if any pair is missing, because means over different workloads do not compare."""
     known = [pair for pair in pairs if pair]
     if len(known) < len(pairs):
         return None
     return Pair(fmean(pair.base for pair in known), fmean(pair.new for pair in known))
 
 
-def _saved(pair: Pair | None) -> tuple[Cell, Cell]:
+def _saved_cells(pair: Pair | None) -> tuple[Cell, ...]:
     if pair is None:
         return None, None
     saved = pair.base - pair.new
@@ -170,7 +175,7 @@ def _saved(pair: Pair | None) -> tuple[Cell, Cell]:
 
 
 def cost_table(fleet: Fleet) -> Table:
-    """Return the CPU time and memory of the model, and whether its time is linear in records."""
+    """Return the CPU time and memory of the model, and how its time grows with the records."""
     timed = not fleet.growth.empty
     body: list[tuple[Cell, ...]] = []
     for name, each in fleet.workloads.items():
@@ -179,7 +184,7 @@ def cost_table(fleet: Fleet) -> Table:
         body.append((name, each.records, len(costs), *(times if timed else [None] * 6), each.resident_bytes / MIB))
     return Table(
         name="fleet-cost",
-        caption="What the model took: records made and sized in all formats",
+        caption="The cost of the model: records made and sized in all formats",
         columns=(
             Column(name="workload"),
             Column(name="records"),
@@ -198,10 +203,10 @@ def cost_table(fleet: Fleet) -> Table:
 
 
 def growth_table(fleet: Fleet) -> Table:
-    """Return what the figure draws: CPU seconds of the model by records, a column per workload."""
+    """Return the numbers of the figure: CPU seconds of the model by records, a column per workload."""
     return Table(
         name="fleet-growth",
-        caption="CPU seconds that the model took by the end of each cell",
+        caption="CPU seconds of the model by the end of each cell",
         columns=(Column(name="records"), *(Column(name=name, unit="s") for name in fleet.growth)),
         rows=tuple(
             (int(at), *map(as_cell, row)) for at, row in zip(fleet.growth.index, fleet.growth.to_numpy(), strict=True)
@@ -210,12 +215,12 @@ def growth_table(fleet: Fleet) -> Table:
 
 
 def fleet_sentence(fleet: Fleet) -> str:
-    """Return what v3 saves over the workloads, and the cost of the model."""
-    said = []
+    """Give the bytes that v3 saves over the workloads, and the cost of the model."""
+    sentences = []
     if fleet.compared:
         each = sorted(fleet.compared, key=lambda name: _saved_share(fleet.compared[name]))
         spans = [_saved_words(fleet, name) for name in dict.fromkeys((each[0], each[-1]))]
-        said.append(f"At {_messages()} messages a day {NEW} saves {' to '.join(spans)}, one copy without a codec")
+        sentences.append(f"At {_messages()} messages a day {NEW} saves {' to '.join(spans)}, one copy without a codec")
     records = sum(each.records for each in fleet.workloads.values())
     worker = max(each.resident_bytes for each in fleet.workloads.values()) / MIB
     many = len(fleet.workloads)
@@ -223,8 +228,8 @@ def fleet_sentence(fleet: Fleet) -> str:
     exponents = [each.growth.exponent for each in fleet.workloads.values() if each.growth.exponent is not None]
     if exponents and not fleet.growth.empty:
         text += f"; their cost grows as records to the power of {number_range(exponents)}"
-    said.append(f"{text}, and no worker held more than {worker:,.0f} MiB")
-    return ". ".join(said) + "."
+    sentences.append(f"{text}, and no worker held more than {worker:,.0f} MiB")
+    return ". ".join(sentences) + "."
 
 
 def _saved_words(fleet: Fleet, name: str) -> str:
@@ -250,23 +255,17 @@ def _messages() -> str:
     return f"{MESSAGES_A_DAY:,}"
 
 
-def fleet_section(results: Results) -> Section | Missing:
-    title = "What does it say of a fleet?"
-    model = Fleet(results)
+def fleet_answer(run: Views) -> Answer | str:
+    model = Fleet(run.results)
     if not model.workloads:
-        return Missing(what=title, why="no rows of the size model; the profile fleet has them")
-    figures = [growth_figure(model)]
-    saved = saved_table(model)
-    return Section(
-        name="fleet",
-        short="Fleet",
-        title=title,
+        return "no rows of the size model; the profile fleet has them"
+    figure = growth_figure(model)
+    return Answer(
         means=fleet_sentence(model),
         texts=Texts(rows=model.rows, of="any"),
-        figures=drawn(figures),
-        tables=(*([saved] if saved else []), day_table(model)),
-        more=(cost_table(model), *([growth_table(model)] if drawn(figures) else [])),
-        missing=not_drawn(figures),
+        figures=(figure,),
+        tables=(saved_table(model), day_table(model)),
+        more=(cost_table(model), growth_table(model) if isinstance(figure, Figure) else None),
     )
 
 

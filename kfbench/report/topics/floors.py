@@ -1,4 +1,4 @@
-"""The metadata floor of the named workloads: how much of v2's overhead lies above it, and how much of that others save.
+"""The metadata floor of the named workloads: v2's overhead above it, and the part of it that other formats save.
 
 The floor is a lean header of 29 bytes and a count per batch, and the entropy of the columns.
 """
@@ -15,6 +15,7 @@ from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
 from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
+from kfbench.report.data.words import span
 from kfbench.tables import Column, Table, listed, number
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -26,7 +27,7 @@ NO_FLOORS: Final = "no floors; runs from before they were measured have none"
 class Gap:
     """Bytes of metadata per record of one workload or variant, without a codec.
 
-    floor: the metadata floor. header: what of it is the batch header. of: each format.
+    floor: the metadata floor. header: the batch header's part of the floor. of: the bytes of each format.
     """
 
     label: str
@@ -42,12 +43,12 @@ class Gap:
         return 1 - self.floor / self.of[BASE_FORMAT]
 
     def saved(self, name: str) -> float | None:
-        """Return the share that the format saves of what v2 takes above the floor; None where it was not measured."""
+        """Return the share of v2's bytes above the floor that the format saves; None if it was not measured."""
         return (self.of[BASE_FORMAT] - self.of[name]) / (self.of[BASE_FORMAT] - self.floor) if name in self.of else None
 
 
 def floor_parts(floors: pd.DataFrame) -> str:
-    """Say what a floor is made of, with the header bytes of these floors."""
+    """Name the parts of a floor, with the header bytes of these floors."""
     sizes = [number(size, 0) for size in sorted({*(header_bytes(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
     return f"a lean header of {words} bytes per batch and the entropy of the columns of lengths, times and offsets"
@@ -59,7 +60,7 @@ def header_bytes(floors: pd.DataFrame) -> pd.Series:
 
 
 def gaps(results: Results, named: Named) -> list[Gap]:
-    """Return those of the named workloads that have a floor and v2, in the order of the other tables."""
+    """Return the gaps of the named workloads with a floor and v2, in the order of the other tables."""
     floors = results.floors.assign(header_per_record=header_bytes(results.floors) / results.floors["records"])
     floors = floors.set_index("cell_id")
     overheads: dict[tuple[str, str], dict[str, float]] = {}
@@ -89,7 +90,7 @@ def gaps(results: Results, named: Named) -> list[Gap]:
 
 
 def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
-    """Return one row a workload, or a variant; None where none has a floor."""
+    """Return one row per workload, or per variant; None without a floor."""
     found = [each for each in every if each.is_variant == variants]
     if not found:
         return None
@@ -121,22 +122,21 @@ def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | Non
         notes=(
             f"{FLOOR}: a lean batch header, and the zero-order entropy of each column of lengths, times and offsets.",
             f"Its header is a choice, no limit: {HEADER_BYTES} bytes, a count, {PRODUCER_BYTES} with a producer.",
-            "One static model a workload, which itself takes nothing: docs/methodology.md says what that leaves out.",
+            (
+                "Each workload has one static model, whose size is not counted: docs/methodology.md says what that "
+                "leaves out."
+            ),
         ),
     )
 
 
 def floors_sentence(every: Sequence[Gap]) -> str:
-    """Say how much of v2's overhead is above the floor, and how much of that others save; empty without floors."""
+    """Give the share of v2's overhead above the floor, and the part of it that other formats save."""
     found = [each for each in every if not each.is_variant]
     if not found:
         return ""
-    above = f"{_span([each.above for each in found])} of the overhead of {BASE_FORMAT} lies above the metadata floor"
-    shares = {name: [share for each in found if (share := each.saved(name)) is not None] for name in OTHERS}
-    saved = [f"{name} saves {_span(each)}" for name, each in shares.items() if each]
+    percents = span([100 * each.above for each in found], 0)
+    above = f"{percents} % of the overhead of {BASE_FORMAT} lies above the metadata floor"
+    shares = {name: [100 * share for each in found if (share := each.saved(name)) is not None] for name in OTHERS}
+    saved = [f"{name} saves {span(each, 0)} %" for name, each in shares.items() if each]
     return f"{above}; of that {listed(saved)}." if saved else f"{above}."
-
-
-def _span(shares: list[float]) -> str:
-    least, most = (number(round(100 * share)) for share in (min(shares), max(shares)))
-    return f"{least} %" if least == most else f"{least} to {most} %"

@@ -1,4 +1,4 @@
-"""Holes: after compaction fewer records share the header of their batch."""
+"""Holes in batches after compaction: fewer records share a batch's header."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ DAY_MS: Final = 86_400_000
 
 
 def holes_table(paths: Paths) -> Table | None:
-    """Return what is left of batches of 100 records when a part of them goes, in bytes per record beyond key and value.
+    """Return the overhead per record of batches of 100 records after a part of the records is removed.
 
-    Computed from the formats, not measured: the bytes that compaction writes without a codec.
+    The numbers are computed from the formats, not measured. They are the bytes that compaction writes without a codec.
     """
     if not any(operation.startswith("compact") for operation in paths.operations):
         return None
@@ -41,6 +41,6 @@ def holes_table(paths: Paths) -> Table | None:
         rows=tuple(body),
         notes=(
             "16-byte keys, 100-byte values, records 1 ms apart. Batches are not merged: a header is shared by fewer.",
-            "A delete horizon takes the base timestamp's place, and timestamp deltas count from it: here a day.",
+            "A delete horizon replaces the base timestamp, and timestamp deltas count from it: here one day.",
         ),
     )

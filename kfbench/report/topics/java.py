@@ -1,4 +1,4 @@
-"""The agreement of Apache Kafka's own Java and kfbench on which format is dearer, cell by cell."""
+"""The agreement of Apache Kafka's Java and kfbench, cell by cell, on which format is dearer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import Results
-from kfbench.report.section import Missing, Section
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
+from kfbench.report.section import Answer
 from kfbench.report.topics import peers
 from kfbench.report.topics.control import NO_TIMES
-from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers, span
+from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers
 from kfbench.tables import Cell, Column, Interval, Table, listed, plain_columns
 
 Word = Literal["agree", "differ", "undecided"]
@@ -18,7 +19,7 @@ Word = Literal["agree", "differ", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """CPU time of one format, operation and cell relative to v2, by Kafka's Java and by us, round by round."""
+    """CPU time of one format, operation and cell relative to v2, round by round, in Kafka's Java and in kfbench."""
 
     operation: str
     batch_size: int
@@ -29,7 +30,7 @@ class Pair:
 
     @property
     def word(self) -> Word:
-        """agree: both intervals lie on one side of 1; differ: on different ones; undecided: one of them holds 1."""
+        """agree: both intervals are on one side of 1; differ: on different sides; undecided: one holds 1."""
         sides = {_side(self.java), _side(self.ours)}
         return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
 
@@ -56,7 +57,7 @@ def pairs(found: Peers) -> list[Pair]:
 
 
 def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
-    """Compare both sides' ratios, and count where they agree. every: `pairs`."""
+    """Compare the ratios of both implementations, and count the cells in which they agree. every: `pairs`."""
     if not every:
         return ""
     parts = []
@@ -73,13 +74,13 @@ def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
             f"differ in {words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
         )
     parts.append(
-        f"{BASE_FORMAT} against itself reads {span(found.again(JAVA))} in Java. No claim goes beyond what both show."
+        f"{BASE_FORMAT} against itself reads {span(found.again(JAVA))} in Java. Claims use only what both show."
     )
     return " ".join(parts)
 
 
 def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
-    """Return one row a cell and operation; None where Kafka's Java was not measured. every: `pairs`."""
+    """Return one row per cell and operation; None if Kafka's Java was not measured. every: `pairs`."""
     by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
     for pair in every:
         by_cell.setdefault((pair.operation, pair.batch_size, pair.value_bytes), {})[pair.format] = pair
@@ -107,18 +108,14 @@ def _formats_of(of_cell: Mapping[str, Pair], word: Word) -> list[str]:
     return [name for name in OTHERS if of_cell[name].word == word]
 
 
-def peers_section(results: Results) -> Section | Missing:
-    title = "What do other implementations take, and do they agree on which format is dearer?"
-    found = None if results.cpu.empty else peers.load()
+def peers_answer(run: Views) -> Answer | str:
+    cpu = run.results.cpu
+    found = None if cpu.empty else peers.load()
     if found is None:
-        return Missing(what=title, why=NO_TIMES if results.cpu.empty else "no times of peers are stored")
-    hosts = sorted(results.cpu["host"].dropna().unique())
+        return NO_TIMES if cpu.empty else "no times of peers are stored"
+    hosts = sorted(cpu["host"].dropna().unique())
     of_java = pairs(found)
     answers = peers.noise_sentence(found), peers.peers_sentence(found), java_sentence(found, of_java)
-    return Section(
-        name="cpu-peers",
-        short="Peers",
-        title=title,
-        means=" ".join(filter(None, answers)),
-        tables=tuple(filter(None, (peers.peers_table(found, hosts), java_table(found, of_java)))),
+    return Answer(
+        means=" ".join(filter(None, answers)), tables=(peers.peers_table(found, hosts), java_table(found, of_java))
     )

@@ -1,7 +1,8 @@
 """Migrations at this run's costs: the work of brokers in each phase, and when a new format pays.
 
 Rules, shares and prices are those of kfbench.migration.plans and bills. The costs are the run's rows. All paths of a
-cell were timed on one host, but apart from one another. Loads and bills are sums of medians and carry no interval. The
+cell
+were timed on one host, but not in the same rounds. So loads and bills are sums of medians without an interval. The
 interval of a break-even takes all CPU times at the same end of their intervals.
 """
 
@@ -18,10 +19,8 @@ from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
 from kfbench.migration.plans import Operation, Plan
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
-from kfbench.report.data.shown_formats import NEW
-from kfbench.report.section import Missing, Section
-from kfbench.report.topics.claim_checks import Found
-from kfbench.report.topics.proposals import Claim
+from kfbench.report.data.views import Views
+from kfbench.report.section import Answer
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
 TRAFFIC: Final = Traffic()
@@ -38,7 +37,7 @@ def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str
     found: dict[Operation, Cost] = {}
     sizes: dict[str, int] = {}
     for operation in plans.operations(plan, codec):
-        row = paths.find(cell_id, with_codec, *_measured_as(operation))
+        row = _measured(paths, cell_id, with_codec, operation)
         if row is not None:
             found[operation] = _cost(row)
             sizes[operation.source] = int(row.source_bytes)
@@ -48,12 +47,11 @@ def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str
     return Costs(codec=codec, size_bytes=sizes, operations=found)
 
 
-def _measured_as(operation: Operation) -> tuple[str, str, str]:
-    """Return the path, the format and the format it is converted to of the operation's rows."""
-    path, source, target = operation
-    if source == target:
-        return APPEND if path == "append" else MEASURED_AS.get(path, ""), source, ""
-    return APPEND_CONVERSION if path == "append" else MEASURED_AS.get(path, ""), source, target
+def _measured(paths: Paths, cell_id: str, with_codec: str, operation: Operation) -> Arm | None:
+    to_format = "" if operation.source == operation.target else operation.target
+    append = APPEND_CONVERSION if to_format else APPEND
+    path = append if operation.path == "append" else MEASURED_AS.get(operation.path, "")
+    return paths.find(cell_id, with_codec, path, operation.source, to_format)
 
 
 def _cost(row: Arm) -> Cost:
@@ -75,7 +73,7 @@ def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Oper
 
 
 def phases_table(paths: Paths, plan: Plan) -> Table | None:
-    """Return load and bill of each phase and codec at the default shares, in the cell nearest to the reference."""
+    """Return load and bill per phase and codec at the default shares, in the cell nearest to the reference point."""
     body: list[tuple[Cell, ...]] = []
     for row in _cells(paths):
         if row.cell_id != paths.reference(CONVERSION):
@@ -114,12 +112,12 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
             Column(name="why not measured"),
         ),
         rows=tuple(body),
-        notes=("A phase that refuses anybody has no bill: what is refused is not saved.",),
+        notes=("A phase that refuses any client has no bill, because refused data is no saving.",),
     )
 
 
 def assumptions() -> str:
-    """Name the shares and prices behind the tables, which are not measured."""
+    """Name the assumed shares and prices of the tables."""
     shares = asdict(TRAFFIC)
     prices = asdict(PRICES)
     return (
@@ -129,8 +127,8 @@ def assumptions() -> str:
         + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in shares.items())
         + f"; prices of {bills.PRICES_ASSUMED} in US$: "
         + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in prices.items())
-        + ". Before the migration all clients are old. A fetch that converts costs what its conversion does, and "
-        "zero-copy its call, whatever is handed on. kfbench migrate answers for other shares and prices."
+        + ". Before the migration all clients are old. A fetch that converts costs as much as its conversion. A "
+        "zero-copy fetch costs its call, whatever its size. kfbench migrate answers for other shares and prices."
     )
 
 
@@ -139,7 +137,7 @@ def _percent(share: float) -> str:
 
 
 def actions_table(plan: Plan) -> Table:
-    """Return the actions of each phase for old and new clients, on records written in it, without a codec."""
+    """Return the brokers' actions in each phase for old and new clients, without a codec."""
     rows = []
     for phase in plan.phases:
         clients = (plan.old,) if phase.only_old else (plan.old, plan.new)
@@ -153,7 +151,7 @@ def actions_table(plan: Plan) -> Table:
         rows.append((phase.name, phase.writes, *cells, phase.summary))
     return Table(
         name=f"broker-migrate-{plan.name}-actions",
-        caption=f"{plan.summary}: what brokers do in each phase, without a codec",
+        caption=f"{plan.summary}: actions of brokers in each phase, without a codec",
         columns=(
             *plain_columns("phase", "written", f"{plan.old} producer", f"{plan.new} producer"),
             *plain_columns(f"{plan.old} consumer", f"{plan.new} consumer", "brokers"),
@@ -172,7 +170,7 @@ def _reason(error: Exception) -> str:
 
 
 def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
-    """Return an arm of each cell and codec, with the break-even there or the reason why there is none."""
+    """Return one item per cell and codec: an arm, and its break-even or the reason why there is none."""
     found: list[tuple[Arm, BreakEven | str]] = []
     for row in _cells(paths):
         try:
@@ -184,7 +182,7 @@ def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
 
 
 def break_even_table(paths: Paths, plan: Plan) -> Table | None:
-    """Return the share of old consumers up to which storage and network save more than down-conversion costs."""
+    """Return the share of old consumers at which down-conversion costs as much as the new format saves."""
     found = break_evens(paths, plan)
     if all(isinstance(each, str) for _, each in found):
         return None
@@ -213,7 +211,6 @@ def break_even_table(paths: Paths, plan: Plan) -> Table | None:
 
 
 def _share(found: BreakEven) -> Interval | float | None:
-    """Return the share of a break-even in percent."""
     if found.share is None or found.span is None:
         return None if found.share is None else 100 * found.share
     low, high = found.span
@@ -225,29 +222,28 @@ def _side(found: BreakEven) -> str:
 
 
 def _rough(percent: float) -> str:
-    """Return a threshold with the digits that CPU times allow, which are known to some percent."""
+    """Return a threshold in percent, rounded: CPU times are known to a few percent only."""
     return number(percent, 0 if percent >= 10 else 1)
 
 
 def migration_sentence(paths: Paths) -> str:
-    """Give the span of the break-even shares of each plan."""
+    """Give the range of the break-even shares of each plan."""
     parts = []
     for plan in plans.PLANS.values():
         found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
         if found:
-            parts.append(f"{plan.old} to {plan.new}: {_shares(found)}")
-    return f"A new format on disk pays, at the prices and shares assumed below, {'; '.join(parts)}." if parts else ""
+            parts.append(f"{plan.old} to {plan.new}: {shares_words(found)}")
+    return f"At the prices and shares assumed below, a new format on disk pays: {'; '.join(parts)}." if parts else ""
 
 
-def _shares(found: list[BreakEven]) -> str:
-    """Count break-evens by side: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2."""
+def shares_words(found: list[BreakEven]) -> str:
+    """Count break-evens by side, for example: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2."""
     words = []
     for side in ("below", "above"):
         shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
         if shares:
-            low, high = _rough(min(shares)), _rough(max(shares))
-            span = low if low == high else f"{low} to {high}"
-            words.append(f"{side} {span} % of old consumers in {len(shares)} of {len(found)} cases")
+            ends = " to ".join(dict.fromkeys((_rough(min(shares)), _rough(max(shares)))))
+            words.append(f"{side} {ends} % of old consumers in {len(shares)} of {len(found)} cases")
     for side in ("always", "never"):
         count = sum(each.pays == side for each in found)
         if count:
@@ -255,37 +251,14 @@ def _shares(found: list[BreakEven]) -> str:
     return listed(words)
 
 
-def _kip931_last_word(paths: Paths) -> Found | None:
-    found = [each for _, each in break_evens(paths, plans.find(NEW)) if not isinstance(each, str)]
-    if not found or not paths.one_host:
-        return None
-    return Found(measured=f"{NEW} pays {_shares(found)}", truths=[each.pays == "always" for each in found])
-
-
-LAST_WORD: Final = Claim(
-    source="KIP-931, why it was discarded",
-    words="The benefits of the space savings outweigh the cost incurred for message conversion",
-    find=_kip931_last_word,
-    because="it depends on the share of old consumers: the cost of conversions grows with it, the saving does not",
-)
-
-
-def migration_section(paths: Paths) -> Section | Missing:
-    """Show, of each plan that the run has costs for, its break-even and phases; fold away what it runs."""
-    title = "What does a migration cost, and when does it pay?"
+def migration_answer(run: Views) -> Answer | str:
+    """Return break-even and phases of each plan that the run has costs for; the brokers' actions are folded."""
+    paths = run.paths
     shown, folded = [], []
     for plan in plans.PLANS.values() if paths.one_host else ():
         tables = [table for table in (break_even_table(paths, plan), phases_table(paths, plan)) if table is not None]
         shown += tables
         folded += [actions_table(plan)] if tables else []
     if not shown:
-        return Missing(what=title, why="no append and conversion of a broker that make up a migration")
-    return Section(
-        name="broker-migrate",
-        short="Migration",
-        title=title,
-        means=migration_sentence(paths),
-        prose=(assumptions(),),
-        tables=tuple(shown),
-        more=tuple(folded),
-    )
+        return "no append and conversion of a broker that make up a migration"
+    return Answer(means=migration_sentence(paths), prose=(assumptions(),), tables=tuple(shown), more=tuple(folded))

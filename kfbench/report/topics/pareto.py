@@ -1,4 +1,4 @@
-"""CPU against bytes: formats that no other beats in both, at the reference point and in the smallest batches."""
+"""CPU against bytes: the formats that no other format beats in both."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,30 +8,32 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import lost_of
+from kfbench.report.data.arms import Band, lost_of
 from kfbench.report.data.axes import setting
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, in_order
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section
+from kfbench.report.section import Answer, Figure
 from kfbench.tables import Cell, Column, Interval, Table, listed
 
 Place = Literal["front", "beaten", "lossy"]
 IS_ON_FRONT: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
 RULE: Final = (
-    "Of formats that lose nothing of these records, the fewest bytes first, one is on the front where it takes less "
-    "CPU time than each on it of fewer bytes, and no more than each of as many; the others are beaten; times differ "
-    f"where their intervals lie apart, by more than {BASE_FORMAT} differs from itself."
+    "Formats that lose nothing of these records are compared, the fewest bytes first. A format is on the front if it "
+    "takes less CPU time than each format on the front with fewer bytes, and no more than each with as many. The "
+    f"others are beaten. Times differ if their intervals are disjoint and their ratio is beyond {BASE_FORMAT}'s to "
+    "itself."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A format's bytes and CPU in one cell, against v2's.
+    """Bytes and CPU time of a format in one cell, relative to v2's.
 
-    lost: what it does not keep of these records. lacking: what v2 can carry and it cannot, in other records.
+    lost: the fields of these records that it does not keep. lacking: what v2, and not it, can carry in other records.
     """
 
     format: str
@@ -42,18 +44,18 @@ class Measured:
 
     @property
     def is_dearer(self) -> bool:
-        """Return whether it takes more bytes and, by its interval, more CPU time than v2."""
+        """True if it takes more bytes than v2 and, by its interval, more CPU time."""
         return self.bytes_ratio > 1 and self.cpu.low > 1
 
     @property
     def words(self) -> str:
-        """The format and its losses: v0, without times."""
+        """The format and its losses, for example: v0, without times."""
         return f"{self.format}, without {listed(self.lost)}" if self.lost else self.format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Measured):
-    """A format and its place among the others of its cell."""
+    """A format and its place relative to the other formats of its cell."""
 
     place: Place
 
@@ -73,17 +75,14 @@ class Front:
 
 
 def fronts(results: Results) -> list[Front]:
-    """Return the fronts at the reference point and in the smallest batches; none without CPU times beside bytes."""
+    """Return the fronts at the reference point and in the smallest batches; empty without CPU times and bytes."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
     if rows.empty:
         return []
     least = rows["batch_size"].min()
     cells = {
         str(cell["cell_id"].iloc[0]): cell
-        for cell in (
-            results.nearest(rows),
-            results.nearest(rows[rows["batch_size"] == least], batch_size=least),
-        )
+        for cell in (results.nearest(rows), results.nearest(rows[rows["batch_size"] == least], batch_size=least))
     }
     return [found for cell in cells.values() for found in _of_cell(results, results.with_ratios(cell))]
 
@@ -119,8 +118,8 @@ def _of_cell(results: Results, cell: pd.DataFrame) -> list[Front]:
     return found
 
 
-def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> Iterator[Point]:
-    """Place formats by the RULE, the fewest bytes first."""
+def _placed(measured: Iterable[Measured], noise: Band | None) -> Iterator[Point]:
+    """Yield the formats with their places by RULE, the fewest bytes first."""
     front: list[Measured] = []
     for each in sorted(measured, key=lambda each: (each.bytes_ratio, each.cpu.median, each.format)):
         if each.lost:
@@ -137,9 +136,9 @@ def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> 
             yield Point(**vars(each), place="beaten")
 
 
-def _is_less(one: Interval, other: Interval, noise: tuple[float, float] | None) -> bool:
-    """Return whether the intervals are disjoint, and the ratio is beyond v2 against itself."""
-    return one.high < other.low and one.median / other.median < (noise[0] if noise else 1.0)
+def _is_less(one: Interval, other: Interval, noise: Band | None) -> bool:
+    """Return True if the intervals are disjoint and the ratio is below the A/A noise."""
+    return one.high < other.low and one.median / other.median < (noise.low if noise else 1.0)
 
 
 def pareto_table(found: Sequence[Front]) -> Table | None:
@@ -185,7 +184,7 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
 
 
 def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
-    """Return the panels of the figure by title. beyond: named, but not drawn (`Measured.is_dearer`)."""
+    """Return the panels of the figure by title. Column `beyond`: named, but not drawn (`Measured.is_dearer`)."""
     return {
         f"{front.operation}, {batch_words(front.batch_size)}": pd.DataFrame(
             {
@@ -204,8 +203,8 @@ def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
 
 
 def pareto_sentence(found: Sequence[Front]) -> str:
-    """Return the formats on each front, whether v2 and v3 are beaten, and those that are not compared."""
-    said: list[str] = []
+    """Name the formats on each front, v2 and v3 where they are beaten, and the formats that are not compared."""
+    sentences: list[str] = []
     lossy: dict[str, str] = {}
     unable: set[str] = set()
     for front in found:
@@ -214,43 +213,35 @@ def pareto_sentence(found: Sequence[Front]) -> str:
             point.format for point in front.points if point.format in (BASE_FORMAT, NEW) and point.place == "beaten"
         ]
         where = f"to {front.operation} at {batch_words(front.batch_size)}"
-        beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
-        said.append(f"{where} {listed(front.on_it)}{beside}")
+        losers = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
+        sentences.append(f"{where} {listed(front.on_it)}{losers}")
         unable |= {point.format for point in front.points if point.place == "front" and point.lacking}
-    if not said:
+    if not sentences:
         return ""
-    text = f"Of formats that lose nothing of these records, on the front of bytes and CPU stand, {'; '.join(said)}."
+    text = f"On the front of bytes and CPU, among formats that lose nothing of these records: {'; '.join(sentences)}."
     if unable:
         have = "has" if len(unable) == 1 else "have"
         text += f" {listed(in_order(unable))} {have} no room for all that {BASE_FORMAT} has: the table says for what."
     return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text
 
 
-def pareto_section(results: Results) -> Section | Missing:
-    title = "What do bytes cost in CPU?"
-    found = fronts(results)
+def pareto_answer(run: Views) -> Answer | str:
+    found = fronts(run.results)
     table = pareto_table(found)
     if table is None:
-        return Missing(what=title, why="no CPU times and bytes without a codec in one cell, v2 among them")
+        return "no CPU times and bytes without a codec in one cell, v2 among them"
     figure = Figure(
         name="pareto",
         svg=plots.pareto(
             pareto_panels(found),
             f"all bytes relative to {BASE_FORMAT}",
             f"CPU relative to {BASE_FORMAT}",
-            results.noise,
+            run.results.noise,
         ),
         alt=f"Bytes and CPU time of each format relative to {BASE_FORMAT}. {pareto_sentence(found)}",
         caption=f"Down and to the left is better; dotted: the front. {RULE} Hollow: loses something, and is not "
-        "compared. Grey: named beside it; what is behind the front and would be grey is in the table alone. Bars: 95 % "
-        f"interval; shaded: what {BASE_FORMAT} against itself shows.",
+        "compared. Grey: its name stands next to it; grey formats behind the front are only in the table. Bars: 95 % "
+        f"interval; shaded: {BASE_FORMAT}'s ratios to itself.",
         numbers=table.name,
     )
-    return Section(
-        name="pareto",
-        short="CPU against bytes",
-        title=title,
-        means=pareto_sentence(found),
-        figures=(figure,),
-        tables=(table,),
-    )
+    return Answer(means=pareto_sentence(found), figures=(figure,), tables=(table,))

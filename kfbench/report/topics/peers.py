@@ -1,7 +1,8 @@
 """CPU time of other implementations and of ours, on the same records, in the same rounds and on one host.
 
-The times are those of datasets/peers/cpu.json, which `make peers` writes. Its host is named. It may be another than the
-run's, so no time of one stands beside a time of the other. Its samples are checked against the limits of a run's.
+`make peers` writes the times to datasets/peers/cpu.json. Its host may differ from the run's host, so no time of the
+file
+is compared with a time of the run. The samples must stay within the same limits as a run's samples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
+from kfbench.report.data.words import span
 from kfbench.shipped import DATASETS
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
@@ -28,15 +30,15 @@ LIMIT: Final = "limit"
 OTHERS: Final = ("v0", "v1")
 FORMATS: Final = (*OTHERS, BASE_FORMAT)  # those that Kafka writes, in the order of their magic
 WORDS: Final = {"encode": "writes", "decode": "reads"}
-ALIKE: Final = (
-    "Before anything was timed, each wrote the same records as the same bytes, but for a batch's leader epoch, which "
-    "is the broker's to fill, and read them back with the same offsets, timestamps (v0 has none), keys and values; "
-    "checksums are computed and checked. The limit is a copy of the finished batches and their checksums, and reads "
-    "nothing. aiokafka, kafka-python and Java take and make an object per record, kfbench columns: what a program then "
-    "does with them is not in it. kfbench, the limit and Java write into one buffer again and again, aiokafka and "
-    "kafka-python into new memory each time. Python's collector is off for all that run in Python, and the JVM's "
-    "compiler and collector run on threads of their own, which are not counted: what a collector costs whoever makes "
-    "objects is in no figure."
+SAME_WORK: Final = (
+    "Before the timing, each implementation wrote the same records as the same bytes, except a batch's leader epoch, "
+    "which the broker fills. Each read them back with the same offsets, timestamps (v0 has none), keys and values. "
+    "Checksums are computed and checked. The limit is a copy of the finished batches with their checksums; it reads "
+    "nothing. aiokafka, kafka-python and Java take and make one object per record, kfbench columns. The work of a "
+    "program on them is not included. kfbench, the limit and Java write into one buffer again and again, aiokafka and "
+    "kafka-python into new memory each time. Python's collector is off for all that run in Python. The JVM's compiler "
+    "and collector run on threads of their own, which are not counted. So no number includes the collector's work on "
+    "these objects."
 )
 
 
@@ -66,7 +68,7 @@ class _File(msgspec.Struct):
 
 
 class ArmKey(NamedTuple):
-    """The key of one peer, operation and format on one cell's records. again: BASE_FORMAT a second time."""
+    """The key of one peer, operation and format on one cell's records. again: True for the A/A arm of BASE_FORMAT."""
 
     peer: str
     operation: str
@@ -82,10 +84,10 @@ class Peers:
 
     Args:
         load: load average over the host's last minute, this measurement included.
-        versions: by peer, in the order of the columns.
-        machines: the virtual machine of each peer that is not Python.
-        noise: the findings for which a run would be called noisy.
-        ns: CPU time per record, float64[rounds]; round i of all arms of an operation belongs together.
+        versions: the version of each peer, in the order of the columns.
+        machines: the virtual machine of each peer that does not run in Python.
+        noise: the failed noise checks in words.
+        ns: CPU time per record in ns, float64[rounds]; round i of all arms of an operation belongs together.
     """
 
     host: str
@@ -114,7 +116,7 @@ class Peers:
 
 @lru_cache(maxsize=1)
 def load(path: Path = FILE) -> Peers | None:
-    """Return the times of the file; None where nothing was measured."""
+    """Return the times of the file; None if there is no file."""
     if not path.is_file():
         return None
     file = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -140,9 +142,9 @@ def load(path: Path = FILE) -> Peers | None:
 
 
 def _noise(file: _File) -> list[str]:
-    """Check the samples as rows of a run, a cell for each peer and cell.
+    """Check the samples as rows of a run, with one cell per peer and cell.
 
-    Times are of one call, because the A/A arm may have another number of calls per sample.
+    The times are divided by the calls per sample, because the A/A arm may have another number of calls.
     """
     rows = [
         {
@@ -163,14 +165,14 @@ def _noise(file: _File) -> list[str]:
 
 
 def noise_sentence(found: Peers) -> str:
-    """Return the warning that begins the section; empty where the samples were quiet."""
+    """Return the warning at the start of the section; empty for quiet samples."""
     if not found.noise:
         return ""
     return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
 
 
 def peers_sentence(found: Peers) -> str:
-    """Say how many times our CPU time the others take for BASE_FORMAT."""
+    """Give the CPU times of the other implementations for BASE_FORMAT in multiples of ours."""
     parts = []
     for operation in WORDS:
         spans = []
@@ -183,12 +185,8 @@ def peers_sentence(found: Peers) -> str:
     return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(parts)}."
 
 
-def span(medians: Sequence[float]) -> str:
-    return f"{min(medians):.2f} to {max(medians):.2f}"
-
-
 def peers_table(found: Peers, hosts: list[str]) -> Table:
-    """Return our ns per record, and the others' multiples of it. hosts: those of the run that it is printed with."""
+    """Return our ns per record and the others' multiples of it. hosts: those of the run in the same report."""
     others = [peer for peer in found.versions if peer != OURS]
     body: list[tuple[Cell, ...]] = []
     for arm in found.ns:
@@ -215,7 +213,7 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         notes=(
             _measured_note(found, hosts),
             *machines,
-            ALIKE,
+            SAME_WORK,
             f"{BASE_FORMAT} against itself reads, lowest and highest: {again}.",
         ),
     )
@@ -229,5 +227,5 @@ def _measured_note(found: Peers, hosts: list[str]) -> str:
     same = "so was this run" if hosts == [found.host] else "this run was not"
     return (
         f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "
-        f"all in the same rounds, each in a fresh random order; no row of the run enters."
+        f"all in the same rounds, in a new random order per round. No row of the run is included."
     )

@@ -1,4 +1,4 @@
-"""The prefix of a batch: what reading offsets and times from it saves, and what it gives up."""
+"""Offsets and times read from the prefix of a batch: the work that it saves, and the checks that it skips."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,19 @@ from kfbench.report.data.arms import Arm, arms_of, paired
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.data.words import percent
-from kfbench.report.section import Missing, Section, Texts
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import percent, span
+from kfbench.report.section import Answer, Texts
 from kfbench.tables import Column, Interval, Table, listed, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixTimes:
-    """The prefix of the batches of one cell, format and codec beside the whole.
+    """The prefix of the batches of one cell, format and codec, compared with the whole batches.
 
     decompress, read: CPU time of the prefix relative to the whole, by the codec alone and by the format's reader.
-    again: the codec's whole against itself.
+    again: the
+    codec's time for the whole relative to itself.
     """
 
     whole: Arm
@@ -33,7 +35,7 @@ class PrefixTimes:
 
     @property
     def is_all(self) -> bool:
-        """True where the prefix ends in the last block of the codec, so that all is decompressed."""
+        """True if the prefix ends in the last block of the codec, so that all is decompressed."""
         return self.prefix.plain_bytes == self.whole.plain_bytes
 
 
@@ -58,7 +60,7 @@ def prefix_times(results: Results) -> list[PrefixTimes]:
 
 
 def prefix_tables(results: Results, times: Sequence[PrefixTimes]) -> list[Table]:
-    """Return one table per format: what the prefix takes of the whole."""
+    """Return one table per format: the work on the prefix relative to the whole."""
     varied = [axis for axis in results.axes if len({row.whole.point[axis] for row in times}) > 1] or ["batch_size"]
     found = []
     for name in in_order(row.whole.format for row in times):
@@ -110,7 +112,7 @@ def lost_table() -> Table:
 
 
 def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
-    """Say what is saved where a batch is more than one block of its codec, and what it costs elsewhere."""
+    """Give the savings where a batch is more than one block of its codec, and the costs elsewhere."""
     saving = [row for row in times if row.prefix.plain_bytes < row.whole.plain_bytes]
     whole = [row for row in times if row.is_all]
     parts = []
@@ -127,41 +129,25 @@ def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
             f"In {len(whole)} of {len(times)} ({listed(codecs)}, batches of up to {number(most)} plain bytes) the "
             f"prefix ends in the last block of its codec and all is decompressed: there it takes {_times(whole)}"
         )
-    dearer = [sum(ratio.low > 1 for ratio in ratios) for ratios in (_decompress(times), _read(times))]
+    dearer = sum(row.decompress.low > 1 for row in times), sum(row.read.low > 1 for row in times)
     parts.append(
         f"The prefix is dearer than the whole, its interval above 1, in {dearer[0]} cases for the codec and "
-        f"{dearer[1]} for the reader; the whole against itself reads {_span([row.again for row in times], 3)}"
+        f"{dearer[1]} for the reader; the whole against itself reads {span([row.again.median for row in times], 3)}"
     )
     return ". ".join(parts) + "."
 
 
 def _times(times: Sequence[PrefixTimes]) -> str:
-    return f"{_span(_decompress(times))} times the codec's CPU time and {_span(_read(times))} times the reader's"
+    decompress, read = ([getattr(row, name).median for row in times] for name in ("decompress", "read"))
+    return f"{span(decompress)} times the codec's CPU time and {span(read)} times the reader's"
 
 
-def _decompress(times: Sequence[PrefixTimes]) -> list[Interval]:
-    return [row.decompress for row in times]
-
-
-def _read(times: Sequence[PrefixTimes]) -> list[Interval]:
-    return [row.read for row in times]
-
-
-def _span(ratios: Sequence[Interval], digits: int = 2) -> str:
-    medians = [ratio.median for ratio in ratios]
-    return f"{min(medians):.{digits}f} to {max(medians):.{digits}f}"
-
-
-def prefix_section(results: Results) -> Section | Missing:
-    title = "What does reading offsets and times from the prefix save, and what does it give up?"
-    times = prefix_times(results)
+def prefix_answer(run: Views) -> Answer | str:
+    times = prefix_times(run.results)
     if not times:
-        return Missing(what=title, why="no prefix was timed beside its whole")
-    return Section(
-        name="prefix",
-        short="Prefix",
-        title=title,
+        return "no prefix was timed beside its whole"
+    return Answer(
         means=prefix_sentence(times),
-        texts=Texts(rows=results.grid_arms("prefix")),
-        tables=(*prefix_tables(results, times), lost_table()),
+        texts=Texts(rows=run.results.grid_arms("prefix")),
+        tables=(*prefix_tables(run.results, times), lost_table()),
     )

@@ -1,15 +1,16 @@
-"""The proposals' claims about a broker, beside what a run's rows show. Every verdict is computed.
+"""The proposals' claims about a broker, and the rows of a run that confirm or refute them. All verdicts are computed.
 
-A claim holds if every case bears it out. A case is a workload and codec of the run, and what else the claim is about.
+A claim holds if every case confirms it. A case is one workload and codec of the run, and the formats of the claim.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.paths import Paths
-from kfbench.report.section import Missing, Section
+from kfbench.report.data.views import Views
+from kfbench.report.section import Answer
 from kfbench.report.topics import claim_checks
 from kfbench.report.topics.claim_checks import Found
 from kfbench.tables import Table, plain_columns
@@ -22,14 +23,14 @@ class Claim:
     """A proposal's sentence about a broker.
 
     Args:
-        find: checks it; None where the run has no rows to judge by.
-        because: printed where the claim does not hold everywhere.
-        by_construction: a row that said otherwise would not have been measured.
+        find: the check; it returns no truths if the run has no rows to judge by.
+        because: the explanation printed where the claim does not hold in every case.
+        by_construction: True if verification before the measurement guarantees that the claim holds.
     """
 
     source: str
     words: str
-    find: Callable[[Paths], Found | None]
+    find: Callable[[Paths], Found]
     because: str = ""
     by_construction: bool = False
 
@@ -119,26 +120,27 @@ CLAIMS: Final = (
         words="To see whether a reader is too old takes an additional scan of the batches",
         find=claim_checks.kip724_scan,
     ),
-    Claim(
-        source="KIP-724",
-        words="It does away with that scan",
-        find=claim_checks.kip724_blind,
-        by_construction=True,
-    ),
+    Claim(source="KIP-724", words="It does away with that scan", find=claim_checks.kip724_blind, by_construction=True),
     Claim(
         source="KIP-724",
         words="v2 is slightly less efficient than v0 and v1 when single record batches are used",
         find=claim_checks.kip724_single,
     ),
+    Claim(
+        source="KIP-931, why it was discarded",
+        words="The benefits of the space savings outweigh the cost incurred for message conversion",
+        find=claim_checks.kip931_discarded,
+        because="it depends on the share of old consumers: the cost of conversions grows with it, the saving does not",
+    ),
 )
 
 
-def proposals_table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
-    """Return each claim with what was measured and whether it holds, over all cells. more: claims behind these."""
+def proposals_table(paths: Paths) -> Table | None:
+    """Return a row per claim: the measured numbers over all cells, and whether it holds."""
     body = []
-    for claim in (*CLAIMS, *more):
+    for claim in CLAIMS:
         found = claim.find(paths)
-        if found is not None and found.truths:
+        if found.truths:
             because = "" if found.verdict == "yes" else claim.because
             body.append((claim.source, claim.words, found.measured, claim.verdict(found), because))
     if not body:
@@ -149,9 +151,12 @@ def proposals_table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
         columns=plain_columns("proposal", "claim", "measured", "holds", "because"),
         rows=tuple(body),
         notes=(
-            f"CPU is less where the interval is below 1 and outside what {BASE_FORMAT} reads against itself.",
-            "Up and down were timed apart: there the ratio of medians per record has to be outside it.",
-            f"{BY_CONSTRUCTION.capitalize()}: the path is written to do so, and is verified before it is measured.",
+            f"CPU time is less if the interval is below 1 and outside {BASE_FORMAT}'s ratios to itself.",
+            (
+                "Conversions up and down were timed in different rounds: their ratio of medians must be outside "
+                "these ratios."
+            ),
+            f"{BY_CONSTRUCTION.capitalize()}: the path does so by design, and is verified before it is measured.",
         ),
     )
 
@@ -167,16 +172,8 @@ def proposals_sentence(found: Table) -> str:
     )
 
 
-def proposals_section(paths: Paths, more: Sequence[Claim] = ()) -> Section | Missing:
-    title = "Are the proposals right about the broker?"
-    table = proposals_table(paths, more)
+def proposals_answer(run: Views) -> Answer | str:
+    table = proposals_table(run.paths)
     if table is None:
-        return Missing(what=title, why="no broker path of a proposal")
-    return Section(
-        name="broker-claims",
-        short="Proposals",
-        title=title,
-        means=proposals_sentence(table),
-        tables=(table,),
-        wrap=True,
-    )
+        return "no broker path of a proposal"
+    return Answer(means=proposals_sentence(table), tables=(table,), wrap=True)

@@ -1,4 +1,4 @@
-"""The reference point: the first picture and lead sentence, and what a record costs by batch size."""
+"""The cost per record by batch size at the reference point; the first screen's picture and lead sentence."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,41 +7,33 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import lost_of, ties
+from kfbench.report.data.arms import Band, lost_of, ties
 from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, percent
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts
-from kfbench.report.topics.axis import (
-    axis_table,
-    ends_words,
-    overhead_sentence,
-    relative_table,
-)
+from kfbench.report.section import Answer, Figure, Missing, Texts
+from kfbench.report.topics.axis import axis_table, ends_words, overhead_sentence, relative_table
 from kfbench.report.topics.floors import floor_parts
 from kfbench.tables import Column, Interval, Table, listed, number
 
 NO_BATCH_SIZES: Final = "no bytes without a codec at two batch sizes"
 
 
-def batch_size_section(results: Results) -> Section | Missing:
-    title = "What does a record cost, by batch size?"
+def batch_size_answer(run: Views) -> Answer | str:
+    results = run.results
     part = results.over_batch_size
-    formats = reference_table(results)
-    if part is None or formats is None:
-        return Missing(what=title, why=NO_BATCH_SIZES)
+    if part is None:
+        return NO_BATCH_SIZES
     caption = "Overhead, bytes per record, uncompressed"
     ratio_caption = f"All bytes, payload too, relative to {BASE_FORMAT}"
-    return Section(
-        name="batch-size",
-        short="Batch size",
-        title=title,
+    return Answer(
         means=overhead_sentence(part),
         texts=Texts(rows=part.rows),
         tables=(
-            formats,
+            reference_table(results),
             axis_table(part, "overhead_per_record", name="overhead", caption=caption, floor=_floor(results, part)),
             relative_table(part, "size_per_record", name="ratio", caption=ratio_caption),
         ),
@@ -49,7 +41,7 @@ def batch_size_section(results: Results) -> Section | Missing:
 
 
 def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missing:
-    """Draw the picture of the first screen. formats: those of its table; the usual ones where it has none."""
+    """Draw the first screen's picture. formats: those of its table; if none, the formats of all pictures."""
     part = results.over_batch_size
     if part is None:
         return Missing(what="Overhead over batch size", why=NO_BATCH_SIZES)
@@ -59,12 +51,12 @@ def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missin
     if floor is None:
         below, ends = "The metadata floor is not drawn: this run has none at these points.", ends_words(frame)
     else:
-        below = f"Floor: {floor_parts(_floors(results, part))}{_beneath(frame, floor, part.rows)}."
+        below = f"Floor: {floor_parts(_floors(results, part))}{_below_floor(frame, floor, part.rows)}."
         ends = f"{ends_words(frame)}; {ends_words(floor.to_frame('the floor'))}"
     return Figure(
         name="overhead",
         svg=plots.overhead(frame, floor=floor),
-        alt=f"Overhead in bytes per record over batch size, one line a format: {ends}",
+        alt=f"Overhead in bytes per record over batch size, one line per format: {ends}",
         caption=f"Overhead: bytes per record beyond keys, values and headers, uncompressed ({part.setting}). "
         f"Both axes are logarithmic. {below}",
         numbers="overhead",
@@ -76,14 +68,14 @@ def _floors(results: Results, part: Slice) -> pd.DataFrame:
 
 
 def _floor(results: Results, part: Slice) -> pd.Series | None:
-    """The metadata floor over the levels of a slice; None where it has fewer than two."""
+    """Return the metadata floor over the levels of a slice; None where it has fewer than two."""
     rows, cells = _floors(results, part), part.rows.drop_duplicates("cell_id").set_index("cell_id")[part.axis]
     floor = pd.Series(rows["overhead_per_record"].to_numpy(), index=rows["cell_id"].map(cells)).sort_index()
     return floor.astype(float) if len(floor) > 1 else None
 
 
-def _beneath(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> str:
-    """Name the lines that cross the floor, and what those formats lose of these records."""
+def _below_floor(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> str:
+    """Name the formats with less overhead than the floor, and the fields that they lose."""
     words = []
     for name in frame:
         below = [batch_words(size) for size in floor.index if frame.at[size, name] < floor[size]]
@@ -91,11 +83,11 @@ def _beneath(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> str:
         lost = list(dict.fromkeys(what for of_row in losses for what in lost_of(of_row)))
         if below:
             words.append(f"{name}{f' (without {listed(lost)})' if lost else ''} at {listed(below)}")
-    return f"; the header's size is a choice, and below it lies {listed(words)}" if words else ""
+    return f"; the header's size is a choice. Below the floor: {listed(words)}" if words else ""
 
 
 def reference_table(results: Results) -> Table | None:
-    """Return one row a format: overhead at a few batch sizes; all bytes, encode and decode CPU relative to v2."""
+    """Return one row per format: overhead at a few batch sizes; bytes, encode and decode CPU relative to v2."""
     part = results.over_batch_size
     if part is None:
         return None
@@ -128,7 +120,7 @@ def reference_table(results: Results) -> Table | None:
 
 
 def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
-    """Return (operation, format) -> ratio to v2 in the CPU cell nearest to the reference, without a codec."""
+    """Return (operation, format) -> CPU ratio to v2 in the cell nearest to the reference, without a codec."""
     rows = results.with_ratios(_headline_rows(results))
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
 
@@ -138,7 +130,7 @@ def _headline_rows(results: Results) -> pd.DataFrame:
 
 
 def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
-    """Compare v3 with v2. research: the research formats that were measured and have a section of their own."""
+    """Compare v3 with v2. research: the measured research formats, which have their own section."""
     part = results.over_batch_size
     if part is None:
         return "This run holds no byte counts without a codec over the batch sizes of the grid."
@@ -162,6 +154,6 @@ def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
     return f"{text}; CPU against {BASE_FORMAT} at {at}: {listed(ratios)}."
 
 
-def _ratio_words(ratio: Interval, noise: tuple[float, float] | None) -> str:
+def _ratio_words(ratio: Interval, noise: Band | None) -> str:
     tie = "; a tie" if ties(ratio, noise) else ""
     return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"

@@ -1,33 +1,34 @@
-"""The first screen: the smallest format for each class of workload, and the CPU cost of v3 and the winners."""
+"""The first screen: the smallest format for each class of workloads, and the CPU time of v3 and of the winners."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.report.data.arms import CPU_DIGITS, ties
+from kfbench.report.data.arms import CPU_DIGITS, Band, ties
 from kfbench.report.data.capability import is_our_own, lacking
+from kfbench.report.data.class_times import TIMED
+from kfbench.report.data.classes import Untimed, Verdict, Verdicts
 from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, Sizes, codec_words
-from kfbench.report.data.paths import span
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
-from kfbench.report.section import Missing, Section
-from kfbench.report.topics.class_times import TIMED
-from kfbench.report.topics.classes import Untimed, Verdict, Verdicts
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import span
+from kfbench.report.section import Answer
 from kfbench.report.topics.workloads import without
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
 
 READING: Final = (
-    "A class is a question that several workloads ask; they need not answer it alike. Bytes and CPU are geometric "
-    "means over these workloads, as they are, each of the same weight; least and most of them stand beside the mean. A "
-    "format that cannot carry one of them has no number. A CPU interval joins those of the workloads: it says how far "
-    "the rounds were apart, and nothing of other workloads. The section Workloads has each workload."
+    "A class is a question that several workloads ask; their answers may differ. Bytes and CPU time are geometric "
+    "means over these workloads, each with the same weight. The range of the workloads stands next to the mean. A "
+    "format that cannot carry one of the workloads has no number. A CPU interval joins those of the workloads: it "
+    "shows how far the rounds differ, and nothing about other workloads. The section Workloads has each workload."
 )
-LIMITED: Final = "†"  # beside a winner that cannot carry all that v2 can
+LIMITED: Final = "†"  # marks a winner that cannot carry all that v2 can
 CLASS: Final = Column(name="workload class")
 CPU_COLUMNS: Final = tuple(Column(name=each, unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS) for each in TIMED)
 
 
 def verdict_table(verdicts: Verdicts) -> Table | None:
-    """Return a row per class: its winners and the bytes of each format. None without named workloads."""
+    """Return a row per class: its winners and the bytes of each format; None without named workloads."""
     if not verdicts.classes:
         return None
     first = verdicts.codecs[0]
@@ -63,24 +64,16 @@ def verdict_table(verdicts: Verdicts) -> Table | None:
 
 
 def costs_table(verdicts: Verdicts) -> Table | None:
-    """Return the CPU time of each class's winners without a codec. None where no format but v2 wins."""
+    """Return the CPU time of each class's winners without a codec; None if no format but v2 wins."""
     rows = [(each, name) for each in verdicts.classes for name in each.smaller(NONE)]
     if not rows:
         return None
     return Table(
         name="verdict-cpu",
         caption=f"What the winners cost: CPU time without a codec, relative to {BASE_FORMAT}",
-        columns=(
-            CLASS,
-            Column(name="winner", unit=codec_words(NONE)),
-            *CPU_COLUMNS,
-        ),
+        columns=(CLASS, Column(name="winner", unit=codec_words(NONE)), *CPU_COLUMNS),
         rows=tuple(
-            (
-                each.name,
-                _marked(verdicts, name),
-                *(_cpu(each, operation, name) for operation in TIMED),
-            )
+            (each.name, _marked(verdicts, name), *(_cpu(each, operation, name) for operation in TIMED))
             for each, name in rows
         ),
         notes=tuple(_cpu_notes(verdicts)),
@@ -99,10 +92,11 @@ def _marked(verdicts: Verdicts, name: str) -> str:
 
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
-    beside = f"; {listed(verdicts.research_formats)} has a section of its own" if verdicts.research_formats else ""
+    research = f"; {listed(verdicts.research_formats)} has a section of its own" if verdicts.research_formats else ""
     yield (
-        f"Compared: {listed(verdicts.formats)}{beside}; no other was measured on these workloads. Winner: the fewest "
-        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE_FORMAT} within it is a tie."
+        f"Compared: {listed(verdicts.formats)}{research}; no other was measured on these workloads. Winner: the fewest "
+        f"bytes of those that lose nothing. Formats within {100 * TIE:.0f} % share the place; with {BASE_FORMAT} among "
+        "them it is a tie."
     )
     for note in verdicts.limits.values():
         yield f"{LIMITED} {note}"
@@ -119,14 +113,14 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         why = f"no format but {BASE_FORMAT} that loses nothing"
         yield f"No winner ({codec_words(codec)}) for {_which(verdicts, classes)}: {why}."
     if NEW in verdicts.shown and first == NONE:
-        yield f"A CPU interval that {_tiecodec_words(verdicts)} is a tie."
+        yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
         in_costs_table = _untimed_winners(verdicts)
         untimed = [each for each in verdicts.untimed(lambda _: [NEW]) if each not in in_costs_table]
         yield from _untimed_notes(verdicts, untimed, f" of {NEW}")
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
-    yield f"Left out where {BASE_FORMAT} wins or ties. An interval that {_tiecodec_words(verdicts)} is a tie."
+    yield f"Left out where {BASE_FORMAT} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
     for codec in verdicts.codecs:
         more = {
             each.name: [name for name in each.smaller(codec) if name not in each.smaller(NONE)]
@@ -153,7 +147,7 @@ def _untimed_notes(verdicts: Verdicts, untimed: Sequence[Untimed], of: str = "")
 
 
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
-    """Return which shown formats lack this codec, and the classes in which it makes the smallest format no smaller."""
+    """Name the shown formats that lack this codec, and the classes whose smallest format it makes larger."""
     name = codec.partition(" ")[0]
     without = [each for each in verdicts.shown if name in lacking(each, BASE_FORMAT)]
     larger = [
@@ -161,33 +155,33 @@ def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
         for each in verdicts.classes
         if _is_larger(each, codec, plain)
     ]
-    said = [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no {name}."] if without else []
+    sentences = [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no {name}."] if without else []
     if larger:
-        said.append(f"Under {codec} the smallest takes more bytes than without a codec for {listed(larger)}.")
-    return " ".join(said)
+        sentences.append(f"Under {codec} the smallest takes more bytes than without a codec for {listed(larger)}.")
+    return " ".join(sentences)
 
 
 def _least(each: Verdict, codec: str) -> str:
-    """Return the smallest format and its bytes per record: v1 101.9 without a codec."""
+    """Return the smallest format and its bytes per record, for example: v1 101.9 without a codec."""
     whole = each.under[codec].whole
     name = min(whole, key=lambda name: whole[name])
     return f"{name} {number(whole[name], 1)} {'without a codec' if codec == NONE else f'under {codec}'}"
 
 
 def _is_larger(each: Verdict, codec: str, than: str) -> bool:
-    """Return whether the smallest takes more bytes under one codec than under another, by more than a tie."""
+    """Return True if the smallest format takes more bytes under `codec` than under `than`, by more than a tie."""
     one, other = (each.under[name].whole.values() if name in each.under else () for name in (codec, than))
     return bool(one and other) and min(one) > min(other) * (1 + TIE)
 
 
-def _tiecodec_words(verdicts: Verdicts) -> str:
+def _tie_words(verdicts: Verdicts) -> str:
     if not verdicts.noise:
         return "holds 1"
     return f"holds 1, or reaches into {_zones(verdicts)}, the middle 95 % of {BASE_FORMAT} against itself by class,"
 
 
 def _zones(verdicts: Verdicts) -> str:
-    """Return the noise by operation: 0.98–1.02 (encode) and 0.85–1.22 (append)."""
+    """Return the noise by operation, for example: 0.98–1.02 (encode) and 0.85–1.22 (append)."""
     return listed(
         [
             f"{number(low, CPU_DIGITS)}–{number(high, CPU_DIGITS)} ({operation})"
@@ -201,7 +195,7 @@ def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
 
 
 def detail_table(verdicts: Verdicts) -> Table:
-    """Return a row per class and format: bytes under each codec and CPU, with the least and most of the workloads."""
+    """Return a row per class and format: bytes under each codec and CPU time, with the range over the workloads."""
     columns = [CLASS, Column(name="format", swatch=True)]
     for codec in map(codec_words, verdicts.codecs):
         columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE_FORMAT}", digits=3)]
@@ -222,22 +216,21 @@ def detail_table(verdicts: Verdicts) -> Table:
                 cells.append(None if name == BASE_FORMAT else _span(each, each.span(codec, name), 3))
             for operation in TIMED:
                 time = each.cpu.get((operation, name))
-                span = _span(each, (time.least, time.most) if time else None, CPU_DIGITS)
-                cells += [_cpu(each, operation, name), span]
+                cells += [_cpu(each, operation, name), _span(each, time.ends if time else None, CPU_DIGITS)]
             body.append((each.name, name, *cells, _word(each, name, verdicts.codecs[0])))
     return Table(
         name="verdict-formats",
         caption=f"Every format of every class: bytes per record and CPU time, relative to {BASE_FORMAT}",
         columns=tuple(columns),
         rows=tuple(body),
-        notes=("Least–most: of the class's workloads, by medians. A class of one has none.",),
+        notes=("Least–most: the range of the workloads' medians. A class of one workload has none.",),
     )
 
 
-def _span(each: Verdict, span: tuple[float, float] | None, digits: int) -> Cell:
-    if span is None or len(each.workloads) == 1:
+def _span(each: Verdict, ends: Band | None, digits: int) -> Cell:
+    if ends is None or len(each.workloads) == 1:
         return None
-    return Ranked(f"{number(span[0], digits)}–{number(span[1], digits)}", span[0])
+    return Ranked(f"{number(ends.low, digits)}–{number(ends.high, digits)}", ends.low)
 
 
 def _cpu(each: Verdict, operation: str, name: str) -> Cell:
@@ -258,16 +251,11 @@ def _word(each: Verdict, name: str, codec: str) -> str:
 
 
 def classes_table(verdicts: Verdicts) -> Table:
-    """Return the workloads of each class, and v2's CPU time against itself over them."""
+    """Return the workloads of each class, and v2's CPU time relative to itself over them."""
     return Table(
         name="verdict-classes",
         caption=f"The workloads of each class; over them CPU time of {BASE_FORMAT} against itself",
-        columns=(
-            CLASS,
-            Column(name="records per batch"),
-            Column(name="workloads"),
-            *CPU_COLUMNS,
-        ),
+        columns=(CLASS, Column(name="records per batch"), Column(name="workloads"), *CPU_COLUMNS),
         rows=tuple(
             (each.name, each.records_per_batch, listed(each.workloads), *(each.again.get(name) for name in TIMED))
             for each in verdicts.classes
@@ -276,26 +264,26 @@ def classes_table(verdicts: Verdicts) -> Table:
 
 
 def verdict_sentence(verdicts: Verdicts) -> str:
-    """Return how far v3 is from v2 over all workloads, and in how many v0 or v1 takes fewer bytes."""
-    said = []
+    """Give the bytes of v3 relative to v2 over all workloads, and count the workloads that v0 or v1 wins."""
+    sentences = []
     for codec in verdicts.codecs:
         ratios = [ratio for each in verdicts.workloads(codec) if (ratio := each.ratio(NEW)) is not None]
         if ratios:
             alike = sum(abs(ratio - 1) <= TIE for ratio in ratios)
             larger = sum(ratio > 1 + TIE for ratio in ratios)
             where = "without a codec" if codec == NONE else f"under {codec}"
-            said.append(
+            sentences.append(
                 f"{min(ratios):.3f} to {max(ratios):.3f} {where} (within {100 * TIE:.0f} % in {alike} of {len(ratios)}"
                 + (f", more in {larger})" if larger else ")")
             )
-    if not said:
+    if not sentences:
         return ""
-    text = f"By workload {NEW} takes, in times of the bytes of {BASE_FORMAT}, {listed(said)}"
+    text = f"Relative to the bytes of {BASE_FORMAT}, {NEW} takes by workload {listed(sentences)}"
     return "; ".join([text, *_old(verdicts.workloads(verdicts.codecs[0]))]) + "."
 
 
 def cost_sentence(verdicts: Verdicts) -> str:
-    """Return the least and the most CPU time of the winners without a codec, which is how they were timed."""
+    """Give the range of the winners' CPU time without a codec."""
     spans = []
     for operation in TIMED:
         times = [
@@ -306,7 +294,7 @@ def cost_sentence(verdicts: Verdicts) -> str:
         ]
         if times:
             spans.append(f"{span(times)} to {operation}")
-    return f"In times of {BASE_FORMAT}'s CPU the winners without a codec take {listed(spans)}." if spans else ""
+    return f"Relative to {BASE_FORMAT}'s CPU time, the winners without a codec take {listed(spans)}." if spans else ""
 
 
 def _old(found: Sequence[Sizes]) -> Iterator[str]:
@@ -318,9 +306,9 @@ def _old(found: Sequence[Sizes]) -> Iterator[str]:
 
 
 def cpu_sentence(verdicts: Verdicts) -> str:
-    """Return the classes in which v3 takes more CPU time than v2, and less.
+    """Name the classes in which v3 takes more CPU time than v2, and those in which it takes less.
 
-    Differences count beyond the interval and beyond v2 against itself.
+    A difference counts if it is beyond the interval and beyond v2's ratios to itself.
     """
     sentences = []
     for operation in TIMED:
@@ -337,11 +325,11 @@ def cpu_sentence(verdicts: Verdicts) -> str:
                 parts.append(
                     f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()], CPU_DIGITS)}×)"
                 )
-        parts.append(f"as much, as far as can be told, in {len(ratios) - len(different)} of {len(ratios)} classes")
+        parts.append(f"as much (a tie) in {len(ratios) - len(different)} of {len(ratios)} classes")
         sentences.append(f"{NEW} takes {listed(parts)} to {operation}")
     if not sentences:
         return ""
-    text = f"Of CPU time against {BASE_FORMAT}, {'; '.join(sentences)}."
+    text = f"CPU time relative to {BASE_FORMAT}: {'; '.join(sentences)}."
     if verdicts.noise:
         text += f" By class, {BASE_FORMAT} against itself reads {_zones(verdicts)}, in the middle 95 %."
     return text
@@ -351,13 +339,11 @@ def _lower(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-def classes_section(verdicts: Verdicts) -> Section | Missing:
+def classes_answer(run: Views) -> Answer | str:
+    verdicts = run.verdicts
     if not verdicts.classes:
-        return Missing(what="Which format for which class of workload?", why=NO_WORKLOADS)
-    return Section(
-        name="classes",
-        short="Classes",
-        title="What stands behind the verdict?",
+        return NO_WORKLOADS
+    return Answer(
         means=" ".join(filter(None, (cpu_sentence(verdicts), cost_sentence(verdicts)))),
         prose=(READING,),
         tables=(classes_table(verdicts), detail_table(verdicts)),

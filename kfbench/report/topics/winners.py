@@ -1,6 +1,6 @@
-"""The smallest of v0 to v3 over batch size and value size at once, and what it saves of v2's bytes.
+"""The smallest of v0 to v3 over batch size and value size, and the share of v2's bytes that it saves.
 
-Only formats that lose nothing of the records compete. The others are named beside them.
+Formats that lose nothing of the records compete. The other formats are named next to them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,10 @@ from kfbench.report.data.capability import limits
 from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
+from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, codecs_of
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
 
 DOWN, ACROSS = "batch_size", "value_bytes"
@@ -30,10 +31,10 @@ class Win:
     """A cell of the map.
 
     Args:
-        winners: the smallest format that loses nothing, and those that tie with it.
-        saving: of the smallest, a share of v2's bytes.
+        winners: the smallest format that loses nothing, and the formats that tie with it.
+        saving: the bytes that the smallest format saves, as a share of v2's.
         at_a_loss: formats that lose something and take fewer bytes than any winner.
-        ratios: format -> bytes against v2's.
+        ratios: format -> bytes relative to v2's.
     """
 
     batch_size: int
@@ -45,12 +46,12 @@ class Win:
 
     @property
     def is_tie(self) -> bool:
-        """Return whether v2 is among the smallest, and not alone."""
+        """True if v2 is among the smallest formats, and not alone."""
         return BASE_FORMAT in self.winners and len(self.winners) > 1
 
     @property
     def words(self) -> str:
-        """The winner in words: v3 −23.7 %; v2; tie."""
+        """The winner in words, for example: v3 −23.7 %; v2; tie."""
         if self.is_tie or self.winners[0] == BASE_FORMAT:
             return "tie" if self.is_tie else BASE_FORMAT
         return f"{self.winners[0]} −{100 * self.saving:.{0 if self.saving >= 0.1 else 1}f} %"
@@ -58,7 +59,7 @@ class Win:
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """The cells under one codec. rows: their arms. fixed: the other axes. lost: format -> its losses."""
+    """The cells under one codec. rows: their arms. fixed: the values of the other axes. lost: format -> its losses."""
 
     codec: str
     rows: pd.DataFrame
@@ -85,7 +86,7 @@ class Map:
 
 
 def maps(results: Results) -> list[Map]:
-    """Return the map without a codec, then under zstd at the level with most cells, where the run has both axes."""
+    """Return the map without a codec, then the map under the level of zstd with most cells."""
     rows = results.grid_bytes
     rows = rows.assign(with_codec=codecs_of(rows))
     found = []
@@ -128,7 +129,7 @@ def _map(codec: str, rows: pd.DataFrame, fixed: Mapping[str, Any]) -> Map:
 
 
 def map_cells(found: Map) -> pd.DataFrame:
-    """Return what the figure draws: a row per cell."""
+    """Return the numbers of the figure: a row per cell."""
     return pd.DataFrame(
         [
             (_value_size(each.value_bytes), number(each.batch_size), each.words, _winner(each), each.saving)
@@ -161,7 +162,7 @@ def map_table(found: Map) -> Table:
 
 
 def ratio_table(found: Map) -> Table:
-    """Return each format's bytes against v2's, a row per cell."""
+    """Return each format's bytes relative to v2's, a row per cell."""
     others = [name for name in found.formats if name != BASE_FORMAT]
     return Table(
         name=_table_name("map-ratios", found),
@@ -185,12 +186,11 @@ def ratio_table(found: Map) -> Table:
 
 
 def _winners(found: Map) -> list[str]:
-    """Return the winners of any cell, without ties."""
     return in_order(win.winners[0] for win in found.wins if not win.is_tie)
 
 
 def _at_a_loss(found: Map) -> Iterator[str]:
-    """Yield formats that are not compared: their losses, and the number of cells in which they take the least."""
+    """Name each format that is not compared, its losses, and the number of cells in which it takes the least."""
     for name, lost in found.lost.items():
         if lost:
             cells = sum(name in each.at_a_loss for each in found.wins)
@@ -214,8 +214,8 @@ def _cell(found: Map, batch_size: int, value_bytes: int) -> Cell:
 
 
 def maps_sentence(found: list[Map]) -> str:
-    """Return how many cells each format wins and by how much at most, the ties, and the formats not compared."""
-    said = []
+    """Count the cells that each format wins, with its greatest saving, the ties, and the formats not compared."""
+    sentences = []
     for each in found:
         parts = []
         for name in _winners(each):
@@ -227,35 +227,30 @@ def maps_sentence(found: list[Map]) -> str:
         ties = sum(win.is_tie for win in each.wins)
         parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE_FORMAT}")
         words = "without a codec" if each.codec == NONE else f"under {each.codec}"
-        said.append(
-            f"Of {len(each.wins)} cells {words}, in which {listed(each.formats)} are compared and no other format, "
-            f"{listed(parts)}, among those that lose nothing."
+        sentences.append(
+            f"Of {len(each.wins)} cells {words}, {listed(parts)}. Compared are those of "
+            f"{listed(each.formats)} that lose nothing."
         )
-        said += _at_a_loss(each)
-    return " ".join(said)
+        sentences += _at_a_loss(each)
+    return " ".join(sentences)
 
 
 def _value_words(size: int) -> str:
     return "null values" if size == -1 else f"{number(size)} byte values"
 
 
-def maps_section(results: Results) -> Section | Missing:
-    title = "Which of v0 to v3 wins where batches and values change together?"
-    found = maps(results)
+def maps_answer(run: Views) -> Answer | str:
+    found = maps(run.results)
     if not found:
-        return Missing(what=title, why=f"no {BASE_FORMAT} beside another format over batch size and value size at once")
+        return f"no bytes of {BASE_FORMAT} and of another format over batch size and value size at once"
     packed = [each for each in found if each.codec != NONE]
-    no_codec = Missing(what=f"{title} Under {BEST_KNOWN}", why=f"no such bytes under {BEST_KNOWN}")
-    return Section(
-        name="break-even-map",
-        short="Break-even maps",
-        title=title,
+    no_packed = Missing(what=f"Break-even map under {BEST_KNOWN}", why=f"no such bytes under {BEST_KNOWN}")
+    return Answer(
         means=maps_sentence(found),
         texts=Texts(rows=packed[0].rows) if packed else None,
-        figures=tuple(map(map_figure, found)),
+        figures=(*map(map_figure, found), *([] if packed else [no_packed])),
         tables=tuple(map(map_table, found)),
         more=tuple(map(ratio_table, found)),
-        missing=() if packed else (no_codec,),
     )
 
 
@@ -266,7 +261,7 @@ def map_figure(found: Map) -> Figure:
         svg=plots.winners(map_cells(found), AXES[ACROSS].label, AXES[DOWN].label),
         alt=f"A map of batch size and value size with the smallest format in each cell. {maps_sentence([found])}",
         caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of "
-        f"{BASE_FORMAT}, payload too ({found.setting}). The stronger the colour, the more; grey: {BASE_FORMAT} takes "
-        "at most 1 % more.",
+        f"{BASE_FORMAT}, payload too ({found.setting}). A stronger colour saves more; grey: {BASE_FORMAT} "
+        "takes at most 1 % more.",
         numbers=name,
     )

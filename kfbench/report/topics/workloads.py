@@ -1,4 +1,4 @@
-"""The named workloads of one run: the bytes of each format under each codec, and which is the smallest."""
+"""The named workloads of one run: bytes of each format under each codec, and the smallest format."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -13,9 +13,10 @@ from kfbench.report.data.capability import limits
 from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, Named, Sizes, codec_words
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
-from kfbench.report.data.words import codecs_of
+from kfbench.report.data.views import Views
+from kfbench.report.data.words import codecs_of, span
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics import floors
 from kfbench.tables import Cell, Column, Table, listed, number
 from kfbench.workloads.catalogue import DEFAULT
@@ -27,7 +28,7 @@ SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of 
 def smallest_table(named: Named) -> Table:
     """Return a row per workload: its question and the format with the fewest bytes.
 
-    The smallest format that loses nothing has its own column where it is another one.
+    A further column has the smallest format that loses nothing, if that is another format for any workload.
     """
     by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
     workloads = list(dict.fromkeys(name for found in by.values() for name in found))
@@ -66,7 +67,7 @@ def smallest_table(named: Named) -> Table:
 
 
 class SizeTables(NamedTuple):
-    """Tables to show, and tables to fold away."""
+    """Open tables and folded tables."""
 
     shown: list[Table]
     folded: list[Table]
@@ -117,7 +118,7 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
 
 
 def cpu_table(named: Named) -> Table | None:
-    """Return CPU time against v2 by workload, operation and format."""
+    """Return CPU time relative to v2 by workload, operation and format."""
     if not named.cpu:
         return None
     formats = in_order(name for _, _, name in named.cpu)
@@ -140,7 +141,7 @@ def cpu_table(named: Named) -> Table | None:
 
 
 def seed_table(results: Results, new: str = NEW) -> Table | None:
-    """Return how far the ratio of bytes to v2 differs between seeds, by codec. None where no cell has several seeds."""
+    """Return the spread of v3's ratio of bytes between seeds, by codec; None if no cell has several seeds."""
     rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE_FORMAT, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
     if rows.empty:
@@ -149,15 +150,15 @@ def seed_table(results: Results, new: str = NEW) -> Table | None:
     rows = rows.assign(with_codec=codecs_of(rows))
     sizes = rows.pivot(index=["with_codec", "cell_id", "seed"], columns="format", values="size_bytes").dropna()
     ratios = (sizes[new] / sizes[BASE_FORMAT]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
-    ratios = ratios[ratios["count"] > 1].assign(apart=ratios["max"] - ratios["min"])
+    ratios = ratios[ratios["count"] > 1].assign(spread=ratios["max"] - ratios["min"])
     named = rows.drop_duplicates("cell_id").set_index("cell_id")[["workload", "variant"]].astype("object")
     body = []
     for codec, part in ratios.groupby(level="with_codec"):
-        worst = named.loc[part["apart"].idxmax()[1]]
+        worst = named.loc[part["spread"].idxmax()[1]]
         plain = pd.isna(worst["variant"]) or worst["variant"] == DEFAULT
         where = worst["workload"] if plain else f"{worst['workload']}/{worst['variant']}"
-        apart = part["apart"]
-        body.append((str(codec), len(part), int(part["count"].max()), apart.median(), apart.max(), str(where)))
+        spread = part["spread"]
+        body.append((str(codec), len(part), int(part["count"].max()), spread.median(), spread.max(), str(where)))
     return Table(
         name="seeds",
         caption=f"{new} against {BASE_FORMAT}: how far the ratio of bytes moves from seed to seed",
@@ -175,21 +176,19 @@ def seed_table(results: Results, new: str = NEW) -> Table | None:
 
 
 def workloads_sentence(named: Named, new: str = NEW) -> str:
-    """Return for how many workloads v3 is smaller than v2, by how much, its CPU time, and which older formats win."""
-    said = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
+    """Compare v3's bytes and CPU time with v2's over the workloads, and name those that v0 or v1 wins."""
+    sentences = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
     spans = []
     for operation in OPERATIONS:
         medians = [ratio.median for (_, each, name), ratio in named.cpu.items() if (each, name) == (operation, new)]
         if medians:
-            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU of {BASE_FORMAT} to {operation}")
+            spans.append(f"{span(medians)} times the CPU of {BASE_FORMAT} to {operation}")
     if spans:
         text = f"{new} takes {listed(spans)}"
         if named.noise:
-            text += (
-                f"; on these workloads {BASE_FORMAT} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
-            )
-        said.append(text)
-    return ". ".join(said) + "." if said else ""
+            text += f"; on these workloads {BASE_FORMAT} against itself reads {span(named.noise)}"
+        sentences.append(text)
+    return ". ".join(sentences) + "." if sentences else ""
 
 
 def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
@@ -217,12 +216,12 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
 
 
 def without(found: Sequence[Sizes], name: str) -> str:
-    """Return a format and its losses over these workloads: v0, without times."""
+    """Return a format and its losses over these workloads, for example: v0, without times."""
     return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
 def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
-    """Return a panel per codec of the verdict: label, format, median (bytes against v2); the largest gains first."""
+    """Return bytes relative to v2, one panel per codec of the verdict, the largest gains first."""
     panels = {}
     first = {each.workload: each.ratio(NEW) or 1.0 for each in named.under(named.shown_codecs[0])}
     for codec in named.shown_codecs:
@@ -238,34 +237,29 @@ def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
     return panels
 
 
-def workloads_section(results: Results, named: Named) -> Section | Missing:
-    title = "Which format wins for whom?"
+def workloads_answer(run: Views) -> Answer | str:
+    results, named = run.results, run.named
     if not named.sizes:
-        return Missing(what=title, why=NO_WORKLOADS)
-    figures = [bytes_figure(named)]
+        return NO_WORKLOADS
     shown, folded = size_tables(named)
     gaps = floors.gaps(results, named)
     floor_table, variants = floors.floors_table(gaps), floors.floors_table(gaps, variants=True)
     stored = results.all[(results.all["workload"] != GRID) & results.all["kind"].isin(["bytes", "cpu"])]
     no_floors = () if floor_table else (Missing(what="Metadata floor of the workloads", why=floors.NO_FLOORS),)
-    return Section(
-        name="workloads",
-        short="Workloads",
-        title=title,
+    return Answer(
         means=" ".join(filter(None, (workloads_sentence(named), floors.floors_sentence(gaps)))),
         texts=Texts(rows=stored, of="any"),
-        figures=drawn(figures),
-        tables=tuple(filter(None, (smallest_table(named), *shown, floor_table, cpu_table(named)))),
-        more=tuple(filter(None, (*folded, variants, seed_table(results)))),
+        figures=(bytes_figure(named), *no_floors),
+        tables=(smallest_table(named), *shown, floor_table, cpu_table(named)),
+        more=(*folded, variants, seed_table(results)),
         wrap=True,
-        missing=(*not_drawn(figures), *no_floors),
     )
 
 
 def bytes_figure(named: Named) -> Figure | Missing:
     panels = bytes_panels(named)
     if not panels:
-        return Missing(what="Bytes of each workload by format", why=f"no {BASE_FORMAT} beside another format")
+        return Missing(what="Bytes of each workload by format", why=f"no bytes of {BASE_FORMAT} and of another format")
     return Figure(
         name="workloads",
         svg=plots.paths(panels, f"bytes relative to {BASE_FORMAT}, same codec", row_height=0.3),

@@ -27,7 +27,7 @@ GROUP_WORDS: Final = {
 
 
 def group_of(field: str) -> str | None:
-    """Return the group of `look.GROUPS` that a field of a breakdown is drawn in; None for payload."""
+    """Return the group in `look.GROUPS` of a field of a breakdown; None for payload."""
     if field in PAYLOAD:
         return None
     return next((group for word, group in GROUP_WORDS.items() if word in field), "lengths and counts")
@@ -74,10 +74,11 @@ def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
 
 @as_svg
 def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
-    """Draw shares of classes side by side, a panel per title.
+    """Draw the shares of classes, a panel per title.
 
     panels: "title (x label)" -> a row per class, a column per series, shares from 0 to 1. The first series is drawn as
-    bars, the others as lines of steps over them.
+    bars,
+    the others as lines of steps over them.
     """
     figure, all_axes = new_figure(9.2, 2.3, columns=len(panels))
     for axes, (title_and_label, frame) in zip(all_axes, panels.items(), strict=True):

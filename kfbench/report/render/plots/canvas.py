@@ -98,7 +98,7 @@ def set_ratio_ticks(axes: "Axes", low: float, high: float, most: int) -> None:
 
 
 def ratio_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round ratios that fit the span: fine ones near 1, coarse ones for wide spans."""
+    """Return round ratios for the range: fine steps near 1, coarse steps for wide ranges."""
     width = math.log(high / low)
     for candidates in (
         (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
@@ -121,7 +121,7 @@ def ratio_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
-    """Return at most about `most` tick positions of a log axis: powers of 10 where there are three, else every nth."""
+    """Return about `most` tick positions of a log axis: powers of 10 if there are three, else every nth level."""
     if len(levels) <= most:
         return list(levels)
     powers = [v for v in levels if str(int(v)).rstrip("0") in ("1", "")]
@@ -129,7 +129,7 @@ def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
 
 
 def label_line_ends(figure: "Figure", axes: "Axes", ends: Mapping[str, float]) -> None:
-    """Write names at the right ends of lines instead of a legend; move them apart where they would touch.
+    """Write names at the right ends of lines instead of a legend. Names that would touch are moved apart.
 
     ends: name -> the line's last value.
     """
@@ -157,7 +157,7 @@ def label_line_ends(figure: "Figure", axes: "Axes", ends: Mapping[str, float]) -
 
 
 def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
-    """Return label heights near the wanted ones, in the same order, at least `gap` apart. All are shares of an axis."""
+    """Return label heights near the wanted ones, in the same order, at least `gap` apart; shares of an axis."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     placed = [positions[i] for i in order]
     for _ in range(200):
@@ -186,7 +186,7 @@ def add_format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) ->
 
 
 def set_rows(all_axes: "Sequence[Axes]", labels: Sequence[str]) -> None:
-    """Name the rows of panels from the top down; lines separate them."""
+    """Name the rows of panels from top to bottom, with lines between them."""
     all_axes[0].set_yticks(range(len(labels)), labels)
     all_axes[0].set_ylim(len(labels) - 0.5, -0.5)
     for axes in all_axes:

@@ -1,10 +1,11 @@
 """Ratios as dots on a logarithmic axis, with a row per case and a panel per codec or operation."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from kfbench.report.data.arms import Band
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.look import GRID, INK, style
 from kfbench.report.render.plots.canvas import add_format_legend, as_svg, hide, new_figure, set_ratio_ticks, set_rows
@@ -12,11 +13,9 @@ from kfbench.report.render.plots.canvas import add_format_legend, as_svg, hide, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Band: TypeAlias = tuple[float, float]
-
 
 class Rows:
-    """The rows of all panels: their labels, and the formats side by side in each row.
+    """The rows of all panels: their labels, and the formats next to each other in each row.
 
     height: the share of a row that its formats take.
     """
@@ -28,17 +27,18 @@ class Rows:
         self._step = height / max(len(self.formats), 1)
 
     def y(self, label: str, format_name: str) -> float:
-        """Return the height of a dot; rows are 1 apart."""
+        """Return the height of a dot. Rows are 1 apart."""
         middle = (len(self.formats) - 1) / 2
         return self.labels.index(label) + (self.formats.index(format_name) - middle) * self._step
 
 
 @as_svg
 def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mapping[str, Band] | None = None) -> "Figure":
-    """Draw ratios with intervals, a dot and a bar each. A row that a panel lacks says so.
+    """Draw ratios with intervals: a dot and a bar each. A panel without a row says "not measured" there.
 
-    panels: title -> frame with columns label, format, median, low, high (low, high may be NaN). noise: the A/A band, of
-    all panels or by title.
+    panels: title -> frame with columns label, format, median, low, high (low and high may be NaN). noise: the A/A band
+    of all
+    panels, or one per title.
     """
     rows = Rows(panels.values(), 0.72)
     height = 1.5 + (0.16 * len(rows.formats) + 0.18) * len(rows.labels)
@@ -72,7 +72,7 @@ def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mappin
 
 @as_svg
 def paths(panels: Mapping[str, pd.DataFrame], xlabel: str, row_height: float = 0.42) -> "Figure":
-    """Draw broker paths or workloads: a row each, a dot per format, a panel per codec, all on one axis.
+    """Draw ratios of broker paths or workloads: a row each, a dot per format, a panel per codec, one x axis.
 
     panels: title -> frame with columns label, format, median. row_height: in inches.
     """

@@ -1,4 +1,4 @@
-"""Lines over an axis: overhead, break-even, varint steps and growth."""
+"""Lines over an axis: overhead, break-even, varint steps, and growth with the number of records."""
 
 import math
 import sys
@@ -30,14 +30,7 @@ def draw_lines(axes: "Axes", table: pd.DataFrame) -> dict[str, float]:
         if line.empty:
             continue
         look = style(str(name))
-        axes.plot(
-            line.index,
-            line.to_numpy(),
-            color=look.light,
-            marker=look.marker,
-            linestyle=look.dash,
-            clip_on=False,
-        )
+        axes.plot(line.index, line.to_numpy(), color=look.light, marker=look.marker, linestyle=look.dash, clip_on=False)
         ends[str(name)] = float(line.iloc[-1])
     return ends
 
@@ -52,7 +45,7 @@ class Points(NamedTuple):
 def cut_at_edge(line: "pd.Series[float]", edge: float) -> Points:
     """Return the points of a falling line on two logarithmic axes, down to the lower edge of the picture.
 
-    A line that is only clipped still lies beneath the caption, where the page finds it.
+    A clipped line would still exist under the caption, where a search of the page finds it.
     """
     xs: list[float] = []
     ys: list[float] = []
@@ -99,7 +92,7 @@ def overhead(table: pd.DataFrame, floor: "pd.Series[float] | None" = None) -> "F
 
 @as_svg
 def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
-    """Draw overhead relative to the base format over batch size; below 1 a format has less.
+    """Draw overhead relative to the base format over batch size. Below 1 a format has less overhead.
 
     ratios: a row per batch size, a column per format.
     """
@@ -118,9 +111,9 @@ def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
 
 @as_svg
 def steps(table: pd.DataFrame, boundaries: Mapping[float, str], xlabel: str) -> "Figure":
-    """Draw overhead over an axis on which varints grow.
+    """Draw overhead over an axis along which varints grow.
 
-    boundaries: where they grow (drawn dotted) -> the name of the place.
+    boundaries: value at which a varint grows (drawn dotted) -> its name.
     """
     figure, (axes,) = new_figure(5.7, 3.2)
     axes.set_xscale("symlog", linthresh=1, linscale=0.4)
@@ -143,9 +136,11 @@ def steps(table: pd.DataFrame, boundaries: Mapping[float, str], xlabel: str) -> 
 
 @as_svg
 def growth(table: pd.DataFrame) -> "Figure":
-    """Draw CPU seconds over records, both logarithmic, beside dotted lines of a constant cost per record.
+    """Draw CPU seconds over records on logarithmic axes. Dotted lines show a constant cost per record.
 
-    table: a row per number of records, a column per workload. Of more than FEW, the cheapest and the dearest are named.
+    table: a row per number of records, a column per workload. With more than FEW workloads, only the cheapest and the
+    dearest
+    have names.
     """
     figure, (axes,) = new_figure(5.7, 3.9)
     axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Bytes against CPU time, with the front of formats that no other beats in both."""
+"""Bytes against CPU time, and the front of formats that no other format beats in both."""
 
 import textwrap
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from kfbench.report.data.arms import Band
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.look import GRID, INK, STYLES, style
 from kfbench.report.render.plots.canvas import DOTTED, add_format_legend, as_svg, hide, new_figure
@@ -18,15 +19,14 @@ PANEL_WIDTH: Final = 34  # characters
 
 
 @as_svg
-def pareto(
-    panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None
-) -> "Figure":
-    """Draw two ratios of each format, with the interval of the second as a bar, and the front as a line of steps.
+def pareto(panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: Band | None = None) -> "Figure":
+    """Draw two ratios of each format, an interval of the second as a bar, and the front as a line of steps.
 
-    A format behind the front that has no mark of its own is left out.
+    A format behind the front without its own mark is left out. noise: the A/A band.
 
     panels: title -> frame with columns format, lost (in words; a format that loses something is hollow and named),
-    bytes, median, low, high, front, and beyond (named, not drawn). noise: the A/A band.
+    bytes,
+    median, low, high, front, and beyond (True: named, not drawn).
     """
     columns = min(2, len(panels))
     lines = -(-len(panels) // columns)
@@ -68,14 +68,14 @@ def _draw_formats(axes: "Axes", shown: pd.DataFrame) -> None:
 
 
 def _names(title: str, frame: pd.DataFrame) -> list[str]:
-    """Return "title: v0, without times; v1", in lines of a panel's width."""
+    """Return, for example, "title: v0, without times; v1", in lines of a panel's width."""
     lost = dict(zip(frame["format"], frame["lost"], strict=True))
     words = [f"{name}, without {lost[name]}" if lost[name] else name for name in in_order(lost)]
     return textwrap.wrap(f"{title}: {'; '.join(words)}", PANEL_WIDTH) if words else []
 
 
 def _draw_front(axes: "Axes", front: pd.DataFrame) -> None:
-    """Draw steps from the fewest bytes to the edge: the least time of the formats with at most so many bytes."""
+    """Draw the front in steps: the least time of the formats with at most these bytes."""
     if front.empty:
         return
     axes.autoscale(False)

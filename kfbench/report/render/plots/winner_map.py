@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @as_svg
 def winners(cells: pd.DataFrame, xlabel: str, ylabel: str) -> "Figure":
-    """Draw cells in the colour of their smallest format: the stronger, the more it saves.
+    """Draw cells in the colour of their smallest format. The colour is stronger where it saves more.
 
-    cells: frame with columns x, y (labels, in the order to draw them), words, format ("" for a tie), saving (share).
+    cells: frame with columns x, y (labels, in drawing order), words, format ("" for a tie), saving (share).
     """
     from matplotlib.patches import Rectangle
 

@@ -17,7 +17,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm, paired, ties
+from kfbench.report.data.arms import COLD, Arm, Band, arms_of, middle_95, one_per_arm, paired, ties
 from kfbench.report.data.axes import AXES, GRID, level
 from kfbench.report.data.named import BEST_KNOWN, NONE
 from kfbench.report.data.results import Results
@@ -27,7 +27,7 @@ from kfbench.tables import Interval, number
 
 NAME: Final = "columnar"
 RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)
-BESIDE: Final = (NAME, NEW, HEADERS_FIRST)  # in tables, relative to BASE_FORMAT
+COMPARED: Final = (NAME, NEW, HEADERS_FIRST)  # in tables, relative to BASE_FORMAT
 TIMED: Final = (*OPERATIONS, *READINGS.values())
 OWN: Final = 0  # the batch size that stands for a workload's own batches
 HEADER_PARTS: Final = "batch_header"  # and names that begin with it and a dot
@@ -35,7 +35,7 @@ PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a br
 
 
 class At(NamedTuple):
-    """A workload, batch size and codec. place: that of the label among all labels; batch: records per batch."""
+    """A workload, batch size and codec. place: index of the label; batch: records per batch, or OWN."""
 
     label: str
     place: int
@@ -43,17 +43,19 @@ class At(NamedTuple):
     with_codec: str
 
     @property
-    def codec_order(self) -> tuple[bool, str]:
-        """No codec comes first."""
-        return self.with_codec != NONE, self.with_codec
+    def codec_order(self) -> str:
+        """The sort key of the codec: no codec comes first."""
+        return "" if self.with_codec == NONE else self.with_codec
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Bytes per record of each format on one workload under one codec.
 
-    metadata: all that is no key, value or header, and the floor's; of rows without a codec only. columns: what of it is
-    no batch header.
+    Args:
+        metadata: bytes per record other than keys, values and headers, of each format and of the floor; only
+            without a codec.
+        columns: the part of `metadata` outside the batch header.
     """
 
     at: At
@@ -71,7 +73,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """CPU time of one operation, or path of a broker, on one workload, round by round.
+    """CPU time of one operation, or of one broker path, on one workload, compared round by round.
 
     of: each format relative to v2. against: columnar relative to each rival. again: v2 relative to itself.
     """
@@ -85,7 +87,7 @@ class Times:
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """A cell in which columnar takes more than a rival: bytes, or CPU time that is no tie."""
+    """A cell in which columnar takes more than a rival: more bytes, or more CPU time beyond a tie."""
 
     what: str
     at: At
@@ -94,9 +96,10 @@ class Loss:
 
 
 class Columnar:
-    """The rows of one run in whose cells columnar was measured.
+    """The rows of all cells of one run in which columnar was measured.
 
-    own_rows: those of columnar on named workloads. They tell which blocks are about it: a block of the grid is about
+    own_rows: those of columnar on named workloads. The blocks of these rows are about columnar. A block of the grid is
+    about
     other formats too.
     """
 
@@ -111,7 +114,7 @@ class Columnar:
         self._labeled = list(zip(rows["label"].astype(str), arms_of(rows), strict=True))
 
     def _labels(self, rows: pd.DataFrame) -> pd.Series:
-        """The workload and its variant; of the grid, the axes that vary beside the batches."""
+        """Return the workload and its variant of each row; on the grid, the axes that vary besides the batch size."""
         is_default = rows["variant"] == "default"
         labels = rows["workload"].where(is_default, rows["workload"] + "/" + rows["variant"]).astype(str)
         on_grid = rows["workload"] == GRID
@@ -127,7 +130,7 @@ class Columnar:
 
     @cached_property
     def sizes(self) -> list[Sizes]:
-        """The sizes by batch, codec and workload; own batches first, and no codec."""
+        """The sizes by batch, codec and workload. The workloads' own batches come first, and no codec before codecs."""
         floors = {arm.cell_id: arm for _, arm in self._labeled if arm.kind == FLOOR}
         cells: dict[At, dict[str, Arm]] = {}
         for label, arm in self._labeled:
@@ -191,8 +194,8 @@ class Columnar:
         )  # fmt: skip
 
     @cached_property
-    def noise(self) -> Mapping[str, tuple[float, float]]:
-        """The middle 95 % of what v2 reads against itself, per operation."""
+    def noise(self) -> Mapping[str, Band]:
+        """The middle 95 % of v2's ratios to itself, per operation."""
         medians = {
             operation: [times.again.median for times in group if times.again is not None]
             for operation, group in groupby(self.times, lambda times: times.operation)
@@ -201,16 +204,16 @@ class Columnar:
 
     @cached_property
     def codecs(self) -> list[str]:
-        return [codec for _, codec in sorted({sizes.at.codec_order for sizes in self.sizes})]
+        return [codec or NONE for codec in sorted({sizes.at.codec_order for sizes in self.sizes})]
 
     @cached_property
     def batches(self) -> list[int]:
-        """The workloads' own (OWN), which all of them have; then the largest first."""
+        """The batch sizes: the workloads' own (OWN), which all workloads have, then the largest first."""
         return sorted({sizes.at.batch for sizes in self.sizes}, key=lambda batch: (batch != OWN, -batch))
 
     @cached_property
     def pictured_batch(self) -> int:
-        """The largest batches in which all that was timed was timed without a codec."""
+        """The largest batch size at which every timed operation was timed without a codec."""
         plain = [times for times in self.times if times.at.with_codec == NONE]
         batches = [{times.at.batch for times in plain if times.operation == operation} for operation in TIMED]
         return max(set.intersection(*filter(None, batches)), default=OWN) if plain else OWN
@@ -219,19 +222,19 @@ class Columnar:
         return [sizes for sizes in self.sizes if (sizes.at.with_codec, sizes.at.batch) == (codec, batch)]
 
     def timed(self, operation: str, codec: str) -> list[Times]:
-        """Return the times in the batches of the pictures."""
+        """Return the times of the pictures' batch size."""
         wanted = operation, codec, self.pictured_batch
         return [times for times in self.times if (times.operation, times.at.with_codec, times.at.batch) == wanted]
 
     def compared(self, rival: str) -> dict[str, int]:
-        """Return in how many cells columnar is compared with a rival, by what is compared."""
+        """Return the number of cells in which columnar is compared with a rival, by operation and for bytes."""
         counts = Counter({"bytes": sum(sizes.ratio(NAME, rival) is not None for sizes in self.sizes)})
         counts.update(times.operation for times in self.times if rival in times.against)
         return {what: count for what, count in counts.items() if count}
 
     @cached_property
     def losses(self) -> list[Loss]:
-        """All losses, of bytes first. A ratio of CPU times that is a tie (`arms.ties`) is none."""
+        """All losses, those of bytes first. A ratio of CPU times that ties (`arms.ties`) is no loss."""
         ratios = [(sizes, rival, sizes.ratio(NAME, rival)) for sizes in self.sizes for rival in RIVALS]
         of_bytes = [
             Loss(what="bytes", at=sizes.at, rival=rival, ratio=ratio)
@@ -248,7 +251,7 @@ class Columnar:
 
 
 def _metadata(arm: Arm) -> dict[str, float]:
-    """Bytes per record by part."""
+    """Return the metadata bytes per record by part."""
     parts: dict[str, int] = json.loads(arm.field_bytes)
     return {name: size / int(arm.records) for name, size in parts.items() if name not in PAYLOAD}
 
@@ -258,7 +261,7 @@ def _columns_bytes(metadata: Mapping[str, float]) -> float:
 
 
 def _point_words(axes: Sequence[str], values: Sequence[Any]) -> str:
-    """Return a point in words: value 100 bytes, timestamp spread 0 ms."""
+    """Return a point in words, for example: value 100 bytes, timestamp spread 0 ms."""
     words = []
     for axis, value in zip(axes, values, strict=True):
         shown = level(axis, value)
@@ -275,16 +278,16 @@ def is_pictured(codec: str) -> bool:
 
 
 def mean_ratio(sizes: Sequence[Sizes], name: str) -> float | None:
-    """Return the geometric mean of bytes relative to v2; None where a workload has none."""
+    """Return the geometric mean of bytes relative to v2; None if any workload has no ratio."""
     ratios = [ratio for each in sizes if (ratio := each.ratio(name)) is not None]
     return geometric_mean(ratios) if len(ratios) == len(sizes) else None
 
 
-def extreme_ratios(sizes: Sequence[Sizes]) -> tuple[float, float]:
+def extreme_ratios(sizes: Sequence[Sizes]) -> Band:
     """Return columnar's least and most bytes relative to v2."""
     ratios = [ratio for each in sizes if (ratio := each.ratio(NAME)) is not None]
-    return min(ratios), max(ratios)
+    return Band(min(ratios), max(ratios))
 
 
-def extremes_words(ends: tuple[float, float], digits: int) -> str:
-    return f"{ends[0]:.{digits}f}–{ends[1]:.{digits}f}"
+def extremes_words(ends: Band, digits: int) -> str:
+    return f"{ends.low:.{digits}f}–{ends.high:.{digits}f}"

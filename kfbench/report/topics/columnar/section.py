@@ -1,29 +1,25 @@
-"""The section of columnar, which is measured beside the proposals and takes no part among them."""
+"""The section of columnar, a research format that is measured next to the proposals and not ranked with them."""
 
 from collections.abc import Iterator, Sequence
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
-from kfbench.report.data.results import Results
+from kfbench.report.data.views import Views
 from kfbench.report.render import plots
-from kfbench.report.section import Figure, Missing, Section, Texts
+from kfbench.report.section import Answer, Figure, Texts
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar, batches_words
 
 
-def columnar_section(results: Results) -> Section | Missing:
-    title = f"{NAME}: how near to the floor can a format come?"
-    columnar = Columnar(results)
+def columnar_answer(run: Views) -> Answer | str:
+    columnar = Columnar(run.results)
     if not columnar.sizes and not columnar.times:
-        rows = results.every[results.every["format"] == NAME]
-        why = (
-            f"{NAME} was not measured"
-            if rows.empty
-            else f"no row of {NAME} is a number"
-            if (rows["status"] != "ok").all()
-            else f"{NAME} was measured, and no {BASE_FORMAT} beside it to compare it with"
-        )
-        return Missing(what=title, why=why)
+        rows = run.results.every[run.results.every["format"] == NAME]
+        if rows.empty:
+            return f"{NAME} was not measured"
+        if (rows["status"] != "ok").all():
+            return f"no row of {NAME} is a number"
+        return f"{NAME} was measured, and no {BASE_FORMAT} beside it to compare it with"
     sizes, times = tables.bytes_tables(columnar), tables.times_tables(columnar)
     figures = [
         *_bytes_figures(columnar),
@@ -31,14 +27,11 @@ def columnar_section(results: Results) -> Section | Missing:
         *_times_figure(columnar, tuple(READINGS.values()), "columnar-readings"),
     ]
     shown = (tables.metadata_table(columnar), *sizes[:1], tables.means_table(columnar))
-    return Section(
-        name=NAME,
-        short=NAME,
-        title=title,
+    return Answer(
         means=sentences.answer(columnar),
         prose=tuple(filter(None, (sentences.LAYOUT, sentences.metadata_sentence(columnar)))),
         figures=tuple(figures),
-        tables=(*filter(None, shown), *times.values(), tables.losses_table(columnar)),
+        tables=(*shown, *times.values(), tables.losses_table(columnar)),
         more=tuple(sizes[1:]),
         texts=Texts(rows=columnar.own_rows, of="any", titled=True),
     )

@@ -1,4 +1,4 @@
-"""The sentences of columnar: its metadata, bytes, CPU time and losses. Each is empty where nothing was measured."""
+"""The sentences about columnar: metadata, bytes, CPU time and losses. A sentence is empty if nothing was measured."""
 
 from collections.abc import Mapping
 from statistics import geometric_mean
@@ -9,7 +9,7 @@ import numpy as np
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.arms import CPU_DIGITS
+from kfbench.report.data.arms import CPU_DIGITS, Band
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
 from kfbench.report.topics.columnar.measured import (
@@ -26,9 +26,9 @@ from kfbench.report.topics.columnar.tables import count_words, few_cells_words, 
 from kfbench.tables import listed
 
 LAYOUT: Final = (
-    f"{NAME} is this project's research format, which no client or broker reads. Its batch is a short header, then a "
-    "packed column each for times, offsets, lengths and what there is of headers, then all keys, all values and all "
-    "bytes of headers; a codec compresses only these last three."
+    f"{NAME} is this project's research format. No client and no broker reads it. A batch has a short header and "
+    "packed columns of times, offsets, lengths and header counts. Then follow all keys, all values and all bytes of "
+    "headers. A codec compresses only these last three."
 )
 ACTIONS: Final[Mapping[str, str]] = {
     **{operation: operation for operation in OPERATIONS},
@@ -39,12 +39,12 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def answer(columnar: Columnar) -> str:
-    """Say in one sentence each what its bytes, its CPU time and its losses come to."""
+    """Return one sentence each about bytes, CPU time and losses."""
     return " ".join(filter(None, (bytes_sentence(columnar), cpu_sentence(columnar), losses_sentence(columnar))))
 
 
 def metadata_sentence(columnar: Columnar) -> str:
-    """Say how much of what lies above the floor is saved."""
+    """Give the share of v2's metadata above the floor that each format saves."""
     rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
     if not rows:
         return ""
@@ -59,8 +59,8 @@ def metadata_sentence(columnar: Columnar) -> str:
     medians = [f"{100 * float(np.median(saved)):.0f} % ({name})" for name, saved in shares.items() if saved]
     above = [sizes.metadata[NAME] - sizes.metadata[FLOOR] for sizes in rows]
     text = (
-        f"The floor is the entropy of a batch's columns behind a header of {NAME}'s own size. In the median of "
-        f"{len(rows)} cells {listed(medians)} of what {BASE_FORMAT} has above it is saved; {NAME} stays "
+        f"The floor is the entropy of a batch's columns and a header of {NAME}'s size. In the median of {len(rows)} "
+        f"cells, formats save {listed(medians)} of the bytes that {BASE_FORMAT} has above it; {NAME} stays "
         f"{min(above):.2f} to {max(above):.2f} bytes per record above it."
     )
     batch = max(sizes.at.batch for sizes in rows)
@@ -71,14 +71,14 @@ def metadata_sentence(columnar: Columnar) -> str:
 
 
 def bytes_sentence(columnar: Columnar) -> str:
-    """Compare all bytes with v2's: in own batches and in the largest, under the codecs of the pictures."""
+    """Compare all bytes with v2's, in own batches and in the largest batches, under the pictures' codecs."""
     parts = list(filter(None, (_bytes_at(columnar, batch) for batch in columnar.batches[:2])))
     means = "payload too, geometric means over workloads and their span"
     return f"Of {BASE_FORMAT}'s bytes {NAME} takes {'; '.join(parts)} ({means})." if parts else ""
 
 
 def _bytes_at(columnar: Columnar, batch: int) -> str:
-    """Give the means at one batch size: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3."""
+    """Return the means at one batch size: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3."""
     by_codec = {codec: sizes for codec in columnar.codecs if (sizes := columnar.under(codec, batch))}
     by_codec = {codec: sizes for codec, sizes in by_codec.items() if is_pictured(codec)} or by_codec
     ratios = [
@@ -100,14 +100,14 @@ def _at_words(batch: int) -> str:
 
 
 def cpu_sentence(columnar: Columnar) -> str:
-    """Compare CPU time with v2's, by operation, without a codec and with each that was timed."""
+    """Compare CPU time with v2's by operation and codec."""
     parts = []
     for codec in dict.fromkeys(times.at.with_codec for times in columnar.times):
         means = []
         for operation in TIMED:
             if medians := [times.of[NAME].median for times in columnar.timed(operation, codec)]:
                 mean = geometric_mean(medians)
-                ends = _brackets((min(medians), max(medians)), CPU_DIGITS)
+                ends = _brackets(Band(min(medians), max(medians)), CPU_DIGITS)
                 means.append(f"{mean:.{CPU_DIGITS}f}{ends} to {ACTIONS[operation]}")
         if means:
             parts.append(f"{under_words(codec)} {listed(means)}")
@@ -121,6 +121,6 @@ def losses_sentence(columnar: Columnar) -> str:
     return f"Cells in which it takes more than {BASE_FORMAT}: {counts}{few}." if counts else ""
 
 
-def _brackets(ends: tuple[float, float], digits: int) -> str:
-    """The least and the most of several, in brackets; nothing where they are equal."""
-    return f" ({extremes_words(ends, digits)})" if ends[0] < ends[1] else ""
+def _brackets(ends: Band, digits: int) -> str:
+    """Return the least and the greatest ratio in brackets; empty if they are equal."""
+    return f" ({extremes_words(ends, digits)})" if ends.low < ends.high else ""

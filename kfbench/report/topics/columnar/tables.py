@@ -1,4 +1,4 @@
-"""Tables of columnar, and the panels of its figures: metadata, all bytes, CPU time, and where it loses."""
+"""The tables of columnar and the panels of its figures: metadata, all bytes, CPU time and losses."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import NONE, codec_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
 from kfbench.report.topics.columnar.measured import (
-    BESIDE,
+    COMPARED,
     NAME,
     OWN,
     RIVALS,
@@ -30,27 +30,28 @@ from kfbench.report.topics.columnar.measured import (
 from kfbench.tables import Cell, Column, Interval, Ranked, Table, listed, number, plain_columns
 
 TO_BASE: Final = f"× {BASE_FORMAT}"
-# Printed beside its times, because a saving that gives up checks is no plain one.
+# Printed with its times, because a part of the saving comes from checks that are left out.
 NOT_CHECKED: Final = (
     (
-        f"Of headers {NAME}'s decode-metadata reads how many there are: columns of headers that break a promise, and a "
-        f"payload of another size than its lengths say, are left to decode. {BASE_FORMAT} walks through all headers."
+        f"decode-metadata of {NAME} reads only the number of headers. It does not see damaged columns of headers, or "
+        f"a payload whose size differs from the lengths; decode does. {BASE_FORMAT} walks through all headers."
     ),
     (
-        f"read-times takes no CRC: of a record {BASE_FORMAT} reads the length, time and offset, of a batch {NAME} its "
-        f"first two columns, and what is broken behind them is left to decode. {HEADERS_FIRST} reads all its metadata."
+        f"read-times computes no CRC. It reads the length, time and offset of each record of {BASE_FORMAT}, and the "
+        f"first two columns of a batch of {NAME}. Only decode sees damage after them. {HEADERS_FIRST} reads all its "
+        "metadata."
     ),
-    f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE_FORMAT} need not.",
+    f"fetch-record was timed without headers. {NAME} reads a batch with headers as a whole, {BASE_FORMAT} does not.",
 )
 
 
 def metadata_table(columnar: Columnar) -> Table | None:
-    """Return bytes of metadata per record by workload and batch, beside the floor."""
+    """Return the bytes of metadata per record by workload and batch size, next to the floor."""
     rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
     if not rows:
         return None
     rows.sort(key=lambda sizes: (sizes.at.place, sizes.at.batch))
-    order = (NAME, FLOOR, BASE_FORMAT, *BESIDE[1:])
+    order = (NAME, FLOOR, BASE_FORMAT, *COMPARED[1:])
     names = [name for name in order if any(name in sizes.metadata for sizes in rows)]
     others = [name for name in names if name not in (NAME, BASE_FORMAT)]
     return Table(
@@ -83,10 +84,13 @@ def metadata_table(columnar: Columnar) -> Table | None:
         notes=(
             (
                 f"The floor: a batch header of {NAME}'s size, and the entropy of all columns in these records. It is "
-                "too low where values hardly ever recur: n times that all differ have log2(n) bits each, no more."
+                "too low where values rarely recur: n different times count as log2(n) bits each."
             ),
-            "A time beside the latest (append time, delete horizon) takes 6 bytes there, and 10 or 11 in columnar.",
-            f"Header keys and values are no metadata, also where {NAME} stores them once for a batch.",
+            (
+                "A time other than the latest (append time, delete horizon) takes 6 bytes in the floor, 10 or 11 in "
+                "columnar."
+            ),
+            f"Header keys and values are not metadata, even where {NAME} stores them once per batch.",
         ),
     )
 
@@ -96,7 +100,7 @@ def _batch_cell(at: At) -> str:
 
 
 def metadata_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
-    """Return metadata relative to v2's in the largest batches of all workloads: label, format, median."""
+    """Return the metadata relative to v2's, in the largest batches that all workloads have."""
     batch = max((sizes.at.batch for sizes in columnar.sizes if FLOOR in sizes.metadata), default=OWN)
     dots = [
         (sizes.at.label, name, sizes.metadata_ratio(name))
@@ -108,9 +112,9 @@ def metadata_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
 
 
 def bytes_tables(columnar: Columnar) -> list[Table]:
-    """Return all bytes relative to v2's by workload. Per batch size: the codecs of the pictures, then the others.
+    """Return all bytes relative to v2's by workload, as two tables per batch size.
 
-    One table of all codecs would be wider than a page.
+    The first table has the codecs of the pictures, the second the others. One table would be wider than a page.
     """
     pairs = [(batch, pictured) for batch in columnar.batches for pictured in (True, False)]
     return [table for pair in pairs if (table := _bytes_table(columnar, *pair)) is not None]
@@ -121,7 +125,7 @@ def _bytes_table(columnar: Columnar, batch: int, pictured: bool) -> Table | None
     by = {codec: {sizes.at.label: sizes for sizes in columnar.under(codec, batch)} for codec in codecs}
     if not by:
         return None
-    names = [name for name in BESIDE if any(name in sizes.of for of in by.values() for sizes in of.values())]
+    names = [name for name in COMPARED if any(name in sizes.of for of in by.values() for sizes in of.values())]
     shown = [(name, codec) for name in names for codec in codecs]
     labels = {label for of in by.values() for label in of}
     return Table(
@@ -143,7 +147,7 @@ def bytes_table_name(batch: int, pictured: bool = True) -> str:
 
 
 def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
-    """Return bytes relative to v2's in the first of the batches, one panel per codec: label, format, median."""
+    """Return bytes relative to v2's at the first of the batch sizes, one panel per codec."""
     panels = {}
     for codec in filter(is_pictured, columnar.codecs if columnar.batches else ()):
         dots = [
@@ -159,8 +163,8 @@ def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
 
 
 def means_table(columnar: Columnar) -> Table | None:
-    """Return geometric means over workloads by codec and batch."""
-    names = [name for name in BESIDE if any(name in sizes.of for sizes in columnar.sizes)]
+    """Return the geometric means over workloads by codec and batch size."""
+    names = [name for name in COMPARED if any(name in sizes.of for sizes in columnar.sizes)]
     body: list[tuple[Cell, ...]] = []
     for codec in columnar.codecs:
         for batch in sorted(columnar.batches):
@@ -168,7 +172,7 @@ def means_table(columnar: Columnar) -> Table | None:
                 continue
             means = [mean_ratio(sizes, name) for name in names]
             ends = extreme_ratios(sizes)
-            span = Ranked(extremes_words(ends, 3), ends[0])
+            span = Ranked(extremes_words(ends, 3), ends.low)
             body.append((codec_words(codec), batches_words(batch), len(sizes), means[0], span, *means[1:]))
     if not body:
         return None
@@ -186,7 +190,7 @@ def means_table(columnar: Columnar) -> Table | None:
 
 
 def times_tables(columnar: Columnar) -> dict[str, Table]:
-    """Return the tables of CPU time by name: encode and decode, reading a part, and the broker's paths."""
+    """Return the tables of CPU time by name: encode and decode, reading a part, and broker paths."""
     paths = tuple(dict.fromkeys(times.operation for times in columnar.times if times.operation not in TIMED))
     readings = tuple(READINGS.values())
     entries: tuple[tuple[str, Sequence[str], str, Sequence[str]], ...] = (
@@ -221,7 +225,9 @@ def _times_table(
         for operation in operations
         if operation in columnar.noise
     ]
-    noise = f"{BASE_FORMAT} against itself reads, in the middle 95 %, {listed(zones)}: what reaches into it is a tie."
+    noise = (
+        f"The middle 95 % of {BASE_FORMAT} against itself: {listed(zones)}. An interval that reaches into it is a tie."
+    )
     return Table(
         name=name,
         caption=caption,
@@ -238,7 +244,7 @@ def _times_table(
 
 
 def times_panels(columnar: Columnar, operations: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return CPU times without a codec, one panel per operation: label, format, median, low, high."""
+    """Return CPU times without a codec, one panel per operation."""
     panels = {}
     for operation in operations:
         bars = [
@@ -281,7 +287,7 @@ def losses_table(columnar: Columnar) -> Table:
 
 
 def losses_words(columnar: Columnar, rival: str) -> str:
-    """Count the losses by what is compared: 3 of 20 by encode; 0 of 40 by decode and append."""
+    """Count the losses by operation, for example: 3 of 20 by encode; 0 of 40 by decode and append."""
     lost = Counter(loss.what for loss in columnar.losses if loss.rival == rival)
     cells = columnar.compared(rival)
     counts = [f"{lost[what]} of {number(count)} by {what}" for what, count in cells.items() if lost[what]]
@@ -291,7 +297,7 @@ def losses_words(columnar: Columnar, rival: str) -> str:
 
 
 def few_cells_words(columnar: Columnar) -> str:
-    """Name what was measured in few cells, in brackets, so that a count is not taken for more than it is."""
+    """Name, in brackets, the operations that were measured in few cells."""
     parts = []
     codecs: dict[str, list[str]] = {}
     for codec in columnar.codecs:
@@ -315,7 +321,7 @@ def under_words(codec: str) -> str:
 
 
 def count_words(labels: set[str]) -> str:
-    """Count workloads and points: 18 workloads and 4 points of the grid."""
+    """Count workloads and points, for example: 18 workloads and 4 points of the grid."""
     points = sum(label.startswith(GRID) for label in labels)
     counts = ((len(labels) - points, "workload", ""), (points, "point", " of the grid"))
     return listed([f"{count} {noun}{'s' * (count != 1)}{suffix}" for count, noun, suffix in counts if count])

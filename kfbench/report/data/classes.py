@@ -1,8 +1,9 @@
-"""The classes of workloads of one run: mean bytes and CPU time of each format, and which formats win.
+"""The classes of workloads of one run: mean bytes and CPU time of each format, and the winners.
 
-A class is a question that several workloads of the catalogue ask. Its numbers are geometric means over its workloads as
-they are, each with the same weight. A format has a number only where all of the class's workloads have one. A format
-that loses something has numbers, but wins nothing.
+A class is a question that several workloads of the catalogue ask. Its numbers are geometric means over the default
+variants of its workloads, each with the same weight. A format has a number only if all workloads of the class have one.
+A
+format that loses something has numbers, but wins nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,15 +13,14 @@ from statistics import geometric_mean
 from typing import Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
-from kfbench.report.data.arms import middle_95
+from kfbench.report.data.arms import Band, middle_95
 from kfbench.report.data.capability import limits
-from kfbench.report.data.named import Named, Sizes, as_they_stand
+from kfbench.report.data.class_times import TIMED, ClassTime, Times
+from kfbench.report.data.named import Named, Sizes, is_default_in_caches
 from kfbench.report.data.paths import Paths
-from kfbench.report.data.results import Results
+from kfbench.report.data.results import Results, reasons
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.words import codecs_of
-from kfbench.report.topics.class_times import TIMED, ClassTime, Times
-from kfbench.report.topics.failures import reason
 from kfbench.tables import Interval, number
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -54,12 +54,12 @@ class Verdict:
     """A class in one run.
 
     Args:
-        workloads: those of the class that the run has.
-        batches: least and most records per batch.
+        workloads: the measured workloads of the class.
+        batches: least and greatest number of records per batch.
         members: codec -> the bytes per record of each workload.
-        under: codec -> their means, where all have some format.
-        cpu: (operation, format) -> CPU time against v2's, without a codec.
-        again: operation -> v2's own CPU time against itself.
+        under: codec -> their means, if all workloads have some format in common.
+        cpu: (operation, format) -> CPU time relative to v2's, without a codec.
+        again: operation -> v2's CPU time relative to itself.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Verdict:
     def ratio(self, codec: str, name: str) -> float | None:
         return self.under[codec].ratio(name) if codec in self.under else None
 
-    def span(self, codec: str, name: str) -> tuple[float, float] | None:
-        """Return the least and the most ratio of the workloads; None unless each has one."""
+    def span(self, codec: str, name: str) -> Band | None:
+        """Return the least and the greatest ratio of the workloads; None unless each has one."""
         if self.ratio(codec, name) is None:
             return None
         ratios = [ratio for each in self.members[codec] if (ratio := each.ratio(name)) is not None]
-        return min(ratios), max(ratios)
+        return Band(min(ratios), max(ratios))
 
     def winners(self, codec: str) -> tuple[str, ...]:
         """Return `Sizes.winners` under a codec."""
@@ -95,7 +95,7 @@ class Verdict:
 
 
 class Verdicts:
-    """The classes of one run, in the order of CLASS_ORDER. A workload that the catalogue lacks is its own class."""
+    """The classes of one run, in the order of CLASS_ORDER. A workload outside the catalogue is its own class."""
 
     def __init__(self, results: Results, named: Named, paths: Paths) -> None:
         self._results, self._named = results, named
@@ -103,10 +103,10 @@ class Verdicts:
         self.codecs = named.shown_codecs
 
     @cached_property
-    def noise(self) -> Mapping[str, tuple[float, float]]:
-        """operation -> the middle 95 % of v2's CPU time against itself by class.
+    def noise(self) -> Mapping[str, Band]:
+        """operation -> the middle 95 % of v2's CPU time relative to itself, by class.
 
-        Operations stand alone: a noisy append says nothing about encode.
+        Each operation has its own noise, because a noisy append says nothing about encode.
         """
         medians = {
             operation: [each.again[operation].median for each in self.classes if operation in each.again]
@@ -133,12 +133,12 @@ class Verdicts:
 
     @cached_property
     def research_formats(self) -> list[str]:
-        """The formats of RESEARCH that the run measured; they have a section of their own."""
+        """The measured research formats, which have a section of their own."""
         return in_order(RESEARCH & set(self._results.research["format"]))
 
     @cached_property
     def shown(self) -> list[str]:
-        """v0 to v3, and the smallest of the other formats over all classes."""
+        """v0 to v3, and the smallest other format over all classes."""
         means = {name: self._mean_ratio(name) for name in self.formats if name not in MAIN}
         known = {name: mean for name, mean in means.items() if mean is not None}
         best = min(known, key=lambda name: known[name], default=None)
@@ -154,7 +154,7 @@ class Verdicts:
 
     @cached_property
     def lost(self) -> dict[str, list[str]]:
-        """Shown formats that lose something in some class without a codec -> the losses."""
+        """Shown format -> its losses in any class without a codec; formats without losses are left out."""
         by_class = [each.under[self.codecs[0]].lost for each in self.classes if self.codecs[0] in each.under]
         lost = {name: list(dict.fromkeys(what for of in by_class for what in of.get(name, ()))) for name in self.shown}
         return {name: what for name, what in lost.items() if what}
@@ -171,7 +171,7 @@ class Verdicts:
 
     @cached_property
     def absent(self) -> list[Absent]:
-        """The formats without bytes: all shown without a codec; v2 and v3 where a class has no winner under one."""
+        """Formats without bytes: shown ones without a codec; v2 and v3 if a class has no winner under a codec."""
         formats: dict[tuple[str, str], dict[str, None]] = {}  # (why, class) -> formats
         for each in self.classes:
             for codec in self.codecs:
@@ -193,11 +193,11 @@ class Verdicts:
 
     @cached_property
     def _reasons(self) -> dict[tuple[str, str, str], str]:
-        """(workload, codec, format) -> why its row is no number. Variants do not count."""
+        """(workload, codec, format) -> the reason for a missing number. Variants do not count."""
         rows = self._results.every
-        rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & as_they_stand(rows)]
-        rows = rows.assign(with_codec=codecs_of(rows))
-        return {(row.workload, row.with_codec, row.format): reason(row) for row in rows.itertuples()}
+        rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & is_default_in_caches(rows)]
+        keys = zip(rows["workload"], codecs_of(rows), rows["format"], strict=True)
+        return dict(zip(keys, reasons(rows), strict=True))
 
     @cached_property
     def winners(self) -> list[str]:
@@ -206,17 +206,17 @@ class Verdicts:
 
     @cached_property
     def named_formats(self) -> list[str]:
-        """Every format that the first screen names: shown, or a winner."""
+        """The formats that the first screen names: those shown, and the winners."""
         return in_order([*self.shown, *self.winners])
 
     @cached_property
     def limits(self) -> dict[str, str]:
-        """Winners that cannot carry all that v2 can -> the note on each."""
+        """Winner that cannot carry all that v2 can -> its caveat."""
         return {name: note for name in self.winners if (note := limits(name, BASE_FORMAT))}
 
     @cached_property
     def timed_under(self) -> set[str]:
-        """The codecs with which any time of a workload was taken."""
+        """The codecs with which any workload was timed."""
         rows = self._results.every
         rows = rows[rows["kind"].isin(["cpu", "broker"]) & (rows["workload"] != "grid") & (rows["status"] == "ok")]
         return set(codecs_of(rows))
@@ -253,7 +253,7 @@ class Verdicts:
 
 
 def _means(name: str, workloads: int, members: Mapping[str, Sequence[Sizes]]) -> Iterator[tuple[str, Sizes]]:
-    """Yield codec and geometric means over all workloads, of the formats that all of them have, if there are any."""
+    """Yield each codec with geometric means over all workloads, of the formats that all of them have."""
     for codec, found in members.items():
         formats = [each for each in found[0].of if all(each in sizes.of for sizes in found)] if found else []
         if not formats or len(found) < workloads:

@@ -1,11 +1,15 @@
-"""CPU time of a class of workloads relative to v2, its interval, and why a class has none.
+"""CPU time of a class of workloads relative to v2, its interval, and the reason for a missing time.
 
-The ratio of a class is the geometric mean of its workloads' ratios. Each of these is the median over rounds of the
-format's time relative to v2's in the same round. The interval of the class joins those of its workloads: on a log
-scale, for each side, the half-widths are added in quadrature and divided by their number. Rounds of two workloads are
-no pairs and are never averaged. It is no bootstrap: the interval of one workload stays what it is, and workloads may
-differ in rounds. It holds for these workloads only, and says nothing of others of the class. Effects that rounds do not
-show, such as a place in memory, show in the A/A arm, which is joined the same way.
+The ratio of a class is the geometric mean of its workloads' ratios. The ratio of a workload is the median over rounds
+of
+the format's time relative to v2's time in the same round.
+
+The interval of a class joins the intervals of its workloads. On a log scale, the half-widths of each side are added in
+quadrature and divided by their number. This is no bootstrap: rounds of two workloads are no pairs, and workloads may
+differ in the number of rounds. The interval holds for these workloads only, not for other workloads of the class. Some
+effects, such as a place in memory, do not vary from round to round. They show in the A/A arm, which is joined in the
+same
+way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +22,11 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import Arm, paired
+from kfbench.report.data.arms import Arm, Band, paired
 from kfbench.report.data.axes import GRID
-from kfbench.report.data.named import NONE, Named, as_they_stand
+from kfbench.report.data.named import NONE, Named, is_default_in_caches
 from kfbench.report.data.paths import APPEND, Paths
-from kfbench.report.data.results import Results
-from kfbench.report.topics.failures import reason
+from kfbench.report.data.results import Results, reasons
 from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -35,11 +38,10 @@ UNEQUAL: Final = f"not timed in as many rounds as {BASE_FORMAT}"
 
 @dataclass(frozen=True, kw_only=True)
 class ClassTime:
-    """CPU time relative to v2's. mean: that of the class; least, most: the medians of its workloads."""
+    """CPU time relative to v2's. mean: geometric mean of the class; ends: range of its workloads' medians."""
 
     mean: Interval
-    least: float
-    most: float
+    ends: Band
 
 
 def joined(ratios: Sequence[Interval]) -> ClassTime:
@@ -49,17 +51,17 @@ def joined(ratios: Sequence[Interval]) -> ClassTime:
     below, above = (np.sqrt(np.sum((medians - ends) ** 2)) / len(ratios) for ends in (lows, highs))
     median, low, high = (float(log) for log in np.exp([mean, mean - below, mean + above]))
     plain = [ratio.median for ratio in ratios]
-    return ClassTime(mean=Interval(median=median, low=low, high=high), least=min(plain), most=max(plain))
+    return ClassTime(mean=Interval(median=median, low=low, high=high), ends=Band(min(plain), max(plain)))
 
 
 class Times:
-    """Encode, decode and append without a codec, of workloads as they stand, in the caches."""
+    """Encode, decode and append without a codec, of the workloads' default variants, in the caches."""
 
     def __init__(self, results: Results, named: Named, paths: Paths) -> None:
         self._results, self._named, self._paths = results, named, paths
 
     def of(self, workloads: Sequence[str], formats: Sequence[str]) -> dict[tuple[str, str], ClassTime]:
-        """Return (operation, format) -> the class's time, where each of these workloads has one."""
+        """Return (operation, format) -> time of the class, if each of these workloads has a time."""
         return {
             (operation, name): joined(ratios)
             for operation in TIMED
@@ -68,7 +70,7 @@ class Times:
         }
 
     def again(self, workloads: Sequence[str]) -> dict[str, Interval]:
-        """Return operation -> v2 relative to itself, where each of these workloads has it."""
+        """Return operation -> v2 relative to itself, if each of these workloads has a time."""
         return {
             operation: joined(ratios).mean
             for operation in TIMED
@@ -76,7 +78,7 @@ class Times:
         }
 
     def why(self, operation: str, workloads: Sequence[str], name: str) -> str:
-        """Say why a format has no time over these workloads."""
+        """Return the reason why a format has no time over these workloads."""
         untimed = [workload for workload in workloads if (workload, operation, name) not in self._ratios]
         return " and ".join(dict.fromkeys(self._why(operation, workload, name) for workload in untimed))
 
@@ -91,14 +93,14 @@ class Times:
             if len(ok) and (not ok.index.isin(self._results.all.index).any() or not is_printed):
                 return SEVERAL_HOSTS
             if ok.empty:
-                return next((reason(row) for row in own.itertuples()), NOT_TIMED)
+                return next(iter(reasons(own)), NOT_TIMED)
         return UNEQUAL
 
     @cached_property
     def _stored(self) -> pd.DataFrame:
-        """The stored rows that a time could have come from, failures and other hosts' times among them."""
+        """The stored rows that could hold a time, including failures and other hosts' times."""
         rows = self._results.every
-        is_plain = as_they_stand(rows) & (rows["codec"] == NONE)
+        is_plain = is_default_in_caches(rows) & (rows["codec"] == NONE)
         return rows[rows["kind"].isin(["cpu", "broker"]) & (rows["arm"] != "aa") & is_plain]
 
     @cached_property
@@ -113,7 +115,7 @@ class Times:
         return self._named.again | {(workload, operation): ratio for (workload, operation, _), ratio in appends}
 
     def _appends(self, arms: Sequence[Arm]) -> Iterator[tuple[tuple[str, str, str], Interval]]:
-        """Yield (workload, operation, format) and the ratio to v2's own append, of one host and of as many rounds."""
+        """Yield (workload, operation, format) and the ratio to v2's append on the same host in as many rounds."""
         for arm in arms if self._paths.one_host else ():
             is_plain = arm.workload != GRID and arm.variant == DEFAULT and arm.codec == NONE
             if not (is_plain and arm.is_ok and arm.operation == APPEND):
@@ -124,6 +126,6 @@ class Times:
 
 
 def _all_or_none(ratios: Sequence[Interval | None]) -> list[Interval]:
-    """Return the ratios; an empty list where one is missing."""
+    """Return all ratios, or an empty list if one is missing."""
     found = [ratio for ratio in ratios if ratio is not None]
     return found if len(found) == len(ratios) else []
