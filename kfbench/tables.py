@@ -56,9 +56,10 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-def plain_columns(*names: str) -> tuple[Column, ...]:
-    """Return columns with a name only."""
-    return tuple(Column(name=name) for name in names)
+def plain_columns(*labels: str, digits: int = 2) -> tuple[Column, ...]:
+    """Return columns by their labels: a name and, after it in brackets, the unit if there is one."""
+    parts = (label.partition(" (") for label in labels)
+    return tuple(Column(name=name, unit=unit.removesuffix(")"), digits=digits) for name, _, unit in parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,7 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
             path = staging / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-        staging.chmod(0o755)  # mkdtemp's 0700 would follow the report wherever it goes
+        staging.chmod(0o755)  # mkdtemp creates it with 0700
         return _claim(staging, out, date)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)

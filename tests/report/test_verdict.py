@@ -87,7 +87,7 @@ def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, tabl
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
     lost = "v0 (times and producer ids) and v1 (producer ids)"
-    assert f"Not compared where it loses something of the records of a class: {lost}." in table.notes
+    assert f"Not compared in classes where it loses something of the records: {lost}." in table.notes
     assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
     said = verdict.verdict_sentence(verdicts)
     assert "; v0, without times and producer ids, takes less than any that loses nothing in 2" in said

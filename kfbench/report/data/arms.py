@@ -24,7 +24,7 @@ from kfbench.report.data.words import codecs_of
 from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
-CPU_DIGITS: Final = 2  # of a ratio of CPU times, printed
+CPU_DIGITS: Final = 2  # printed decimals of a ratio of CPU times
 COLD: Final = "cold"
 SUMMED: Final = (
     "records", "batches", "size_bytes", "payload_bytes", "overhead_bytes", "compressed_bytes", "plain_bytes",

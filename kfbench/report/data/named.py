@@ -24,7 +24,7 @@ from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
-NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
+NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, the verdict and the figure
 NO_WORKLOADS: Final = "no bytes of named workloads"
 TIE_WITH_BASE: Final = f"tie with {BASE_FORMAT}"
 

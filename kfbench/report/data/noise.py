@@ -6,8 +6,10 @@ from typing import Any, Final
 from kfbench.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
-EVERYTHING: Final = "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS
-SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # the others are cores
+EVERYTHING: Final = (
+    "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS in words
+)
+SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # checks in percent; others are in cores
 
 
 def noisy_sentence(facts: Facts | None) -> str:

@@ -23,7 +23,7 @@ GIB: Final = 1 << 30
 APPEND: Final = "append"
 CONVERSION: Final = "convert"
 APPEND_CONVERSION: Final = "append-convert"
-# What became of the batches that came in, in the words of kfbench.broker.work.
+# The fate of incoming batches, in the words of kfbench.broker.work.
 WORK: Final = {
     "batches_untouched": "untouched",
     "batches_in_place": "in place",
@@ -206,7 +206,7 @@ def work_words(arm: Arm) -> str:
         return arm.status
     counts = {word: int(count) for name, word in WORK.items() if (count := getattr(arm, name)) > 0}
     if not counts.keys() - {WORK["batches_untouched"]} and arm.operation.startswith("fetch"):
-        return ZERO_COPY  # seen to be fit, or not even looked at
+        return ZERO_COPY  # checked only, or not read at all
     if len(counts) < 2:
         return next(iter(counts), "nothing")
     total = sum(counts.values())

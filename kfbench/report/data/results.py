@@ -82,7 +82,7 @@ class Results:
         }
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
         is_ok, is_floor = self.all["status"] == "ok", self.all["kind"] == FLOOR
-        self.ok = self.all[is_ok & ~is_floor]  # floors are of no format
+        self.ok = self.all[is_ok & ~is_floor]  # a floor is no format
         self._floors = self.all[is_ok & is_floor]
         self._ratios: dict[tuple[str, str, str], Interval | None] = {}
         self._on_grid = self.ok[self.ok["workload"] == GRID]
@@ -202,7 +202,7 @@ class Results:
     def with_ratios(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows with `ratio`: an Interval of CPU time relative to v2, round by round; None without v2."""
         names = ("together", "format", "arm", "cpu_ns", "inner_loops")
-        columns = zip(*(rows[name] for name in names), strict=True)  # whole rows are wide, and slow to make
+        columns = zip(*(rows[name] for name in names), strict=True)  # itertuples is slow for wide rows
         return rows.assign(ratio=[self._ratio(*row) for row in columns])
 
     def _ratio(

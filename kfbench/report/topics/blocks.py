@@ -12,7 +12,7 @@ from kfbench.report.data.shown_formats import NEW, worth_a_column
 from kfbench.report.section import Answer, Block, Section
 from kfbench.tables import Column, Interval, Table, number
 
-SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
+SMALL_BLOCK_ROWS = 40  # a larger block has one table per axis
 CODEC: Final = "with_codec"
 
 

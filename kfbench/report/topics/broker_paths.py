@@ -31,7 +31,7 @@ from kfbench.report.topics.holes import holes_table
 from kfbench.tables import Cell, Column, Table, number, plain_columns
 
 SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of other formats are folded
-PATHS_TABLE: Final = "broker-paths"  # a table
+PATHS_TABLE: Final = "broker-paths"  # the name of a table
 UNTOUCHED: Final = (WORK["batches_untouched"], ZERO_COPY, "nothing")
 COUNTED: Final = {
     "read_bytes": "read",
@@ -76,8 +76,7 @@ def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
         columns=(
             Column(name="format", swatch=True),
             *([Column(name="to")] if converts else []),
-            *plain_columns("codec", "batches"),
-            Column(name="CPU", unit=f"× {BASE_FORMAT}"),
+            *plain_columns("codec", "batches", f"CPU (× {BASE_FORMAT})"),
             *([] if by_call else [Column(name="CPU", unit=f"× {BASE_FORMAT} append")]),
             Column(name="CPU", unit=f"ns per {by}", digits=digits),
             Column(name="out", unit="× bytes in", digits=3),
@@ -240,8 +239,7 @@ def argued_table(paths: Paths) -> Table | None:
         columns=(
             *key_columns(axes),
             Column(name=f"{v1} CPU", unit=f"× {v0}"),
-            Column(name=f"{v0} recompresses", unit="bytes per record", digits=1),
-            Column(name=f"{v1} recompresses", unit="bytes per record", digits=1),
+            *plain_columns(f"{v0} recompresses (bytes per record)", f"{v1} recompresses (bytes per record)", digits=1),
             Column(name="headers-first CPU", unit=f"× {BASE_FORMAT}"),
             Column(name=f"{BASE_FORMAT} decompresses", unit="bytes per record", digits=1),
             Column(name="headers-first decompresses", unit="bytes per record", digits=1),

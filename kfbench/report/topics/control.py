@@ -18,8 +18,8 @@ from kfbench.report.data.words import batch_words, percent
 from kfbench.report.section import Answer, Texts
 from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
-LARGE_PAYLOAD_BYTES: Final = 10_000  # a record that is nearly all payload: the negative control
-CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # slower than the checksum of the others
+LARGE_PAYLOAD_BYTES: Final = 10_000  # the values of the negative control
+CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # slower than CRC-32C
 BASE_CHECKSUM: Final = "CRC-32C"
 NO_TIMES: Final = "no CPU times of encode or decode"
 
@@ -82,8 +82,7 @@ def aa_table(results: Results) -> Table | None:
         name="aa",
         caption=f"A/A: {BASE_FORMAT} a second time in every cell of the grid, in caches, relative to the first",
         columns=(
-            *plain_columns("operation", "cells"),
-            Column(name="interval holds 1.0", unit="cells"),
+            *plain_columns("operation", "cells", "interval holds 1.0 (cells)"),
             *(Column(name=name, digits=3) for name in ("median", "2.5 %", "97.5 %", "least", "most")),
         ),
         rows=tuple(body),

@@ -16,7 +16,7 @@ from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.data.views import Views
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
-from kfbench.tables import Cell, Column, Table, number
+from kfbench.tables import Cell, Column, Table, number, plain_columns
 from kfbench.text import number_range
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -104,8 +104,7 @@ def day_table(fleet: Fleet) -> Table:
         name="fleet",
         caption=f"{_messages()} messages a day in each format, no codec",
         columns=(
-            Column(name="workload"),
-            Column(name="records modelled"),
+            *plain_columns("workload", "records modelled"),
             Column(name="records per batch", digits=1),
             *(Column(name=name, unit="TB a day", digits=1) for name in fleet.formats),
         ),
@@ -126,8 +125,7 @@ def saved_table(fleet: Fleet) -> Table | None:
         what = "no codec" if codec == NONE else codec
         what += "" if codec == NONE else ", at most"
         columns += [
-            Column(name=f"saved, {what}", unit="%", digits=2),
-            Column(name=f"saved, {what}, {COPIES} copies", unit="TB a day", digits=2),
+            *plain_columns(f"saved, {what} (%)", f"saved, {what}, {COPIES} copies (TB a day)"),
         ]
     notes = [f"Stored and sent {COPIES} times: the leader's copy and those of its followers."]
     if len(rows) > 1:
@@ -186,9 +184,7 @@ def cost_table(fleet: Fleet) -> Table:
         name="fleet-cost",
         caption="The cost of the model: records made and sized in all formats",
         columns=(
-            Column(name="workload"),
-            Column(name="records"),
-            Column(name="cells"),
+            *plain_columns("workload", "records", "cells"),
             Column(name="CPU", unit="s", digits=1),
             *(Column(name=name, unit="ns per record", digits=1) for name in TIMES),
             Column(name="exponent of records", digits=3),

@@ -11,7 +11,7 @@ from kfbench.records import Records
 from kfbench.report.data.paths import Paths
 from kfbench.tables import Cell, Table, plain_columns
 
-HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
+HOLES: Final = (1, 2, 10, 100)  # one of this many records stays
 DAY_MS: Final = 86_400_000
 
 

@@ -95,8 +95,7 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
         name="java",
         caption=f"CPU time relative to {BASE_FORMAT}: Apache Kafka {found.versions[JAVA]} and kfbench",
         columns=(
-            *plain_columns("operation", "records per batch"),
-            Column(name="value", unit="bytes"),
+            *plain_columns("operation", "records per batch", "value (bytes)"),
             *(Column(name=f"{name}, {peer}", unit="×") for name in OTHERS for peer in (JAVA, OURS)),
             Column(name="which is dearer"),
         ),

@@ -25,10 +25,10 @@ from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()
-ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # before, nobody is new
+ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # before the migration
 TIB_IN_GIB: Final = 1024
-# The path that measures an operation. A fetch and a forced upgrade convert as `convert` does. An append makes one batch
-# per request, where these make one per plain message. Nothing here measures "copy".
+# The path that measures an operation. A fetch and a forced upgrade convert as `convert` does, into one batch per plain
+# message. An append makes one batch per request. No path measures "copy".
 MEASURED_AS: Final = {"zero-copy": "fetch", "down-convert": CONVERSION, "upgrade": CONVERSION}
 
 
@@ -100,16 +100,9 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
         name=f"broker-migrate-{plan.name}",
         caption=f"{plan.summary}: brokers' load for each GiB produced, in {plan.old} ({paths.setting(CONVERSION)})",
         columns=(
-            *plain_columns("phase", "codec"),
-            Column(name="append CPU", unit="s"),
-            Column(name="fetch CPU", unit="s"),
-            Column(name="out", unit="GiB"),
-            Column(name="on disk", unit="GiB"),
-            Column(name="zero-copy", unit="% of out", digits=0),
-            Column(name="refused", unit="% produced", digits=0),
-            Column(name="refused", unit="% fetched", digits=0),
-            Column(name="bill", unit="US$ per TiB"),
-            Column(name="why not measured"),
+            *plain_columns("phase", "codec", "append CPU (s)", "fetch CPU (s)", "out (GiB)", "on disk (GiB)"),
+            *plain_columns("zero-copy (% of out)", "refused (% produced)", "refused (% fetched)", digits=0),
+            *plain_columns("bill (US$ per TiB)", "why not measured"),
         ),
         rows=tuple(body),
         notes=("A phase that refuses any client has no bill, because refused data is no saving.",),

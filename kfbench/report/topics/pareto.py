@@ -17,7 +17,7 @@ from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure
-from kfbench.tables import Cell, Column, Interval, Table, listed
+from kfbench.tables import Cell, Column, Interval, Table, listed, plain_columns
 
 Place = Literal["front", "beaten", "lossy"]
 IS_ON_FRONT: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
@@ -175,8 +175,7 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
                     Column(name="on the front", unit=operation),
                 )
             ),
-            Column(name="loses", unit="these records"),
-            Column(name="has no", unit="for other records"),
+            *plain_columns("loses (these records)", "has no (for other records)"),
         ),
         rows=tuple(body),
         notes=(RULE, f"Has no: of what {BASE_FORMAT} has, by the format's own capabilities."),

@@ -204,8 +204,7 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         name="peers",
         caption="CPU time of other implementations in multiples of kfbench's, plain records",
         columns=(
-            *plain_columns("operation", "format", "records per batch"),
-            Column(name="value", unit="bytes"),
+            *plain_columns("operation", "format", "records per batch", "value (bytes)"),
             Column(name=OURS, unit="ns per record", digits=1),
             *(Column(name=_title(found, peer), unit="×") for peer in others),
         ),

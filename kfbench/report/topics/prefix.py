@@ -11,7 +11,7 @@ from kfbench.report.data.shown_formats import in_order
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import percent, span
 from kfbench.report.section import Answer, Texts
-from kfbench.tables import Column, Interval, Table, listed, number
+from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +87,10 @@ def prefix_tables(results: Results, times: Sequence[PrefixTimes]) -> list[Table]
                 columns=(
                     *(AXES[axis] for axis in varied),
                     Column(name="codec"),
-                    Column(name="plain", unit="bytes per batch", digits=0),
-                    Column(name="metadata of it", unit="bytes per batch", digits=0),
-                    Column(name="decompressed", unit="bytes per batch", digits=0),
-                    Column(name="decompressed", unit="× plain", digits=3),
-                    Column(name="compressed bytes taken", unit="× all", digits=3),
-                    Column(name="codec CPU", unit="× whole", digits=3),
-                    Column(name="reader CPU", unit="× whole", digits=3),
+                    *plain_columns("plain (bytes per batch)", "metadata of it (bytes per batch)", digits=0),
+                    *plain_columns("decompressed (bytes per batch)", digits=0),
+                    *plain_columns("decompressed (× plain)", "compressed bytes taken (× all)", digits=3),
+                    *plain_columns("codec CPU (× whole)", "reader CPU (× whole)", digits=3),
                 ),
                 rows=body,
                 notes=("Codec: the library alone. Reader: decode_metadata against decode, CRC included in both.",),

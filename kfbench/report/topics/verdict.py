@@ -105,7 +105,7 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
     yield from filter(None, (_packed(verdicts, codec, first) for codec in packed))
     if verdicts.lost:
         losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
-        yield f"Not compared where it loses something of the records of a class: {losing}."
+        yield f"Not compared in classes where it loses something of the records: {losing}."
     for why, names, classes in verdicts.absent:
         nothing = f"; without {BASE_FORMAT} nothing is compared" if BASE_FORMAT in names else ""
         yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
@@ -120,7 +120,7 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
-    yield f"Left out where {BASE_FORMAT} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
+    yield f"Classes that {BASE_FORMAT} wins or ties are left out. An interval that {_tie_words(verdicts)} is a tie."
     for codec in verdicts.codecs:
         more = {
             each.name: [name for name in each.smaller(codec) if name not in each.smaller(NONE)]

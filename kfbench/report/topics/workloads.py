@@ -18,7 +18,7 @@ from kfbench.report.data.words import codecs_of, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics import floors
-from kfbench.tables import Cell, Column, Table, listed, number
+from kfbench.tables import Cell, Column, Table, listed, number, plain_columns
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
@@ -49,8 +49,7 @@ def smallest_table(named: Named) -> Table:
         name="workloads",
         caption="The smallest format for each workload",
         columns=(
-            Column(name="workload"),
-            Column(name="question"),
+            *plain_columns("workload", "question"),
             Column(name="records per batch", digits=1),
             *(Column(name=name) for name in winners),
         ),
@@ -163,11 +162,8 @@ def seed_table(results: Results, new: str = NEW) -> Table | None:
         name="seeds",
         caption=f"{new} against {BASE_FORMAT}: how far the ratio of bytes moves from seed to seed",
         columns=(
-            Column(name="codec"),
-            Column(name="cells"),
-            Column(name="seeds"),
-            Column(name="median cell", unit=f"× {BASE_FORMAT}", digits=5),
-            Column(name="worst cell", unit=f"× {BASE_FORMAT}", digits=5),
+            *plain_columns("codec", "cells", "seeds"),
+            *plain_columns(f"median cell (× {BASE_FORMAT})", f"worst cell (× {BASE_FORMAT})", digits=5),
             Column(name="which is of"),
         ),
         rows=tuple(body),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL_WIDTH: Final = 34  # characters
+PANEL_WIDTH: Final = 34  # in characters
 
 
 @as_svg

@@ -60,9 +60,7 @@ def metadata_table(columnar: Columnar) -> Table | None:
         columns=(
             *plain_columns("workload", "batches"),
             Column(name=NAME, unit=TO_BASE, digits=3),
-            Column(name=f"{NAME} above the floor", unit="bytes"),
-            Column(name=f"columns of {NAME}", unit="bytes"),
-            Column(name="their entropy", unit="bytes"),
+            *plain_columns(f"{NAME} above the floor (bytes)", f"columns of {NAME} (bytes)", "their entropy (bytes)"),
             *(Column(name=name, unit="bytes") for name in names),
             *(Column(name=name, unit=TO_BASE, digits=3) for name in others),
             Column(name="records per batch", digits=1),
@@ -281,7 +279,7 @@ def losses_table(columnar: Columnar) -> Table:
         ),
         notes=(
             *(f"Cells in which {NAME} takes more than {each}: {losses_words(columnar, each)}{few}." for each in rivals),
-            f"CPU time takes more where its interval lies above 1, and above what {BASE_FORMAT} reads against itself.",
+            f"CPU time counts as more if its interval is above 1 and above {BASE_FORMAT}'s ratios to itself.",
         ),
     )
 
