@@ -1,4 +1,4 @@
-"""kfbench: what a Kafka record format costs, in bytes and in CPU, and what a better one would save."""
+"""kfbench: a benchmark of Kafka record formats. It measures their bytes and their CPU time."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Resolved when they are asked for, so that `kfbench --help` compiles nothing.
+# Imported on first use, so that `kfbench --help` compiles nothing.
 _HOMES = {
     "Records": "records",
     "Shapes": "records",

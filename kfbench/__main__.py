@@ -1,4 +1,4 @@
-"""`python -m kfbench` is `kfbench`."""
+"""The command `kfbench` as `python -m kfbench`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Arrays as kfbench uses them everywhere: read-only, contiguous, one-dimensional."""
+"""Checks and helpers for the arrays of kfbench, which are read-only, contiguous and one-dimensional."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: bool = True) -> NDArray[Any]:
     """Return the values as a read-only, contiguous, one-dimensional array. Raises InvalidRecords.
 
-    is_kept: the array is used after the call that the values were given to, so no one else may be able to write to it.
+    is_kept: the caller stores the array, so it must not share memory that someone else can write to.
     """
     if type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous:
         if not is_kept:
@@ -36,7 +36,7 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: 
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
-    """Return True if no one can write to these bytes any more: neither the array nor what it is a view of."""
+    """Return True if nobody can write to these bytes: the array and all arrays of which it is a view are read-only."""
     root: Any = array
     while isinstance(root, np.ndarray):
         if root.flags.writeable:
@@ -46,15 +46,15 @@ def _is_frozen(array: NDArray[Any]) -> bool:
 
 
 def ranges(starts: Int64, lengths: Int64) -> Int64:
-    """Return the numbers starts[i] to starts[i] + lengths[i] - 1 of each i, one after another."""
+    """Return the integers starts[i] to starts[i] + lengths[i] - 1 for each i, one after another."""
     ends = np.cumsum(lengths, dtype=np.int64)
     numbers: Int64 = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return numbers
 
 
 def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Join rows of one structured type, of at least one part, in a new array."""
-    # As bytes, because NumPy's concatenate goes field by field, which is 10 times slower.
+    """Join at least one array of rows of the same structured type. The result is a new array."""
+    # As bytes, because NumPy's concatenate copies field by field, which is 10 times slower.
     return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
 
 
@@ -70,20 +70,19 @@ def place_of(data: Bytes) -> Place:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written through. Kernels that read are compiled for these alone."""
+    """Return a read-only view. Kernels that read are compiled only for read-only arrays."""
     view = array.view()
     freeze(view)
     return view
 
 
 def freeze(*columns: NDArray[Any]) -> None:
-    """Make these arrays read-only."""
     for column in columns:
-        column.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        column.setflags(False)  # type: ignore[call-arg]  # a keyword takes twice as long
 
 
 def check_buffer(out: Any, size_bytes: int = 0) -> None:
-    """Raise InvalidRecords unless `out` can be written into and holds `size_bytes`."""
+    """Raise InvalidRecords unless `out` is writeable and has room for `size_bytes`."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:
         raise InvalidRecords("out: a one-dimensional uint8 array is wanted")
     if not out.flags.c_contiguous or not out.flags.writeable:
@@ -93,11 +92,11 @@ def check_buffer(out: Any, size_bytes: int = 0) -> None:
 
 
 def as_bytes(name: str, data: Any) -> Bytes:
-    """Return a read-only uint8 view of anything with a buffer, without a copy. Raises InvalidRecords."""
+    """Return a read-only uint8 view of anything with a buffer. Nothing is copied. Raises InvalidRecords."""
     try:
         if not isinstance(data, np.ndarray):
             view = np.frombuffer(data, np.uint8)
-        else:  # each view costs as much as a kernel's call
+        else:  # a view costs as much as the call of a kernel
             view = data if data.dtype == np.uint8 and data.ndim == 1 else data.reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted ({error})") from None

@@ -1,6 +1,6 @@
 """Columns of an Arrow table that holds records: byte strings, integers and headers."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +14,34 @@ if TYPE_CHECKING:
 
 
 class HeaderColumns(NamedTuple):
-    """Headers of n records: bounds int64[n + 1], and the keys and values of all headers."""
+    """Headers of n records: record i has the headers bounds[i] to bounds[i + 1] - 1. bounds: int64[n + 1]."""
 
     bounds: Int64
     keys: ByteStrings
     values: ByteStrings
 
+    @classmethod
+    def none(cls, n: int) -> Self:
+        nothing = ByteStrings.nulls(0)
+        return cls(np.zeros(n + 1, np.int64), nothing, nothing)
+
+
+class HeaderLists(NamedTuple):
+    """The items of n lists of headers: list i has the items bounds[i] to bounds[i + 1] - 1. bounds: int64[n + 1]."""
+
+    bounds: Int64
+    keys: "pa.Array[Any]"
+    values: "pa.Array[Any]"
+
 
 def byte_strings_of(table: "pa.Table | pa.RecordBatch", name: str) -> ByteStrings | None:
-    """Return a column of binary, string or large variants, without a copy if it has one chunk. None: no such column."""
+    """Return a column of binary, string or a large variant; None: no such column. A single chunk is not copied."""
     column = _column(table, name)
     return None if column is None else ByteStrings.from_arrow(name, column)
 
 
 def integers_of_column(table: "pa.Table | pa.RecordBatch", name: str) -> NDArray[Any] | None:
-    """Return a column of integers or of timestamps, which become milliseconds. None: there is no such column."""
+    """Return a column of integers or of timestamps, as milliseconds; None: no such column."""
     import pyarrow as pa
 
     column = _column(table, name)
@@ -42,25 +55,30 @@ def integers_of_column(table: "pa.Table | pa.RecordBatch", name: str) -> NDArray
 
 
 def headers_of(table: "pa.Table | pa.RecordBatch") -> HeaderColumns:
-    """Return the headers of a column list<struct<key, value>>; of no such column, none."""
-    import pyarrow as pa
+    """Return the headers in the column `headers`, a list<struct<key, value>>. Without it no record has headers."""
+    column = _column(table, "headers")
+    if column is None:
+        return HeaderColumns.none(table.num_rows)
+    lists = header_lists(column, "headers")
+    keys, values = (ByteStrings.from_arrow("headers", items) for items in (lists.keys, lists.values))
+    return HeaderColumns(lists.bounds, keys, values)
 
-    bounds, lists = np.zeros(table.num_rows + 1, np.int64), _column(table, "headers")
-    if lists is None:
-        return HeaderColumns(bounds, ByteStrings.from_list("", []), ByteStrings.from_list("", []))
-    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
-        raise InvalidRecords(f"headers: list<struct<key, value>> is wanted, not {lists.type}")
-    np.cumsum(lists.value_lengths().fill_null(0).to_numpy(), out=bounds[1:])
-    pairs = lists.flatten()
-    if not pa.types.is_struct(pairs.type) or {"key", "value"} - {field.name for field in pairs.type}:
-        raise InvalidRecords(f"headers: list<struct<key, value>> is wanted, not {lists.type}")
-    columns = dict(zip((field.name for field in pairs.type), pairs.flatten(), strict=True))
-    keys, values = (ByteStrings.from_arrow("headers", columns[name]) for name in ("key", "value"))
-    return HeaderColumns(bounds, keys, values)
+
+def header_lists(lists: "pa.Array[Any]", name: str, wanted: str = "list<struct<key, value>>") -> HeaderLists:
+    """Return the items of a column of lists; a null is an empty list. Raise InvalidRecords for another type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_list = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
+    items = lists.flatten() if is_list else lists
+    if not is_list or not pa.types.is_struct(items.type) or {"key", "value"} - {field.name for field in items.type}:
+        raise InvalidRecords(f"{name}: {wanted} is wanted, not {lists.type}")
+    counts = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    columns = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
+    return HeaderLists(np.append(0, np.cumsum(counts, dtype=np.int64)), columns["key"], columns["value"])
 
 
 def _column(table: "pa.Table | pa.RecordBatch", name: str) -> "pa.Array[Any] | None":
-    """Return a column as one array."""
     import pyarrow as pa
 
     if name not in table.schema.names:
@@ -69,5 +87,5 @@ def _column(table: "pa.Table | pa.RecordBatch", name: str) -> "pa.Array[Any] | N
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks != 1 and column.type in (pa.binary(), pa.string()):
-        column = column.cast(pa.large_binary())  # together the chunks may be beyond 2 GiB
+        column = column.cast(pa.large_binary())  # all chunks together may exceed 2 GiB
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])

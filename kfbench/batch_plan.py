@@ -1,4 +1,4 @@
-"""Batch plans: where batches begin and end among records."""
+"""Batch plans: the boundaries of batches among records."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike
 from kfbench.arrays import Int64, integers_of
 from kfbench.errors import InvalidRecords
 
-CHUNK_BYTES: Final = 8 << 20  # plain bytes held at a time on their way through a codec
-CACHED_BATCHES: Final = 1 << 16  # larger plans are not cached: this one takes half a megabyte
+CHUNK_BYTES: Final = 8 << 20  # plain bytes in memory at a time on their way to a codec
+CACHED_BATCHES: Final = 1 << 16  # a larger plan is not cached; a plan of this size takes half a megabyte
 
 
 def plan(records: int, batch_size: int | ArrayLike) -> Int64:
-    """Return where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
+    """Return the boundaries of batches among `records` records: int64[batches + 1] from 0 to `records`.
 
-    batch_size: records per batch (the last may be smaller), or boundaries (equal neighbours: an empty batch). Raises
-    InvalidRecords.
+    batch_size: records per batch (the last batch may be smaller), or the boundaries. Equal neighbours are an empty
+    batch. Raises InvalidRecords.
     """
     if isinstance(batch_size, int | np.integer):
         size = int(batch_size)
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
-        size = min(size, max(records, 1))  # arange would round or overflow far above
+        size = min(size, max(records, 1))  # arange would round or overflow with a much larger size
         return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
     bounds = integers_of("batch_size", batch_size, np.int64)
     if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.count_nonzero(bounds[1:] < bounds[:-1]):
@@ -41,7 +41,7 @@ def _regular(records: int, size: int) -> Int64:
 
 
 def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
-    """Yield the first batch and the end of each run of about CHUNK_BYTES. sizes: bytes of each batch."""
+    """Yield the first batch and the end of each run of batches with about CHUNK_BYTES. sizes: bytes of each batch."""
     ends, lo = np.cumsum(sizes), 0
     while lo < len(sizes):
         before = int(ends[lo - 1]) if lo else 0

@@ -1,4 +1,4 @@
-"""Batches around records: header fields, encoded and decoded logs."""
+"""Batches of records: header fields, encoded and decoded logs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CREATE_TIME, APPEND_TIME = 0, 1
-TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": of magic 0, which has no timestamps
+TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": magic 0, which has no timestamps
 
 FIELDS: Final = np.dtype(
     [
@@ -37,7 +37,7 @@ FIELDS: Final = np.dtype(
         ("max_timestamp_ms", np.int64),  # UNSET: the records' maximum, or the append time
         ("append_time_ms", np.int64),
         ("delete_horizon_ms", np.int64),
-        ("tags_start", np.int64),  # the caller's tagged fields, in BatchFields.tags
+        ("tags_start", np.int64),  # position of the caller's tagged fields in BatchFields.tags
         ("tags_bytes", np.int64),
         ("tags_count", np.int64),
         ("producer_id", np.int64),
@@ -68,7 +68,7 @@ FIELD_DEFAULTS: Final[Mapping[str, Any]] = {
 FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # the names that BatchFields takes
 _NO_TAGS: Final = np.frombuffer(b"", np.uint8)
 
-# A row per batch, as a reader sees it: the columns of DecodedLog.batches, where codec and timestamp type become names.
+# One row per batch that was read. DecodedLog.batches has these columns, with the names of codec and timestamp type.
 BATCH: Final = np.dtype(
     [
         ("position", np.int64),
@@ -83,7 +83,7 @@ BATCH: Final = np.dtype(
         ("count", np.int64),
         ("base_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
-        ("append_time_ms", np.int64),  # -1: none; with create time it is in a tagged field
+        ("append_time_ms", np.int64),  # -1: none; under create time it is in a tagged field
         ("partition_leader_epoch", np.int32),
         ("producer_id", np.int64),
         ("producer_epoch", np.int16),
@@ -95,19 +95,19 @@ BATCH: Final = np.dtype(
         ("shared_headers", np.int64),  # stored once per batch, counted in each record
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
-        ("mixed_magic", np.bool_),  # a compressed set of v0 holds messages of v1, or of v1 those of v0 (KAFKA-4298)
+        ("mixed_magic", np.bool_),  # a compressed set of v0 has messages of v1, or the reverse (KAFKA-4298)
     ]
 )
 
 
 def is_tagged(rows: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return which of these BATCH rows are of batches with tagged fields."""
+    """Return bool[rows]: True for BATCH rows of batches with tagged fields."""
     tagged: NDArray[np.bool_] = (rows["magic"] == 3) & (rows["attributes"] & TAGGED_BIT != 0)
     return tagged
 
 
 def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
-    """Return the names of the timestamp types of these BATCH rows, with "none" for Kafka's NO_TIMESTAMP_TYPE."""
+    """Return the names of the timestamp types of BATCH rows. "none" is Kafka's NO_TIMESTAMP_TYPE."""
     numbers = np.where(rows["magic"] == 0, TIMESTAMP_TYPES.index("none"), rows["timestamp_type"])
     return np.array(TIMESTAMP_TYPES, object)[numbers]
 
@@ -115,15 +115,15 @@ def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
 class BatchFields:
     """Header fields that a caller may set, one column each: a scalar for all batches, or one item per batch.
 
-    Lengths, deltas and checksums belong to the encoder and cannot be set. base_offset, last_offset, base_timestamp_ms
-    and max_timestamp_ms are derived from the records unless given: after compaction, or for an empty batch, the header
-    says more than the records do.
+    The encoder computes lengths, deltas and checksums; they cannot be set. It derives base_offset, last_offset,
+    base_timestamp_ms and max_timestamp_ms from the records if they are absent. Set them for an empty batch or after
+    compaction, when the header's range is larger than that of the records.
 
-    append_time_ms gives a batch log append time: records are written with the producer's timestamps, and readers see
-    the append time. It becomes the header's maximum timestamp, unless max_timestamp_ms is given too or the format has
-    tagged fields. With timestamp_type=0 the broker only noted the append time, which needs a format with tagged fields.
+    append_time_ms sets log append time: records are written with the producer's timestamps, and readers see the append
+    time. It becomes the header's maximum timestamp, unless max_timestamp_ms is set too or the format has tagged fields.
+    With timestamp_type=0 readers see create time, and only a tagged field stores the append time.
 
-    tagged_fields: the caller's own, from tag to bytes; one mapping for all batches, or one per batch. Raises
+    tagged_fields: the caller's tagged fields, from tag to bytes; one mapping for all batches, or one per batch. Raises
     InvalidRecords.
     """
 
@@ -140,7 +140,7 @@ class BatchFields:
                 raise InvalidRecords(f"tagged_fields: mappings are wanted, not {type(tagged_fields).__name__}")
             sizes.add(len(tagged_fields))
         if len(sizes) > 1 or any(values.ndim > 1 for values in given.values()):
-            raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
+            raise InvalidRecords("batch_fields: each column needs one item, or one per batch")
         self.rows: NDArray[np.void] = np.zeros(sizes.pop() if sizes else 1, FIELDS)
         for name, default in FIELD_DEFAULTS.items():
             values = given.get(name, np.asarray(default))
@@ -171,7 +171,7 @@ class BatchFields:
 
     @classmethod
     def trusted(cls, rows: NDArray[np.void], tags: Bytes = _NO_TAGS) -> Self:
-        """Make fields of FIELDS rows and tagged bytes that a kernel has just read. Both are given away."""
+        """Make an instance without checks, from FIELDS rows and tagged bytes that a kernel has just read."""
         fields = cls.__new__(cls)
         fields.rows, fields.tags = rows, tags
         fields.rows.flags.writeable = False
@@ -184,14 +184,14 @@ class BatchFields:
         return self._with(self.rows[first:end])
 
     def take(self, batches: ArrayLike) -> Self:
-        """Return the fields of the batches of these numbers, in this order."""
+        """Return the fields of the batches with these indices, in this order."""
         return self if len(self.rows) == 1 else self._with(self.rows.take(np.asarray(batches, np.int64)))
 
     def replace(self, **columns: ArrayLike) -> Self:
-        """Return these fields with some columns replaced; tagged fields stay. Raises InvalidRecords."""
+        """Return a copy with some columns replaced and the same tagged fields. Raises InvalidRecords."""
         sizes = {len(self.rows), *(np.size(values) for values in columns.values())} - {1}
         if len(sizes) > 1:
-            raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
+            raise InvalidRecords("batch_fields: each column needs one item, or one per batch")
         batches = sizes.pop() if sizes else 1
         given = {name: self.rows[name] for name in FIELD_DEFAULTS} | columns
         whole: dict[str, Any] = {name: np.broadcast_to(values, batches) for name, values in given.items()}
@@ -209,7 +209,7 @@ class BatchFields:
         return other
 
     def over(self, batches: int) -> NDArray[np.void]:
-        """Return the rows that kernels take: one for all, or one per batch. Raise InvalidRecords for another number."""
+        """Return the rows for kernels: one row for all batches, or one per batch. Raises InvalidRecords."""
         if len(self.rows) not in (1, batches):
             raise InvalidRecords(f"batch_fields: {len(self.rows)} items for {batches} batches")
         return self.rows
@@ -238,15 +238,15 @@ NO_FIELDS: Final = BatchFields()
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedLog:
-    """Batches as bytes: data uint8[size], positions int64[batches + 1] (the start of each, and the end).
+    """Batches as bytes: batch b is data[positions[b]:positions[b + 1]]. data: uint8. positions: int64[batches + 1].
 
-    A plain batch of v0 or v1 is a run of messages, each an entry of its own. `Format.read_times` and `fetch` take the
-    positions of entries, `Entries.of(data)`.
+    In v0 and v1 a batch without a codec is a run of messages, and each message is an entry. `Format.read_times` and
+    `fetch` take the positions of entries, `Entries.of(data)`.
     """
 
     data: Bytes
     positions: Int64
-    losses: Mapping[str, int] = field(default_factory=dict)  # parts that lossy=True left out, and how many of each
+    losses: Mapping[str, int] = field(default_factory=dict)  # counts of the parts that lossy=True left out
 
     def __len__(self) -> int:
         return len(self.positions) - 1
@@ -257,12 +257,12 @@ class EncodedLog:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodedLog:
-    """A log as read: records, the start of each batch's records (bounds int64[batches + 1]), and batch headers.
+    """A decoded log. Batch b has the records bounds[b] to bounds[b + 1] - 1; bounds: int64[batches + 1].
 
-    records.timestamps_ms are the times that a consumer sees, create_timestamps_ms the producers'. They differ under log
-    append time. Keys and values are views of the bytes that were read, and `.batches` is computed from these bytes on
-    first use: do not change them. errors: damaged batches that were left out (on_error="skip"). trailing_bytes: the
-    size of an incomplete last batch, which is no error in Kafka.
+    records.timestamps_ms: the times that a consumer sees. create_timestamps_ms: the times that producers wrote; they
+    differ under log append time. Keys and values are views of the bytes that were read. `.batches` is computed from
+    these bytes on first use, so do not change them. errors: damaged batches that were left out (on_error="skip").
+    trailing_bytes: the size of an incomplete last batch, which is no error in Kafka.
     """
 
     records: Records
@@ -288,7 +288,7 @@ class DecodedLog:
 
     @cached_property
     def tagged_fields(self) -> Sequence[Mapping[int, bytes]]:
-        """The tagged fields of each batch, without those of the format: from tag to bytes."""
+        """The caller's tagged fields of each batch, from tag to bytes."""
         return self.tags() if self.tags else [NONE] * len(self)
 
     @cached_property
@@ -305,10 +305,10 @@ class DecodedLog:
 
     @property
     def batch_fields(self) -> BatchFields:
-        """The header fields, ready to encode the same batches again."""
+        """The header fields, as `Format.encode` takes them for the same batches."""
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
-        # With append time the maximum is that time, or in tagged batches the records' maximum: formats derive it.
+        # Under append time formats derive the maximum: it is that time, or in tagged batches the records' maximum.
         derived, tagged = rows["append_time_ms"], is_tagged(rows)
         if tagged.any():
             derived = np.where(tagged, self._latest_ms, derived)
@@ -318,7 +318,7 @@ class DecodedLog:
 
     @property
     def _latest_ms(self) -> Int64:
-        """The largest timestamp that a producer wrote in each batch; -1: the batch is empty."""
+        """The largest create time of each batch, int64[batches]; -1: the batch is empty."""
         latest = np.full(len(self), NO_TIMESTAMP, np.int64)
         has_records = self.bounds[:-1] < self.bounds[1:]
         if has_records.any():
@@ -327,7 +327,7 @@ class DecodedLog:
 
     @property
     def source_records(self) -> Records:
-        """The records with the timestamps that their producer wrote, with which an encoder writes the same bytes."""
+        """The records with the timestamps that producers wrote. An encoder needs these to write the same bytes."""
         if self.records.timestamps_ms is self.create_timestamps_ms:
             return self.records
         return self.records.at_times(self.create_timestamps_ms)
@@ -335,7 +335,7 @@ class DecodedLog:
 
 @dataclass(frozen=True)
 class DecodedTimes:
-    """Timestamps as a consumer sees them, and offsets, of the records of some batches. bounds: as in DecodedLog."""
+    """Offsets of the records of some batches, and the timestamps that a consumer sees. bounds: as in DecodedLog."""
 
     timestamps_ms: Int64
     offsets: Int64
@@ -350,8 +350,8 @@ class DecodedTimes:
 class DecodedMetadata:
     """Offsets, times and lengths of the records of a log, without their payload. bounds: as in DecodedLog.
 
-    timestamps_ms are what a consumer sees. plain_bytes: the bytes of records that had to be plain to read this. Damage
-    that only a reader of the payload can find goes unseen.
+    timestamps_ms: the times that a consumer sees. plain_bytes: the bytes without a codec that had to be read, or
+    decompressed, for this. Damage that only a reader of the payload can find goes unseen.
     """
 
     timestamps_ms: Int64

@@ -1,4 +1,4 @@
-"""Columns of byte strings: keys, values, header keys and header values, from lists and from Arrow."""
+"""Columns of byte strings, made of lists or of Arrow arrays: keys, values, header keys, header values."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 
 def _starts(lengths: NDArray[Any]) -> Int64:
-    """Return where each item starts if items lie one after another; a null takes no room."""
+    """Return the start of each item if items lie one after another. A null takes no bytes."""
     starts = np.zeros(len(lengths), np.int64)
     np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:], dtype=np.int64)
     return starts
 
 
 class ByteStrings(NamedTuple):
-    """Byte strings in one buffer: data uint8, starts int64[n], lengths int32[n] (-1: null; its start means nothing)."""
+    """Byte strings in one buffer: item i is data[starts[i]:starts[i] + lengths[i]].
+
+    data: uint8. starts: int64[n]. lengths: int32[n], -1 for a null, whose start means nothing.
+    """
 
     data: Bytes
     starts: Int64
@@ -43,7 +46,7 @@ class ByteStrings(NamedTuple):
 
     @classmethod
     def from_arrow(cls, name: str, array: "pa.Array[Any]") -> Self:
-        """Take the data buffer of a binary, string or large variant as it is; a null has length -1."""
+        """Use the data buffer of a binary, string or large variant without a copy. name: for InvalidRecords."""
         import pyarrow as pa
 
         kind = array.type
@@ -66,26 +69,24 @@ class ByteStrings(NamedTuple):
         return cls(data, bounds[:-1].astype(np.int64), lengths)
 
     def to_arrow(self) -> "pa.Array[Any]":
-        """Return a large_binary array; without a copy if the items lie one after another."""
+        """Return a large_binary array. Nothing is copied if the items lie one after another."""
         import pyarrow as pa
 
         null = self.lengths == NULL_LENGTH
-        sizes = np.where(null, 0, self.lengths)
-        bounds = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=bounds[1:])
-        held = sizes > 0  # the start of an empty item may be anything
-        first = int(self.starts[held][0]) if held.any() else 0
-        if np.array_equal(self.starts[held], (bounds[:-1] + first)[held]):
+        sizes = np.maximum(self.lengths, 0).astype(np.int64)
+        bounds = np.append(0, np.cumsum(sizes))
+        is_filled = sizes > 0  # the start of an empty item means nothing
+        first = int(self.starts[is_filled][0]) if is_filled.any() else 0
+        if np.array_equal(self.starts[is_filled], (bounds[:-1] + first)[is_filled]):
             data, bounds = self.data, bounds + first
         else:
-            index = np.repeat(self.starts - bounds[:-1], sizes) + np.arange(bounds[-1])
-            data = self.data[index]
+            data = self.data[ranges(self.starts, sizes)]
         validity = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
         buffers = [validity, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
     def packed(self) -> Self:
-        """Return the same items one after another in a buffer of their own."""
+        """Return the same items one after another in a new buffer."""
         sizes = np.maximum(self.lengths, 0).astype(np.int64)
         return type(self)(self.data[ranges(self.starts, sizes)], _starts(self.lengths), self.lengths)
 
@@ -93,12 +94,12 @@ class ByteStrings(NamedTuple):
         """Raise InvalidRecords for an item that lies outside the data."""
         if len(self.starts) != len(self.lengths):
             raise InvalidRecords(f"{name}_starts: {len(self.starts)} items for {len(self.lengths)} lengths")
-        held = self.lengths > 0
-        if not held.any():
+        is_filled = self.lengths > 0
+        if not is_filled.any():
             return
-        starts = self.starts[held]
-        # Subtract, because start + length could wrap.
-        if starts.min() < 0 or np.any(starts > len(self.data) - self.lengths[held].astype(np.int64)):
+        starts = self.starts[is_filled]
+        # Subtract, because start + length could overflow.
+        if starts.min() < 0 or np.any(starts > len(self.data) - self.lengths[is_filled].astype(np.int64)):
             raise InvalidRecords(f"{name}_starts: an item lies outside the {len(self.data)} bytes of {name}_data")
 
     def item(self, i: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The needs of kfbench on a machine: found or missing, and the command that fixes it."""
+"""Checks of the things that kfbench needs on a machine, and the command that installs a missing one."""
 
 import os
 import platform
@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 
 from kfbench.extras import has_extra
 
-MOST_KEPT_BYTES: Final = 1 << 30  # compiled from other states of the code; one state takes some 40 MiB
-LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers some 200 MiB
+MOST_CACHED_BYTES: Final = 1 << 30  # of kernels of other versions of the code; a version takes about 40 MiB
+LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers about 200 MiB
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
@@ -26,7 +26,7 @@ INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 class Check:
     """The result of one check.
 
-    state: "ok", "warning" (works, but less well) or "missing". mend: the fix; "" if ok.
+    state: "ok", "warning" (kfbench works, but less well) or "missing". mend: the fix; "" if ok.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Run all checks, the most important first."""
+    """Run all checks, in a fixed order."""
     return [_run_check(name, need) for name, need in _NEEDS.items()]
 
 
@@ -68,27 +68,22 @@ def _packages() -> Check:
     return Check(name="packages", state="ok", found=f"all {len(needed)} installed")
 
 
-def _extra(extra: str, serves: str) -> Check:
-    """Warn about a missing extra: it is optional."""
+def _extra(extra: str, use: str) -> Check:
     name, needed = f"extra {extra}", _requirements(extra)
     if missing := [package for package in needed if not _installed(package)]:
-        found = f"without {', '.join(missing)}, for {serves}"
-        return Check(name=name, state="warning", found=found, mend=_mend_extra(extra))
-    return Check(name=name, state="ok", found=f"all {len(needed)} installed, for {serves}")
+        found = f"without {', '.join(missing)}, for {use}"
+        return Check(name=name, state="warning", found=found, mend=f"{INSTALL} 'kfbench[{extra}]'")
+    return Check(name=name, state="ok", found=f"all {len(needed)} installed, for {use}")
 
 
 def _requirements(extra: str) -> list[str]:
-    """Return the packages that kfbench (extra "") or one of its extras requires."""
+    """Return the packages that an extra requires, or kfbench without an extra if `extra` is ""."""
     found = []
     for line in requires("kfbench") or ():
         of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         if (of_extra[1] if of_extra else "") == extra:
             found.append(re.split(r"[^\w.-]", line)[0])
     return found
-
-
-def _mend_extra(extra: str) -> str:
-    return f"{INSTALL} 'kfbench[{extra}]'"
 
 
 def _installed(package: str) -> bool:
@@ -99,8 +94,8 @@ def _installed(package: str) -> bool:
     return True
 
 
-def _lacking_for_spark() -> Literal["missing", "warning"]:
-    """Return the state of a need that only Spark has: a warning if Spark is not installed."""
+def _state_without_spark_need() -> Literal["missing", "warning"]:
+    """Return the state of a missing program that only Spark needs: a warning if Spark is not installed."""
     return "missing" if has_extra("sweep") else "warning"
 
 
@@ -110,7 +105,7 @@ def _java() -> Check:
     java = find_java()
     if java is None:
         found = f"no Java {LEAST_JAVA} or newer in JAVA_HOME, on PATH, or packaged"
-        return Check(name="java", state=_lacking_for_spark(), found=found, mend=_mend_extra("sweep"))
+        return Check(name="java", state=_state_without_spark_need(), found=found, mend=f"{INSTALL} 'kfbench[sweep]'")
     return Check(name="java", state="ok", found=f"{java.version} from {java.source}: {java.home}")
 
 
@@ -118,7 +113,7 @@ def _shell() -> Check:
     bash = which("bash")
     if bash is None:
         found, mend = "none on PATH; Spark starts through it", "install bash with the system's package manager"
-        return Check(name="bash", state=_lacking_for_spark(), found=found, mend=mend)
+        return Check(name="bash", state=_state_without_spark_need(), found=found, mend=mend)
     return Check(name="bash", state="ok", found=bash)
 
 
@@ -126,7 +121,7 @@ def _kernels() -> Check:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
     except ImportError as error:
-        # Numba raises it too, if it can write neither beside its code nor in the home folder.
+        # Numba raises this too if it can write neither to its own folder nor to the home folder.
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
         return Check(name="kernels", state="missing", found=str(error), mend=mend)
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
@@ -135,9 +130,9 @@ def _kernels() -> Check:
 
 
 def _cached_code() -> Check:
-    """Measure the compiled kernels and unpacked code of other states of the code.
+    """Check the size of compiled kernels and unpacked code of other versions of the code.
 
-    Each state has its own folder. A sweep deletes folders that were not used for a month.
+    Each version has its own folder. A sweep deletes folders that were not used for a month.
     """
     from kfbench.kernels import CACHE_FOLDER
     from kfbench.sweep.host.prune_cache import others
@@ -145,13 +140,13 @@ def _cached_code() -> Check:
     root, size_bytes = CACHE_FOLDER.parent, 0
     for folder in others():
         for file in folder.rglob("*"):
-            with suppress(OSError):  # another process deletes it
+            with suppress(OSError):  # another process may delete the file
                 size_bytes += file.lstat().st_size if file.is_file() else 0
-    found = f"{size_bytes / 2**20:,.0f} MiB of other states of the code in {root}"
-    if size_bytes > MOST_KEPT_BYTES:
-        mend = f"while nothing of it runs: cd {shlex.quote(str(root))} && rm -r kernels-* code-*; ours is made again"
-        return Check(name="kept code", state="warning", found=found, mend=mend)
-    return Check(name="kept code", state="ok", found=found)
+    found = f"{size_bytes / 2**20:,.0f} MiB of other versions of the code in {root}"
+    if size_bytes > MOST_CACHED_BYTES:
+        mend = f"stop all runs of kfbench, then: cd {shlex.quote(str(root))} && rm -r kernels-* code-*"
+        return Check(name="cached code", state="warning", found=found, mend=mend)
+    return Check(name="cached code", state="ok", found=found)
 
 
 def _codecs() -> Check:
@@ -199,7 +194,7 @@ _NEEDS: Final[dict[str, Callable[[], Check]]] = {
     "java": _java,
     "bash": _shell,
     "kernels": _kernels,
-    "kept code": _cached_code,
+    "cached code": _cached_code,
     "codecs": _codecs,
     "cores": _cores,
     "memory": _memory,

@@ -1,15 +1,15 @@
-"""Errors named after the promise that was broken. Each message is one line that a user can act on."""
+"""Errors, each named after the broken promise. A message is one line that tells the user what to change."""
 
 import shlex
 import sys
 
 
 class KfbenchError(Exception):
-    """The base of all errors: something that kfbench refuses, or finds broken."""
+    """The base class of all errors of kfbench."""
 
 
 class InvalidRecords(KfbenchError, ValueError):
-    """Arrays that do not describe records: wrong type, lengths that disagree, bytes outside a buffer."""
+    """Arrays that are no records: a wrong type, lengths that disagree, bytes outside a buffer."""
 
 
 class IllegalCombination(KfbenchError, ValueError):
@@ -23,7 +23,7 @@ class WouldLose(KfbenchError, ValueError):
 class CorruptLog(KfbenchError):
     """Bytes that break a promise of a log.
 
-    position: byte in the log where the batch starts; field: the field that is wrong; promise: the rule that it breaks.
+    position: byte in the log where the batch starts; field: the wrong field; promise: the rule that the batch breaks.
     """
 
     def __init__(self, position: int, field: str, promise: str, source: str | None = None) -> None:
@@ -38,10 +38,10 @@ class CorruptLog(KfbenchError):
 
 
 class Refused(KfbenchError):
-    """A batch that a broker does not take, with Kafka's reason.
+    """A batch that a broker refuses, with Kafka's reason.
 
-    error: Kafka's name for it in the protocol (`Errors`), such as INVALID_RECORD; position: byte in the log where the
-    batch starts; promise: the rule that it breaks.
+    error: the name of Kafka's error (`Errors` in its protocol), such as INVALID_RECORD; position: byte in the log where
+    the batch starts; promise: the rule that the batch breaks.
     """
 
     def __init__(self, error: str, position: int, promise: str, source: str | None = None) -> None:
@@ -56,7 +56,7 @@ class Refused(KfbenchError):
 
 
 class InvalidConfig(KfbenchError, ValueError):
-    """A TOML file, an option or a column mapping that cannot be used; names the file and the key."""
+    """A TOML file, an option or a column mapping that cannot be used. The message names the file and the key."""
 
 
 class RunError(KfbenchError):
@@ -64,11 +64,11 @@ class RunError(KfbenchError):
 
 
 class MissingTool(KfbenchError):
-    """Something that this machine lacks; the message says how to get it."""
+    """Something that is missing on this machine. The message tells how to get it."""
 
 
 class MissingExtra(MissingTool, ImportError):
-    """A part of kfbench that comes only with an extra, such as Spark."""
+    """A part of kfbench that needs an extra of the installation, such as Spark."""
 
     def __init__(self, extra: str) -> None:
         self.extra = extra

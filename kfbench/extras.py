@@ -1,11 +1,11 @@
-"""The extras of an installation: whether one is installed, and the error if it is not."""
+"""Optional dependencies (extras): a test if an extra is installed, and an error if it is missing."""
 
 from importlib.util import find_spec
 from typing import Final
 
 from kfbench.errors import MissingExtra
 
-MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # a module that comes with it
+MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # a module that only this extra installs
 
 
 def has_extra(name: str) -> bool:

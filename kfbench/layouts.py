@@ -1,4 +1,4 @@
-"""The byte layouts of Kafka's record formats, declared once. Kernels and docs take their positions from here.
+"""The byte layouts of Kafka's record formats. Kernels and documentation take all positions from here.
 
 Everything on the wire is big-endian. Sources: `LegacyRecord`, `DefaultRecordBatch` and `DefaultRecord` in
 `org.apache.kafka.common.record`; KIP-31 and KIP-32 (v1), KIP-98 (v2), KIP-931 (v3).
@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-UNSET: Final = np.iinfo(np.int64).min  # means "derive it": no offset and no timestamp has this value
+UNSET: Final = np.iinfo(np.int64).min  # "derive it": no offset and no timestamp has this value
 
-# Entries of all formats start with these fields, so that a reader can tell formats apart.
+# All entries start with these fields. The magic at MAGIC_AT tells the format.
 ENTRY: Final = np.dtype(
     [
         ("base_offset", ">i8"),  # v0, v1: the message's own offset; set by the broker
@@ -71,21 +71,16 @@ KIP98_HEADER: Final = np.dtype(  # the layout of KIP-98's text, without v2's lea
         ("crc", ">u4"),  # CRC-32C of attributes..end
         ("magic", ">i1"),
         ("attributes", ">i2"),
-        *(
-            (name, V2_HEADER[name])
-            for name in (
-                "last_offset_delta",
-                "base_timestamp_ms",
-                "max_timestamp_ms",
-                "producer_id",
-                "producer_epoch",
-                "base_sequence",
-            )
-        ),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp_ms", ">i8"),
+        ("max_timestamp_ms", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
     ]
 )
 
-# KIP-931 moves the three fields that it shrinks to the end. `count` is missing from its text and kept here.
+# KIP-931 shrinks three fields and moves them to the end. Its text omits `count`, which we keep.
 V3_HEADER: Final = np.dtype(
     [
         ("base_offset", ">i8"),
@@ -116,7 +111,7 @@ COLUMNAR_PRODUCER: Final = np.dtype(
     [(name, V3_HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")]
 )
 
-CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # how the key of a control record begins
+CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # the beginning of a control record's key
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
@@ -126,7 +121,7 @@ TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5
 DELETE_HORIZON_BIT: Final = 1 << 6
 NO_RECORD_ATTRIBUTES_BIT: Final = 1 << 7  # v3, KIP-931's ignoreMessageAttributes
-FIXED_HEADER_BIT: Final = 1 << 8  # v3; ours, like all below
+FIXED_HEADER_BIT: Final = 1 << 8  # v3; our addition, like the bits below
 UNSIGNED_BIT: Final = 1 << 9  # lengths, header counts and offset deltas without zig-zag
 HEADERS_FIRST_BIT: Final = 1 << 10  # the metadata of all records before the payload of all
 TAGGED_BIT: Final = 1 << 11  # tagged fields after the count
@@ -136,9 +131,9 @@ V2_ATTRIBUTES_MASK: Final = 0x7F
 KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
 V3_FEATURES_MASK: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
-SHARED_HEADERS: Final = 1 << 16  # not an attribute bit: makes a writer of tagged fields write tag 1
+SHARED_HEADERS: Final = 1 << 16  # no attribute bit: a writer of tagged fields then writes tag 1
 
-# Attribute bits of a columnar batch: which columns it has.
+# Attribute bits of a columnar batch, which tell its columns.
 PRODUCER_BIT: Final = 1 << 7
 AGES_BIT: Final = 1 << 8  # without it every timestamp is the anchor
 OFFSETS_BIT: Final = 1 << 9  # with the last offset delta; without it record i has base_offset + i
@@ -160,7 +155,7 @@ MESSAGE_TYPE_MASK: Final = 0x0F
 TIME_TAG, COUNT_TAG, RELATIVE_TAG, KEYS_TAG = 0, 32, 33, 34
 TAG_BYTES: Final = {TIME_TAG: 8, COUNT_TAG: 4, RELATIVE_TAG: 1, KEYS_TAG: 1}  # without the id, i8
 
-MIN_LENGTH: Final = 14  # a smaller length cannot be skipped, so nothing behind it is found (LogInputStream)
+MIN_LENGTH: Final = 14  # a smaller length cannot be skipped, so nothing after it can be found (LogInputStream)
 
 NULL_LENGTH: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -168,15 +163,13 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_PARTITION_LEADER_EPOCH: Final = -1
+DAY_MS: Final = 86_400_000
 
-LEGACY_FIXED_BYTES: Final = (
-    V0_MESSAGE.itemsize + 8,
-    V1_MESSAGE.itemsize + 8,
-)  # with both lengths: 26, 34
+LEGACY_FIXED_BYTES: Final = V0_MESSAGE.itemsize + 8, V1_MESSAGE.itemsize + 8  # with both lengths: 26, 34
 # Upper bounds for allocation: five bytes per varint, ten per varlong.
 MAX_RECORD_OVERHEAD: Final = 5 + 1 + 10 + 5 + 5 + 5 + 5
 MAX_HEADER_OVERHEAD: Final = 5 + 5
-MAX_TAGS_OVERHEAD: Final = 5 + (1 + 1 + 8) + (1 + 5 + 5)  # their number, tag 0, tag 1 without its headers
+MAX_TAGS_OVERHEAD: Final = 5 + (1 + 1 + 8) + (1 + 5 + 5)  # number of tags, tag 0, tag 1 without its headers
 MAX_BATCH_OVERHEAD: Final = V3_HEADER.itemsize + 5 + 10 + 10 + 4 + MAX_TAGS_OVERHEAD + 5  # 5: metadataLength
 MIN_RECORD_BYTES: Final = 5  # v3, headers first, without attributes: two deltas, two lengths, header count
 

@@ -20,15 +20,15 @@ from rich.progress import (
 )
 from rich.text import Text
 
-SILENT_S: Final = 2.0  # a shorter wait gets no bar
-LINE_S: Final = 30.0  # between lines about one stage, where there is no terminal
+SILENT_S: Final = 2.0  # a shorter wait shows no bar
+LINE_S: Final = 30.0  # between two lines about the same task, if there is no terminal
 
 
 @contextmanager
 def reading(size_bytes: int, what: str, console: Console | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar while size_bytes are read, from SILENT_S on. Yield a function to call with each number of new bytes.
+    """Show a bar while size_bytes are read, after SILENT_S. Yield a function that takes the number of new bytes.
 
-    console None: stderr. Nothing is written unless the console is a terminal.
+    what: the text before the bar. console: None is stderr. Nothing is written unless the console is a terminal.
     """
     console = console or Console(stderr=True)
     bar = Progress(
@@ -56,11 +56,11 @@ def reading(size_bytes: int, what: str, console: Console | None = None) -> Itera
 
 
 def counting(console: Console, *, is_spoken: bool = False) -> Progress:
-    """Return bars for tasks that have a total and the fields `unit` and `failed`.
+    """Return progress bars for tasks with a total and the fields `unit` and `failed`.
 
-    Without a terminal, is_spoken prints a line when a task begins and then one every LINE_S.
+    is_spoken: without a terminal, print a line when a task begins, and then one line every LINE_S.
     """
-    bars = _Spoken if is_spoken and not console.is_terminal else Progress
+    bars = _Lines if is_spoken and not console.is_terminal else Progress
     return bars(
         TextColumn("{task.description:>6}"),
         BarColumn(),
@@ -78,14 +78,14 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
 
 
 def say(console: Console, line: str) -> None:
-    """Print a line to the user who waits for a command."""
+    """Print a line for the user who waits for a command."""
     console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-class _Spoken(Progress):
-    """Progress as lines, for a log or a pipe."""
+class _Lines(Progress):
+    """Progress as lines, for a log file or a pipe."""
 
-    _spoken_at = 0.0
+    _line_at = 0.0
 
     def add_task(
         self,
@@ -97,18 +97,18 @@ class _Spoken(Progress):
         **fields: Any,
     ) -> TaskID:
         added = super().add_task(description, start, total, completed, visible, **fields)
-        self._speak(f"{description}: {total:,.0f} {fields['unit']}")
+        self._print(f"{description}: {total:,.0f} {fields['unit']}")
         return added
 
     def update(self, task_id: TaskID, **kwargs: Any) -> None:
         super().update(task_id, **kwargs)
         task = self.tasks[task_id]
-        if not task.finished and time.monotonic() - self._spoken_at > LINE_S:
+        if not task.finished and time.monotonic() - self._line_at > LINE_S:
             words = f"{task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']} {task.fields['failed']}"
-            self._speak(f"{task.description}: {words.strip()}")
+            self._print(f"{task.description}: {words.strip()}")
 
-    def _speak(self, line: str) -> None:
-        self._spoken_at = time.monotonic()
+    def _print(self, line: str) -> None:
+        self._line_at = time.monotonic()
         say(self.console, line)
 
 

@@ -1,7 +1,7 @@
-"""Records in columns: `Shapes` (all that sizes depend on) and `Records` (shapes and the bytes).
+"""Records in columns: `Shapes` (times, offsets and lengths) and `Records` (shapes and the bytes).
 
-Both are checked once, at construction, and are immutable afterwards: kernels index these arrays without a check. So
-index arrays that a caller could still write to are copied; data buffers never are.
+Both are checked once, at construction, and are immutable afterwards: kernels index these arrays without a check. So an
+index array is copied if a caller could still write to it. Data buffers are never copied.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, as_bytes, freeze, integers_of, ranges
-from kfbench.arrow_columns import byte_strings_of, headers_of, integers_of_column
+from kfbench.arrays import Bytes, Int32, Int64, as_bytes, freeze, integers_of, place_of, ranges
+from kfbench.arrow_columns import HeaderColumns, byte_strings_of, headers_of, integers_of_column
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
@@ -33,11 +33,11 @@ def _total(lengths: Int32) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shapes:
-    """Times, offsets and lengths of records: all that sizes depend on, without a byte of payload.
+    """Times, offsets and lengths of n records with m headers. Sizes depend on nothing else.
 
     timestamps_ms int64[n] (-1: none), offsets int64[n], key_lengths and value_lengths int32[n] (-1: null),
-    header_bounds int64[n+1] (record i has the headers bounds[i] to bounds[i+1]), header_key_lengths int32[m] (never
-    null), header_value_lengths int32[m] (-1: null). Raises InvalidRecords.
+    header_bounds int64[n + 1] (record i has the headers bounds[i] to bounds[i + 1] - 1), header_key_lengths int32[m]
+    (never null), header_value_lengths int32[m] (-1: null). Raises InvalidRecords.
     """
 
     timestamps_ms: Int64
@@ -78,13 +78,13 @@ class Shapes:
 
     @classmethod
     def trusted(cls, **columns: NDArray[Any]) -> Self:
-        """Make one of arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        """Make an instance without checks, from all fields as a kernel has just written them."""
         made: Self = _unchecked(cls, columns)
         return made
 
     @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """The columns that size kernels take, in the order of the fields."""
+        """The columns in the order of the fields, which size kernels take."""
         return tuple(getattr(self, name) for name in _SHAPE_FIELDS)
 
     @cached_property
@@ -150,8 +150,8 @@ def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
 class Records:
     """Records in columns: the shapes, and a buffer (uint8) with starts (int64) for each of keys, values and headers.
 
-    The start of a null is not looked at. Buffers may be shared and in any order: those of a decoded log are the log
-    itself. Raises InvalidRecords for an item that lies outside its buffer.
+    Item i lies at data[starts[i]:starts[i] + lengths[i]]. The start of a null means nothing. Buffers may be shared and
+    in any order: the buffer of a decoded log is the log itself. Raises InvalidRecords for an item outside its buffer.
     """
 
     shapes: Shapes
@@ -181,7 +181,7 @@ class Records:
 
     @classmethod
     def trusted(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
-        """Make one of arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        """Make an instance without checks, from all fields as a kernel has just written them."""
         records: Self = _unchecked(cls, columns)
         records.__dict__["shapes"] = shapes
         return records
@@ -192,11 +192,11 @@ class Records:
         return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
 
     def at_times(self, timestamps_ms: Int64) -> Self:
-        """Return the same records at these times, int64[n], which are given away."""
+        """Return the same records with these times, int64[n]. The caller must not write to them afterwards."""
         return self._in_shape(timestamps_ms=timestamps_ms)
 
     def at_offsets(self, offsets: Int64) -> Self:
-        """Return the same records at these offsets, int64[n], which are given away."""
+        """Return the same records with these offsets, int64[n]. The caller must not write to them afterwards."""
         return self._in_shape(offsets=offsets)
 
     def _in_shape(self, **columns: Int64) -> Self:
@@ -204,7 +204,7 @@ class Records:
         return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
 
     def packed(self) -> Self:
-        """Return the same records in buffers of their own, which hold nothing else."""
+        """Return the same records in new buffers, which hold only their bytes."""
         buffers: dict[str, NDArray[Any]] = {}
         for name in PAYLOAD:
             items = self._items(name).packed()
@@ -212,7 +212,7 @@ class Records:
         return type(self).trusted(self.shapes, **buffers)
 
     def copied(self) -> Self:
-        """Return a copy that shares no memory with these records. Sums that are worked out already are copied too."""
+        """Return a copy that shares no memory with these records. It keeps the sums that are already known."""
         shapes = Shapes.trusted(**{name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS})
         shapes.__dict__.update((name, total) for name, total in self.shapes.__dict__.items() if isinstance(total, int))
         return type(self).trusted(shapes, **{name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]})
@@ -224,7 +224,7 @@ class Records:
         return self._picked(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
 
     def take(self, indices: ArrayLike) -> Self:
-        """Return the records of these numbers, in this order; no payload is copied."""
+        """Return the records with these indices, in this order; no payload is copied."""
         wanted = np.asarray(indices, np.int64)
         starts = self.shapes.header_bounds[wanted]
         return self._picked(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
@@ -248,7 +248,7 @@ class Records:
     def buffers(self) -> tuple[Bytes, ...]:
         """The distinct data buffers that hold any byte."""
         buffers = (self.key_data, self.value_data, self.header_key_data, self.header_value_data)
-        return tuple({(data.ctypes.data, len(data)): data for data in buffers if len(data)}.values())
+        return tuple({place_of(data): data for data in buffers if len(data)}.values())
 
     @classmethod
     def from_lists(
@@ -261,7 +261,7 @@ class Records:
     ) -> Self:
         """Make records of Python objects, one item per record.
 
-        Absent: null keys, timestamps -1, no headers, offsets from 0.
+        Defaults: null keys, timestamps -1, no headers, offsets from 0.
         """
         value_list = list(values)
         n = len(value_list)
@@ -270,37 +270,38 @@ class Records:
         if len(header_list) != n:
             raise InvalidRecords(f"headers: {len(header_list)} items for {n} records")
         pairs = list(chain.from_iterable(header_list))
-        value_items, key_items = ByteStrings.from_list("values", value_list), ByteStrings.from_list("keys", key_list)
         try:
             names = [name.encode() for name, _ in pairs]
         except (AttributeError, TypeError, ValueError) as error:
             raise InvalidRecords(f"headers: (str, bytes or None) pairs are wanted ({error})") from None
-        name_items = ByteStrings.from_list("headers", names)
-        content_items = ByteStrings.from_list("headers", [content for _, content in pairs])
-        bounds = np.zeros(n + 1, np.int64)
-        np.cumsum([len(each) for each in header_list], out=bounds[1:])
-        return cls._of(value_items, key_items, timestamps_ms, offsets, bounds, name_items, content_items)
+        header_columns = HeaderColumns(
+            bounds=np.cumsum([0, *map(len, header_list)], dtype=np.int64),
+            keys=ByteStrings.from_list("headers", names),
+            values=ByteStrings.from_list("headers", [content for _, content in pairs]),
+        )
+        columns = ByteStrings.from_list("values", value_list), ByteStrings.from_list("keys", key_list)
+        return cls.from_columns(*columns, header_columns, timestamps_ms, offsets)
 
     @classmethod
-    def _of(
+    def from_columns(
         cls,
         values: ByteStrings,
-        keys: ByteStrings,
-        timestamps_ms: ArrayLike | None,
-        offsets: ArrayLike | None,
-        header_bounds: Int64,
-        header_keys: ByteStrings,
-        header_values: ByteStrings,
+        keys: ByteStrings | None,
+        headers: HeaderColumns,
+        timestamps_ms: ArrayLike | None = None,
+        offsets: ArrayLike | None = None,
     ) -> Self:
+        """Make records of columns, one item per record. Defaults: as in `from_lists`."""
         n = len(values.lengths)
+        keys = ByteStrings.nulls(n) if keys is None else keys
         shapes = Shapes(
             timestamps_ms=np.full(n, NO_TIMESTAMP) if timestamps_ms is None else np.asarray(timestamps_ms),
             offsets=np.arange(n) if offsets is None else np.asarray(offsets),
             key_lengths=keys.lengths,
             value_lengths=values.lengths,
-            header_bounds=header_bounds,
-            header_key_lengths=header_keys.lengths,
-            header_value_lengths=header_values.lengths,
+            header_bounds=headers.bounds,
+            header_key_lengths=headers.keys.lengths,
+            header_value_lengths=headers.values.lengths,
         )
         return cls(
             shapes=shapes,
@@ -308,32 +309,32 @@ class Records:
             key_starts=keys.starts,
             value_data=values.data,
             value_starts=values.starts,
-            header_key_data=header_keys.data,
-            header_key_starts=header_keys.starts,
-            header_value_data=header_values.data,
-            header_value_starts=header_values.starts,
+            header_key_data=headers.keys.data,
+            header_key_starts=headers.keys.starts,
+            header_value_data=headers.values.data,
+            header_value_starts=headers.values.starts,
         )
 
     @classmethod
     def from_arrow(cls, table: "pa.Table | pa.RecordBatch") -> Self:
-        """Make records of a column `value` and, if present, columns `key`, `timestamp_ms`, `offset`, `headers`.
+        """Make records of the column `value` and, if present, the columns `key`, `timestamp_ms`, `offset`, `headers`.
 
-        key and value: binary, string or their large variants, taken without a copy (of one chunk); timestamp_ms: an
-        integer or a timestamp; headers: list<struct<key, value>>.
+        key and value: binary, string or a large variant; a single chunk is not copied. timestamp_ms: integers or
+        timestamps. headers: list<struct<key, value>>.
         """
-        n, headers = table.num_rows, headers_of(table)
+        headers = headers_of(table)
         values, keys = byte_strings_of(table, "value"), byte_strings_of(table, "key")
         timestamps_ms, offsets = (integers_of_column(table, name) for name in ("timestamp_ms", "offset"))
         if values is None:
             raise InvalidRecords(f"value: no such column among {', '.join(table.schema.names)}")
-        return cls._of(values, ByteStrings.nulls(n) if keys is None else keys, timestamps_ms, offsets, *headers)
+        return cls.from_columns(values, keys, headers, timestamps_ms, offsets)
 
     def to_arrow(self) -> "pa.Table":
-        """Make a table: offset, timestamp_ms, key, value (large_binary), headers (large_list<struct<key, value>>)."""
+        """Return a table: offset, timestamp_ms, key, value (large_binary), headers (large_list<struct<key, value>>)."""
         import pyarrow as pa
 
         names = self._items("header_key").to_arrow()
-        with suppress(pa.ArrowInvalid):  # names of a hostile log need not be UTF-8: then they stay bytes
+        with suppress(pa.ArrowInvalid):  # header keys of a hostile log may not be UTF-8: they stay bytes
             names = names.cast(pa.large_string())
         pairs = pa.StructArray.from_arrays([names, self._items("header_value").to_arrow()], names=["key", "value"])
         return pa.table(

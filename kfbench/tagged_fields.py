@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -10,22 +10,27 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.errors import InvalidRecords
 from kfbench.uvarint import get_uvarint, put_uvarint
 
-FIRST_FREE_TAG: Final = 2  # the format has 0 and 1 (`layouts`)
+FIRST_FREE_TAG: Final = 2  # the format uses 0 and 1 (`layouts`)
 NONE: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
-def encoded(batches: Sequence[Mapping[int, Any]]) -> tuple[Bytes, Int64, Int64]:
-    """Return the fields of all batches as bytes, the start of each batch's (int64[batches + 1]), and their numbers.
+class EncodedFields(NamedTuple):
+    """The fields of n batches as bytes. Batch b has counts[b] fields in data[bounds[b]:bounds[b + 1]]."""
 
-    Raises InvalidRecords.
-    """
+    data: Bytes
+    bounds: Int64
+    counts: Int64
+
+
+def encoded(batches: Sequence[Mapping[int, Any]]) -> EncodedFields:
+    """Encode the fields of each batch. Raises InvalidRecords."""
     parts = [b"".join(_field(tag, fields[tag]) for tag in _tags(fields)) for fields in batches]
     bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    return np.frombuffer(b"".join(parts), np.uint8), bounds, np.array([len(each) for each in batches], np.int64)
+    return EncodedFields(np.frombuffer(b"".join(parts), np.uint8), bounds, np.array(list(map(len, batches)), np.int64))
 
 
 def decoded(data: bytes) -> Mapping[int, bytes]:
-    """Return the fields of one batch, from bytes that a kernel has checked."""
+    """Decode the fields of one batch from bytes that a kernel has checked."""
     fields, at = dict[int, bytes](), 0
     while at < len(data):
         tag, at = get_uvarint(data, at)

@@ -1,4 +1,4 @@
-"""Plain text for people: tables in columns, counted nouns, percentages and ranges of numbers."""
+"""Text for people: tables in columns, counts with nouns, percentages and ranges of numbers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rule: bool = False) -> list[str]:
     """Align rows in columns; return one line per row.
 
-    right: indices of the columns that are aligned to the right. has_rule: a line of dashes follows the first row. The
-    last cell of a row with fewer cells is a remark: it may be wider than its column.
+    right: indices of the columns that are aligned to the right. has_rule: a line of dashes follows the first row. If a
+    row has fewer cells than others, its last cell is a remark, which may be wider than its column.
     """
     table, right_columns = [tuple(row) for row in rows], set(right)
     column_count = max(map(len, table))
@@ -32,9 +32,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def percent(share: float, digits: int | None = 1) -> str:
-    """Return a share as a percentage: 0.125 is "12.5 %". digits: decimals; None: as many as it has, up to six figures.
+    """Return a share as a percentage: 0.125 is "12.5 %". Zero never has a minus sign.
 
-    Zero never has a minus sign.
+    digits: decimals; None: the decimals that the number has, up to six significant digits.
     """
     return f"{100 * share:z{'g' if digits is None else f'.{digits}f'}} %"
 

@@ -1,10 +1,9 @@
-"""Unsigned base-128 integers, low group first, for use outside the kernels."""
+"""Unsigned varints (base 128, lowest 7 bits first), for use outside the kernels."""
 
 MOST_BYTES = 5  # the longest encoding of a uint32
 
 
 def put_uvarint(value: int) -> bytes:
-    """Return the encoding of a number."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -14,7 +13,10 @@ def put_uvarint(value: int) -> bytes:
 
 
 def get_uvarint(data: bytes | memoryview, at: int = 0) -> tuple[int, int]:
-    """Return a uint32 and the position after it; bits beyond 32 are dropped. Raise ValueError past the end of data."""
+    """Return (value, position after it) of a uint32. Bits beyond 32 are dropped. Raise ValueError past the end of data.
+
+    The pair has no names, because creating a NamedTuple would slow down the codecs that call this per block.
+    """
     value = 0
     for i, byte in enumerate(data[at : at + MOST_BYTES]):
         value |= (byte & 0x7F) << (7 * i)

@@ -183,7 +183,7 @@ def test_fields_of_some_batches_and_with_other_columns() -> None:
 def test_columns_that_do_not_fit_the_fields() -> None:
     fields = BatchFields(producer_id=[1, 2, 3])
     assert fields.replace().rows["producer_id"].tolist() == [1, 2, 3]
-    with pytest.raises(InvalidRecords, match="one item, or one a batch"):
+    with pytest.raises(InvalidRecords, match="one item, or one per batch"):
         fields.replace(base_offset=[1, 2])
 
 

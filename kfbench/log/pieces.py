@@ -66,11 +66,11 @@ def pieces(
     with open(source, "rb", buffering=0, closefd=not isinstance(source, int)) as file:
         size, at = os.fstat(file.fileno()).st_size, start
         file.seek(start)
-        kept = np.zeros(0, np.uint8)  # the beginning of a batch that does not end in the previous piece
+        start_of_next = np.zeros(0, np.uint8)  # the beginning of a batch that does not end in the previous piece
         while True:
-            room = min(max(piece_bytes, _claimed_bytes(kept)), size - at)
-            data = _fill(file, kept, max(room, len(kept)))
-            is_last = len(data) < max(room, len(kept)) or at + len(data) >= size
+            room = min(max(piece_bytes, _claimed_bytes(start_of_next)), size - at)
+            data = _fill(file, start_of_next, max(room, len(start_of_next)))
+            is_last = len(data) < max(room, len(start_of_next)) or at + len(data) >= size
             entries = Entries.of(data)
             if end is not None and at + int(entries.positions[-1]) >= end:
                 yield Piece.of(data, entries, int(np.searchsorted(entries.positions, end - at)), at)
@@ -89,14 +89,14 @@ def pieces(
                 raise CorruptLog(at + whole, "length", promise)
             if is_last or is_no_log:
                 return
-            kept, at = data[whole:].copy(), at + whole
+            start_of_next, at = data[whole:].copy(), at + whole
 
 
-def _fill(file: FileIO, kept: Bytes, size_bytes: int) -> Bytes:
-    """Return `kept` and the bytes that follow in the file: `size_bytes` together, or fewer if the file ends."""
+def _fill(file: FileIO, start_of_next: Bytes, size_bytes: int) -> Bytes:
+    """Return `start_of_next` and the next bytes of the file: `size_bytes` together, or fewer if the file ends."""
     data = np.empty(size_bytes, np.uint8)
-    data[: len(kept)] = kept
-    filled = len(kept)
+    data[: len(start_of_next)] = start_of_next
+    filled = len(start_of_next)
     while filled < len(data) and (read := file.readinto(data.data[filled:])):
         filled += read
     return data[:filled]

@@ -1,4 +1,4 @@
-"""Sources of records: log segments, folders of these, tables, a topic. `find` lists their parts."""
+"""Sources of records: log segments, tables, folders of either, a topic. `find` lists their parts."""
 
 import os
 from collections.abc import Iterable
@@ -12,21 +12,21 @@ from kfbench.sources.columns import Columns
 from kfbench.sources.folder import GONE, OTHER_FILES
 from kfbench.sources.part import Chunk, Found, Part, Skipped
 
-__all__ = ["GONE", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
+__all__ = ["GONE", "TABLES", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
 
-BESIDE: Final = "tables beside segments, to be given by name"
+TABLES: Final = "tables next to segments: name them to read them"
 REPLICAS: Final = "segments of other replicas"
 
 
 def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
-    """Return the parts of all sources, in the order given, each once. A large file is several parts.
+    """Return the parts of all sources, in the order of `paths`, each once. A large file has several parts.
 
-    A file is a table or a segment by its name. A folder is read for segments if it has any, else for tables. columns:
-    the columns of tables that make a record.
+    A file's name tells if it is a table or a segment. A folder with a segment counts as a folder of segments, any other
+    folder as a folder of tables. columns: the columns of tables that make a record.
 
-    Skipped if other sources have parts: tables beside segments, a folder with neither, a table that cannot be read, and
-    segments of another replica of the same partition. Raises KfbenchError if no source has a part, and for a path that
-    does not exist.
+    If other sources have parts, these are skipped: tables next to segments, a folder with neither, a table that cannot
+    be read, and segments of another replica of the same partition. Raises KfbenchError if no source has a part, and for
+    a path that does not exist.
     """
     parts: list[Part] = []
     skipped: dict[str, Skipped] = {}
@@ -76,8 +76,8 @@ def _find(path: Path, columns: Columns) -> Found:
             if not tables.has_table(path):
                 raise
         else:
-            beside = [replace(each, reason=BESIDE) if _is_table(path, each) else each for each in found.skipped]
-            return replace(found, skipped=tuple(beside))
+            others = [replace(each, reason=TABLES) if _is_table(path, each) else each for each in found.skipped]
+            return replace(found, skipped=tuple(others))
     elif tables.kind_of(path) is None:
         return log.find(path)
     return tables.find(path, columns)

@@ -1,7 +1,7 @@
-"""Arrow columns as text, and as JSON as `json.dumps` writes it without spaces and without ASCII escapes.
+"""Arrow columns as text, and as JSON in the form of `json.dumps` without spaces and without ASCII escapes.
 
-Whole columns at a time: strings are quoted, lists and structs joined by Arrow's kernels. Times are ISO 8601, maps are
-objects, floats that JSON has no number for are null.
+Arrow's kernels convert whole columns: they quote strings, and join lists and structs. Times become ISO 8601, and maps
+become objects. Floats without a JSON number become null.
 """
 
 import json
@@ -20,7 +20,7 @@ CONTROL: Final = r"[\x00-\x1f]"
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return True for text, and for bytes, which may be text."""
+    """Return True for a type of text or of bytes, which may be text."""
     types = pa.types
     return any(
         is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
@@ -28,7 +28,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def plain(array: Array) -> Array:
-    """Return the same items without dictionary, view or fixed size: few of Arrow's kernels take these."""
+    """Return the same items in a type without dictionary, view or fixed size, which few of Arrow's kernels accept."""
     types, kind = pa.types, array.type
     if types.is_dictionary(kind):
         return plain(array.dictionary_decode())
@@ -49,7 +49,10 @@ def entries_of(array: Array) -> Array:
 
 
 def text_of(array: Array, place: str) -> Array:
-    """Return binary and text as they are; numbers, booleans and dates as text; lists, structs and maps as JSON."""
+    """Return a column as text or bytes: lists, structs and maps become JSON, other types their text.
+
+    place: the column's name in the message of InvalidRecords.
+    """
     kind = array.type
     if is_text(kind):
         return array
@@ -61,12 +64,12 @@ def text_of(array: Array, place: str) -> Array:
 
 
 def json_of(array: Array, place: str) -> Array:
-    """Return large_string[n], where null is `null`. Raise InvalidRecords, with `place`, for bytes: JSON has none."""
+    """Return the JSON text of each item, large_string[n]; null is `null`. Raise InvalidRecords for bytes."""
     return _json(plain(array), place).fill_null("null")
 
 
 def join_parts(*parts: Array | str) -> Array:
-    """Join the parts of each item; null where one part is null."""
+    """Join the parts of each item. The result is null if one part is null."""
     return pc.binary_join_element_wise(
         *(pa.scalar(part, TEXT) if isinstance(part, str) else part for part in (*parts, ""))
     )
@@ -100,7 +103,7 @@ def _scalars(array: Array, place: str) -> Array:
     """Return numbers, booleans, dates and times as text."""
     types, kind = pa.types, array.type
     if types.is_timestamp(kind):
-        # Without its zone, so that it is printed in UTC.
+        # Without its zone, Arrow prints the time in UTC.
         text = array.cast(pa.int64()).cast(pa.timestamp(kind.unit)).cast(TEXT)
         return join_parts(pc.replace_substring(text, " ", "T"), "Z" if kind.tz else "")
     if types.is_duration(kind):
@@ -130,7 +133,7 @@ def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
 
 
 def cells_of(text: Array) -> Array:
-    """Return CSV cells as JSON: numbers, `true` and `false` as they stand, others as strings, null as `null`."""
+    """Return CSV cells as JSON: numbers, `true` and `false` without a change, null as `null`, others as strings."""
     text = text.cast(TEXT)
     return pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)).fill_null("null")
 

@@ -1,36 +1,37 @@
 """Columns of a table as the parts of records: keys, values, times, headers, partitions.
 
-Keys, values and header values: binary and text as they stand, without a copy; a number, a boolean or a date as text; a
-list, a struct or a map as JSON. Times and partitions: see `time_columns`. Headers: see `header_columns`.
+A column of binary or text becomes keys, values or header values without a change or a copy. Numbers, booleans and dates
+become their text; lists, structs and maps become JSON. Times and partitions: see `time_columns`. Headers: see
+`header_columns`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64
+from kfbench.arrow_columns import HeaderColumns
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.records import Records, Shapes
-from kfbench.sources.arrow_text import json_of, plain, text_of
-from kfbench.sources.header_columns import Headers, headers_of, no_headers
+from kfbench.records import Records
+from kfbench.sources.arrow_text import Array, json_of, plain, text_of
+from kfbench.sources.header_columns import headers_of
 from kfbench.sources.time_columns import integers_of, times_of
 
-Array: TypeAlias = Any  # pa.Array, whose kernels are not typed
 SHOWN_CHARACTERS: Final = 60
 ONE_PARTITION: Final = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The column of each part of a record. value None: the whole row as JSON. Others None: records have none.
+    """The names of the columns that become the parts of a record.
 
-    Without `timestamp`, records have no time (-1). Without `partition`, all rows of a file are one partition.
+    Without `value`, the whole row becomes the value, as JSON. Without `timestamp`, records have no time (-1). Without
+    `partition`, all rows of a file are one partition.
     """
 
     key: str | None = None
@@ -41,12 +42,12 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The columns to read, each once."""
+        """The names of the columns to read, each once."""
         return list(dict.fromkeys(name for field in fields(self) if (name := getattr(self, field.name)) is not None))
 
     @property
     def words(self) -> str:
-        """The part of a record that each column becomes, and what stands in for the parts without a column."""
+        """The source of each part of a record, as text: a column, or the default."""
         absent = {
             "key": "none",
             "value": "the whole row as JSON",
@@ -59,7 +60,7 @@ class Columns:
 
 
 class Fault(NamedTuple):
-    """Rows that make no record, all for the same reason. row: the first of them, counted from 0; rows: how many."""
+    """Rows that make no record, all for the same reason. row: the first one, counted from 0. rows: their number."""
 
     row: int
     rows: int
@@ -68,7 +69,7 @@ class Fault(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Cells of rows, by the part of a record that they become. None: the table has no such column."""
+    """The cells of some rows for each part of a record. None: the user named no column for this part."""
 
     value: ByteStrings
     key: ByteStrings | None
@@ -78,7 +79,7 @@ class Parts(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Records of the sound rows, their partitions int32[n], and the faults of the other rows."""
+    """The records of the sound rows, their partitions int32[records], and the faults of the other rows."""
 
     records: Records
     partitions: NDArray[np.int32]
@@ -93,7 +94,7 @@ def rows_as_json(batch: pa.RecordBatch) -> Array:
 def parts_of(
     batch: pa.RecordBatch, columns: Columns, as_json: Callable[[pa.RecordBatch], Array] = rows_as_json
 ) -> Parts:
-    """Return the cells of rows. as_json: turns whole rows into values. Raises InvalidRecords for other types."""
+    """Return the cells of rows. as_json: converts whole rows to values. Raises InvalidRecords for other types."""
 
     def column(name: str | None) -> Array | None:
         return None if name is None else plain(batch.column(name))
@@ -111,7 +112,7 @@ def parts_of(
 
 
 def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
-    """Raise InvalidRecords for a column that the table does not have, or has twice."""
+    """Raise InvalidRecords for a column that is missing in the table, or is there twice."""
     for name in columns.names:
         if table_names.count(name) != 1:
             problem = "several columns" if name in table_names else "no column"
@@ -119,7 +120,7 @@ def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
 
 
 def rows_of(parts: Parts, columns: Columns) -> Rows:
-    """Return the rows that make a record. A row whose time, headers or partition cannot be read is a fault."""
+    """Return the records of rows. A row is a fault if its time, headers or partition cannot be read."""
     n = len(parts.value.lengths)
     is_sound, faults = np.ones(n, np.bool_), []
     times_ms = np.full(n, NO_TIMESTAMP, np.int64)
@@ -140,41 +141,19 @@ def rows_of(parts: Parts, columns: Columns) -> Rows:
         partitions, is_bad = integers_of(parts.partition, f"column `{columns.partition}`")
         is_bad |= (partitions < 0) | (partitions > np.iinfo(np.int32).max)
         leave_out(columns.partition, parts.partition, is_bad, "partition: a number from 0 to 2**31 - 1")
-    headers = no_headers(n)
+    headers = HeaderColumns.none(n)
     if parts.headers is not None:
         headers, is_bad = headers_of(parts.headers, f"column `{columns.headers}`")
         leave_out(columns.headers, parts.headers, is_bad, "JSON object of headers, or list of {key, value}")
-    records = _records(parts.value, ByteStrings.nulls(n) if parts.key is None else parts.key, times_ms, headers)
-    kept = np.flatnonzero(is_sound)
-    if len(kept) < n:
-        records, partitions = records.take(kept), partitions[kept]
+    records = Records.from_columns(parts.value, parts.key, headers, times_ms)
+    sound = np.flatnonzero(is_sound)
+    if len(sound) < n:
+        records, partitions = records.take(sound), partitions[sound]
     return Rows(records, partitions.astype(np.int32), faults)
 
 
-def _records(value: ByteStrings, key: ByteStrings, times_ms: Int64, headers: Headers) -> Records:
-    return Records(
-        shapes=Shapes(
-            timestamps_ms=times_ms,
-            offsets=np.arange(len(times_ms)),
-            key_lengths=key.lengths,
-            value_lengths=value.lengths,
-            header_bounds=headers.bounds,
-            header_key_lengths=headers.names.lengths,
-            header_value_lengths=headers.contents.lengths,
-        ),
-        key_data=key.data,
-        key_starts=key.starts,
-        value_data=value.data,
-        value_starts=value.starts,
-        header_key_data=headers.names.data,
-        header_key_starts=headers.names.starts,
-        header_value_data=headers.contents.data,
-        header_value_starts=headers.contents.starts,
-    )
-
-
 def _shown(scalar: Any) -> str:
-    """Return a cell for a message, at most SHOWN_CHARACTERS of it."""
+    """Return the first SHOWN_CHARACTERS of a cell, for a message."""
     cell = scalar.as_py()
     cell = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
     text = "null" if cell is None else repr(cell)

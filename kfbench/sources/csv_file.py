@@ -1,6 +1,6 @@
-"""CSV files: a first row of names, then cells. An empty cell is null, `""` is an empty text.
+"""CSV files: a first row of names, then rows of cells. An empty cell is null, `""` is an empty text.
 
-In a whole row as JSON, cells that are JSON numbers, `true` or `false` stand as they are, all others are strings.
+If a whole row becomes JSON, cells with a JSON number, `true` or `false` stay as they are. All others become strings.
 """
 
 import csv
@@ -21,7 +21,7 @@ from kfbench.log.inspect import Damage
 from kfbench.sources.arrow_text import cells_of, objects
 from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.row_runs import RowRun, damage_only, row_runs
-from kfbench.sources.text_file import TEXT_BYTES, BytesTaken, opened
+from kfbench.sources.text_file import TEXT_BYTES, OpenText, opened
 
 ANY_BYTES: Final = "latin-1"  # Arrow reports a bad row as text; every byte is a character of latin-1
 
@@ -31,21 +31,56 @@ def read(path: str, columns: Columns) -> Iterator[RowRun]:
 
     Raises KfbenchError for a missing column and for a row without end; OSError; ArrowException.
     """
-    refused = list[Any]()
-
-    def refuse(row: Any) -> str:
-        refused.append(row)
-        return "skip"
-
+    refused, pending = list[Damage](), list[Damage]()  # rows of another width; those that are not yielded yet
     separator = "\t" if ".tsv" in Path(path).name.lower() else ","
     names = _column_names(path, separator)
     check_columns(columns, names)
+    row, at = 1, 0
+    with opened(path) as text:
+        source = _Blocks(text)
+        reader = _open_reader(source, names, columns, separator, refused)
+        while True:
+            batch = _next_batch(reader, row)
+            # Arrow reads ahead: some refused rows may belong to the next batch.
+            fresh = [refused.pop(0) for _ in range(len(refused))]
+            pending += fresh
+            lost_bytes = sum(each.size_bytes for each in fresh)
+            left_bytes = max(source.end() - at - lost_bytes, 0)
+            at += left_bytes + lost_bytes
+            if batch is None:
+                yield damage_only(pending, left_bytes)
+                if source.error:
+                    raise source.error
+                return
+            numbers = np.arange(row, row + batch.num_rows + len(pending))
+            numbers = numbers[~np.isin(numbers, [each.position for each in pending])][: batch.num_rows]
+            row = int(numbers[-1]) + 1 if len(numbers) else row
+            damage = tuple(each for each in pending if each.position < row)
+            pending = pending[len(damage) :]
+            for i, run in enumerate(row_runs(_restore_bytes(batch), numbers, columns, left_bytes, _rows_as_json)):
+                yield run if i else run._replace(damage=(*damage, *run.damage))
+
+
+def _open_reader(source: "_Blocks", names: list[str], columns: Columns, separator: str, refused: list[Damage]) -> Any:
+    """Return a reader of batches of rows. It adds rows of another width to `refused`."""
+
+    def refuse(row: Any) -> str:
+        refused.append(
+            Damage(
+                position=int(row.number) - 1,  # Arrow counts the header
+                size_bytes=len(row.text) + 1,
+                field="row",
+                promise=f"{row.actual_columns} cells, {row.expected_columns} are wanted",
+            )
+        )
+        return "skip"
+
     wanted = columns.names if columns.value is not None else names
     parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse)
     reading = pa.csv.ReadOptions(
         block_size=TEXT_BYTES, use_threads=False, column_names=names, skip_rows_after_names=1, encoding=ANY_BYTES
     )
-    # Cells stay bytes: Arrow would guess a column's type from its first rows.
+    # Cells stay bytes, because Arrow would guess a column's type from its first rows.
     converting = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(wanted, pa.large_binary()),
         include_columns=wanted,
@@ -53,46 +88,26 @@ def read(path: str, columns: Columns) -> Iterator[RowRun]:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    row, at, others = 1, 0, list[Any]()
-    with opened(path) as (stream, bytes_taken):
-        source = _Blocks(stream, bytes_taken)
-        reader = pa.csv.open_csv(source, reading, parsing, converting)
-        while True:
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                batch = pa.record_batch([])
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise
-                promise = f"row {row:,} has no end within {TEXT_BYTES >> 20} MiB: is a quote left open?"
-                raise InvalidRecords(promise) from None
-            # Arrow reads ahead: some refused rows may belong to the next batch.
-            known = len(others)
-            while refused:
-                others.append(refused.pop(0))
-            lost_bytes = sum(_size_bytes(each) for each in others[known:])
-            left_bytes = max(source.end() - at - lost_bytes, 0)
-            at += left_bytes + lost_bytes
-            numbers = np.arange(row, row + batch.num_rows + len(others))
-            numbers = numbers[~np.isin(numbers, [_number(each) for each in others])][: batch.num_rows]
-            row = int(numbers[-1]) + 1 if len(numbers) else row
-            passed = [each for each in others if not batch.num_columns or _number(each) < row]
-            others = others[len(passed) :]
-            damage = [_width_damage(each) for each in passed]
-            if not batch.num_columns:
-                yield damage_only(damage, left_bytes)
-                if source.error:
-                    raise source.error
-                return
-            for i, each in enumerate(row_runs(_restore_bytes(batch), numbers, columns, left_bytes, _rows_as_json)):
-                yield each if i else each._replace(damage=(*damage, *each.damage))
+    return pa.csv.open_csv(source, reading, parsing, converting)
+
+
+def _next_batch(reader: Any, row: int) -> pa.RecordBatch | None:
+    """Return the next rows, which begin at `row`; None: the file ends. Raise InvalidRecords for a row without end."""
+    try:
+        return reader.read_next_batch()
+    except StopIteration:
+        return None
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error):
+            raise
+        promise = f"row {row:,} has no end within {TEXT_BYTES >> 20} MiB: is a quote left open?"
+        raise InvalidRecords(promise) from None
 
 
 def _column_names(path: str, separator: str) -> list[str]:
     """Return the cells of the first row. Raises InvalidRecords."""
-    with opened(path) as (stream, _):
-        text = stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
+    with opened(path) as file:
+        text = file.stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
     try:
         return next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
     except (StopIteration, csv.Error):
@@ -100,7 +115,7 @@ def _column_names(path: str, separator: str) -> list[str]:
 
 
 def _restore_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return cells with their own bytes: reading as ANY_BYTES turned each byte from 0x80 on into two bytes of UTF-8."""
+    """Return cells with the bytes of the file. Reading as ANY_BYTES turned each byte above 0x7F into two bytes."""
     return pa.RecordBatch.from_arrays([_bytes_of(column) for column in batch.columns], batch.schema.names)
 
 
@@ -119,13 +134,13 @@ def _bytes_of(column: Any) -> Any:
 
 
 class _Blocks(RawIOBase):
-    """A file that ends where it cannot be read, and keeps the error.
+    """A file that ends at the first error of reading, and keeps the error.
 
-    Arrow reads ahead. An exception would lose the rows that it has read and not parsed yet.
+    Arrow reads ahead. An exception would lose rows that it has read but not parsed yet.
     """
 
-    def __init__(self, stream: pa.NativeFile, bytes_taken: BytesTaken) -> None:
-        self._stream, self._bytes_taken = stream, bytes_taken
+    def __init__(self, text: OpenText) -> None:
+        self._stream, self._bytes_taken = text
         self._ends: deque[int] = deque()
         self.error: Exception | None = None
 
@@ -142,25 +157,8 @@ class _Blocks(RawIOBase):
         return data.removeprefix(BOM_UTF8) if is_first else data
 
     def end(self) -> int:
-        """Return where the next block ends in the file; for the last block, again and again."""
+        """Return the end of the next block in the file. After the last block, return its end again."""
         return self._ends.popleft() if len(self._ends) > 1 else self._ends[0]
-
-
-def _number(row: Any) -> int:
-    return int(row.number) - 1  # Arrow counts the header
-
-
-def _size_bytes(row: Any) -> int:
-    return len(row.text) + 1
-
-
-def _width_damage(row: Any) -> Damage:
-    return Damage(
-        position=_number(row),
-        size_bytes=_size_bytes(row),
-        field="row",
-        promise=f"{row.actual_columns} cells, {row.expected_columns} are wanted",
-    )
 
 
 def _rows_as_json(batch: pa.RecordBatch) -> Any:

@@ -1,6 +1,6 @@
-"""The files of a folder and of all folders below it, while a broker may write to them; and what is skipped.
+"""The files of a folder and of all folders below it, and the skipped entries. A broker may write to them meanwhile.
 
-Links are not followed, neither to files nor to folders: their targets could appear twice, or form a circle.
+Links to files or folders are not followed: their targets could appear twice, or form a circle.
 """
 
 import os
@@ -11,15 +11,13 @@ from typing import Final, NamedTuple
 from kfbench.sources.part import Skipped
 
 GONE: Final = "gone meanwhile: deleted or renamed"
-LINK: Final = "a link, which is not followed: give what it leads to by name"
-INNER_LINKS: Final = "links to what is looked at in its place"
+LINK: Final = "a link, which is not followed: name its target instead"
+INNER_LINKS: Final = "links to files or folders that are read anyway"
 DEAD_LINKS: Final = "links to nothing"
 OTHER_FILES: Final = "other files"
 
 
 class File(NamedTuple):
-    """A regular file."""
-
     path: Path
     size_bytes: int
 
@@ -61,7 +59,7 @@ def walk(
 
 
 def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:
-    """Return a skipped entry for a path that cannot be read. A path that no longer exists counts as no data."""
+    """Return a skipped entry for a path that cannot be read. A path that no longer exists has no data."""
     if not os.path.lexists(path):
         return Skipped(path=os.fspath(path), size_bytes=0, reason=GONE)
     reason = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path}: ")
@@ -81,7 +79,7 @@ def _link(path: Path, root: Path, holds_records: Callable[[Path], bool]) -> Skip
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the bytes of all files in a folder and below it; files that cannot be seen count 0."""
+    """Return the bytes of all files in a folder and below it, without files that cannot be seen."""
     size_bytes = 0
     for parent, _, names in os.walk(folder):
         for name in names:

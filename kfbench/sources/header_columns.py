@@ -1,45 +1,27 @@
-"""Headers in a column of a table: list<struct<key, value>>, a map, or JSON text.
+"""Headers in a column of a table: list<struct<key, value>>, a map or JSON text.
 
 JSON text is an object, or a list of {"key": …, "value": …}.
 """
 
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64
+from kfbench.arrow_columns import HeaderColumns, header_lists
 from kfbench.byte_strings import ByteStrings
-from kfbench.errors import InvalidRecords
 from kfbench.layouts import NULL_LENGTH
-from kfbench.sources.arrow_text import entries_of, is_text, plain, text_of
-
-Array: TypeAlias = Any  # pa.Array, whose kernels are not typed
+from kfbench.sources.arrow_text import Array, entries_of, is_text, plain, text_of
 
 
-class Headers(NamedTuple):
-    """The headers of n rows. Row i has those from bounds[i] to bounds[i + 1] - 1; bounds: int64[n + 1]."""
+class ParsedHeaders(NamedTuple):
+    """The headers of rows. is_bad: bool[rows], True for rows whose cell holds something else."""
 
-    bounds: Int64
-    names: ByteStrings
-    contents: ByteStrings
-
-
-class HeaderColumn(NamedTuple):
-    """The headers of rows, and is_bad bool[n]: rows whose cell holds something else."""
-
-    headers: Headers
+    headers: HeaderColumns
     is_bad: NDArray[np.bool_]
-
-
-def no_headers(n: int) -> Headers:
-    """Return the headers of n rows that have none."""
-    none = ByteStrings.from_list("", [])
-    return Headers(np.zeros(n + 1, np.int64), none, none)
 
 
 class _Pair(msgspec.Struct):
@@ -50,58 +32,45 @@ class _Pair(msgspec.Struct):
 _HEADERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[_Pair])
 
 
-def headers_of(array: Array, column: str) -> HeaderColumn:
-    """Return the headers of each row; a null has none. Raise InvalidRecords for other types, with `column`."""
-    kind = array.type
-    bad = np.zeros(len(array), np.bool_)
-    if pa.types.is_null(kind):
-        return HeaderColumn(no_headers(len(array)), bad)
-    if is_text(kind):
+def headers_of(array: Array, column: str) -> ParsedHeaders:
+    """Return the headers of each row; a null has none. Raise InvalidRecords for another type of column."""
+    is_bad = np.zeros(len(array), np.bool_)
+    if pa.types.is_null(array.type):
+        return ParsedHeaders(HeaderColumns.none(len(array)), is_bad)
+    if is_text(array.type):
         return _json_headers(array)
-    if pa.types.is_map(kind):
-        array = entries_of(array)
-    elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise InvalidRecords(f"{column}: list<struct<key, value>>, a map or text is wanted, not {kind}")
-    pairs = array.flatten()
-    if not pa.types.is_struct(pairs.type) or {"key", "value"} - {field.name for field in pairs.type}:
-        raise InvalidRecords(f"{column}: list<struct<key, value>>, a map or text is wanted, not {kind}")
-    counts = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    bounds = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    flat = dict(zip((field.name for field in pairs.type), pairs.flatten(), strict=True))
-    names, contents = (
-        ByteStrings.from_arrow("headers", text_of(plain(flat[part]), column)) for part in ("key", "value")
-    )
-    nameless = np.flatnonzero(names.lengths == NULL_LENGTH)
+    lists = entries_of(array) if pa.types.is_map(array.type) else array
+    bounds, *items = header_lists(lists, column, "list<struct<key, value>>, a map or text")
+    keys, values = (ByteStrings.from_arrow("headers", text_of(plain(each), column)) for each in items)
+    nameless = np.flatnonzero(keys.lengths == NULL_LENGTH)
     if len(nameless):
-        bad[np.searchsorted(bounds, nameless, side="right") - 1] = True
-        names = names._replace(lengths=np.maximum(names.lengths, 0))
-    return HeaderColumn(Headers(bounds, names, contents), bad)
+        is_bad[np.searchsorted(bounds, nameless, side="right") - 1] = True
+        keys = keys._replace(lengths=np.maximum(keys.lengths, 0))
+    return ParsedHeaders(HeaderColumns(bounds, keys, values), is_bad)
 
 
-def _json_headers(array: Array) -> HeaderColumn:
-    # msgspec reads a row in about a microsecond; Arrow has no reader for objects whose names vary from row to row.
-    counts, names, raws = np.zeros(len(array), np.int64), [], []
-    bad = np.zeros(len(array), np.bool_)
+def _json_headers(array: Array) -> ParsedHeaders:
+    # msgspec reads a row in about a microsecond; Arrow cannot read objects whose names vary from row to row.
+    counts, keys, raws = np.zeros(len(array), np.int64), [], []
+    is_bad = np.zeros(len(array), np.bool_)
     for i, text in enumerate(array.to_pylist()):
         if not text:
             continue
         try:
             found = _HEADERS.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            bad[i] = text not in ("null", b"null")
+            is_bad[i] = text not in ("null", b"null")
             continue
         pairs = list(found.items()) if isinstance(found, dict) else [(pair.key, pair.value) for pair in found]
-        names += [name.encode() for name, _ in pairs]
+        keys += [key.encode() for key, _ in pairs]
         raws += [value for _, value in pairs]
         counts[i] = len(pairs)
-    bounds = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    return HeaderColumn(Headers(bounds, ByteStrings.from_list("headers", names), unquoted(raws)), bad)
+    bounds = np.append(0, np.cumsum(counts))
+    return ParsedHeaders(HeaderColumns(bounds, ByteStrings.from_list("headers", keys), unquoted(raws)), is_bad)
 
 
 def unquoted(raws: list[msgspec.Raw]) -> ByteStrings:
-    """Return JSON values as bytes: strings without quotes, as UTF-8; null and nothing as null; others as they stand."""
+    """Return JSON values as bytes: strings as UTF-8 without quotes, null and nothing as null, others unchanged."""
     items = [bytes(raw) or b"null" for raw in raws]
     data, starts, lengths = ByteStrings.from_arrow("JSON", pa.array(items, pa.large_binary()))
     if not items:
@@ -110,7 +79,7 @@ def unquoted(raws: list[msgspec.Raw]) -> ByteStrings:
     if len(escapes):
         for i in np.unique(np.searchsorted(starts, escapes, side="right") - 1).tolist():
             if items[i][:1] == b'"':
-                with suppress(msgspec.DecodeError, UnicodeError):  # an escape that is no JSON stays
+                with suppress(msgspec.DecodeError, UnicodeError):  # an invalid escape stays
                     items[i] = b'"' + msgspec.json.decode(items[i], type=str).encode() + b'"'
         data, starts, lengths = ByteStrings.from_arrow("JSON", pa.array(items, pa.large_binary()))
     is_string, is_null = data[starts] == ord('"'), data[starts] == ord("n")

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line. Only the named fields are parsed."""
+"""JSON lines: one object per line. Only the fields that the user named are parsed."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -16,43 +16,38 @@ from kfbench.errors import InvalidRecords
 from kfbench.log.inspect import Damage
 from kfbench.sources.columns import Columns, Parts
 from kfbench.sources.header_columns import unquoted
+from kfbench.sources.part import Span
 from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, share
 from kfbench.sources.text_file import TEXT_BYTES, opened
 
 LONGEST_ROW: Final = 64 << 20
 
 
-def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None) -> Iterator[RowRun]:
-    """Yield the rows of a file. span: only lines that begin at these bytes, first and end (None: the file's end).
+def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowRun]:
+    """Yield the rows of a file. span: only lines that begin in these bytes; only plain text can have one.
 
-    Only plain text can have a span. Raises InvalidRecords for a column that no line has, OSError.
+    Raises InvalidRecords for a column that no line has, OSError.
     """
     names = columns.names
     decoder = _decoder(names)
     start, end = span or (0, None)
-    at, line = _first_line(path, start) or (None, 1)
-    if at is None or (end is not None and at >= end):
+    first = _first_line(path, start)
+    if first is None or (end is not None and first.at >= end):
         return
-    unseen = names
-    for data, size_bytes in _lines(path, at, end):
-        lines, numbers, line = _split(data, line)
+    number, unseen = first.number, names
+    for data, size_bytes in _blocks(path, first.at, end):
+        lines, numbers, number = _split(data, number)
         rows, good, bad = _decode(decoder, lines)
         cells = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
         if unseen and rows:
             if any(not any(map(bytes, cells[name])) for name in unseen):
                 _check_seen(path, decoder, names)
             unseen = []
-        damage = [
-            Damage(
-                position=int(numbers[i]),
-                size_bytes=share(
-                    size_bytes, min(int(lines.lengths[i]) + 1, len(data) - int(lines.starts[i])), len(data)
-                ),
-                field="JSON",
-                promise=reason,
-            )
-            for i, reason in bad
-        ]
+        damage = []
+        for i, reason in bad:
+            line_bytes = min(int(lines.lengths[i]) + 1, len(data) - int(lines.starts[i]))
+            lost_bytes = share(size_bytes, line_bytes, len(data))
+            damage.append(Damage(position=int(numbers[i]), size_bytes=lost_bytes, field="JSON", promise=reason))
         values = ByteStrings(lines.data, lines.starts[good], lines.lengths[good])
         parts = _parts_of_items({name: unquoted(raws) for name, raws in cells.items()}, values, columns)
         left_bytes = size_bytes - sum(each.size_bytes for each in damage)
@@ -63,32 +58,41 @@ def _check_seen(path: str, decoder: msgspec.json.Decoder[Any], names: Sequence[s
     """Read until each column was seen once. Raise InvalidRecords for a column that no line has."""
     absent, last = dict(enumerate(names)), 0
     try:
-        for data, _ in _lines(path):
-            lines, _, line = _split(data, last + 1)
-            last = line - 1
+        for data, _ in _blocks(path):
+            lines, _, next_number = _split(data, last + 1)
+            last = next_number - 1
             rows, _, _ = _decode(decoder, lines)
             absent = {i: name for i, name in absent.items() if not any(bytes(getattr(row, f"c{i}")) for row in rows)}
             if not absent:
                 return
-    except UNREADABLE:  # the reader of these rows raises it too
+    except UNREADABLE:  # raised again when these rows are read
         pass
     raise InvalidRecords(f"no column `{next(iter(absent.values()))}` in lines 1 to {last:,}")
 
 
-def _split(data: NDArray[np.uint8], line: int) -> tuple[ByteStrings, Int64, int]:
-    """Return lines that are not blank, their numbers from `line` on, and the number of the line after these."""
+class _Lines(NamedTuple):
+    """Lines that are not blank, their numbers int64[lines], and the number of the line after them."""
+
+    lines: ByteStrings
+    numbers: Int64
+    next_number: int
+
+
+def _split(data: NDArray[np.uint8], number: int) -> _Lines:
+    """Split text into lines. number: that of the first line."""
     breaks = np.flatnonzero(data == ord("\n"))
     if data[-1] != ord("\n"):
         breaks = np.append(breaks, len(data))
     starts = np.append(0, breaks[:-1] + 1)
     lengths = breaks - starts
     lengths -= (lengths > 0) & (data[breaks - 1] == ord("\r"))
-    held = np.flatnonzero(lengths)
-    return ByteStrings(data, starts[held], lengths[held].astype(np.int32)), line + held, line + len(breaks)
+    filled = np.flatnonzero(lengths)
+    lines = ByteStrings(data, starts[filled], lengths[filled].astype(np.int32))
+    return _Lines(lines, number + filled, number + len(breaks))
 
 
 def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
-    """Return a decoder of the named fields as raw JSON; absent fields are empty, others are skipped."""
+    """Return a decoder of the named fields as raw JSON. A missing field is empty; other fields are skipped."""
     fields = [(f"c{i}", msgspec.Raw, msgspec.Raw(b"")) for i in range(len(names))]
     return msgspec.json.Decoder(
         msgspec.defstruct("Row", fields, rename={f"c{i}": name for i, name in enumerate(names)}, gc=False)
@@ -96,7 +100,7 @@ def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
 
 
 class _Decoded(NamedTuple):
-    """Rows, the indices of their lines int64[rows], and (index, reason) of each line that is no row."""
+    """Rows, the indices of their lines int64[rows], and the index and reason of each line that is no row."""
 
     rows: list[Any]
     good: Int64
@@ -134,46 +138,57 @@ def _parts_of_items(items: dict[str, ByteStrings], lines: ByteStrings, columns: 
     )
 
 
-def _first_line(path: str, start: int) -> tuple[int, int] | None:
-    """Return the position and the number of the first line that begins at byte `start` or after it.
+class _LineStart(NamedTuple):
+    """The position of a line's first byte in the file, and the line's number, counted from 1."""
 
-    None: there is no such line, or the line before it is longer than LONGEST_ROW, which that line's reader reports.
+    at: int
+    number: int
+
+
+def _first_line(path: str, start: int) -> _LineStart | None:
+    """Return the first line that begins at byte `start` or after it.
+
+    None: there is no such line, or the line before it is longer than LONGEST_ROW. That line's reader reports that.
     """
     if not start:
-        return 0, 1
+        return _LineStart(0, 1)
     feeds, at = 0, start - 1
     with Path(path).open("rb", buffering=0) as file:
         while (left := at - file.tell()) and (data := file.read(min(left, TEXT_BYTES))):
             feeds += data.count(b"\n")
         while at < start + LONGEST_ROW and (data := file.read(TEXT_BYTES)):
             if (feed := data.find(b"\n")) >= 0:
-                return at + feed + 1, feeds + 2
+                return _LineStart(at + feed + 1, feeds + 2)
             at += len(data)
     return None
 
 
-def _lines(path: str, start: int = 0, end: int | None = None) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Yield whole lines, uint8[n], and their bytes in the file. Raises InvalidRecords, OSError.
+class _Block(NamedTuple):
+    """Whole lines of text, and the bytes that they take in the file, which may be compressed."""
 
-    The first begins at byte `start`, the last before byte `end`.
-    """
+    data: NDArray[np.uint8]
+    size_bytes: int
+
+
+def _blocks(path: str, start: int = 0, end: int | None = None) -> Iterator[_Block]:
+    """Yield the lines of a file that begin in bytes `start` to `end` - 1. Raises InvalidRecords, OSError."""
     with opened(path) as (stream, bytes_taken):
-        kept, at = b"", start
+        rest, at = b"", start
         if start:
             stream.seek(start)
         while True:
             fresh = stream.read(TEXT_BYTES)
-            data = kept + fresh
+            data = rest + fresh
             if end is not None and (feed := data.find(b"\n", end - 1 - at)) >= 0:
-                yield np.frombuffer(data, np.uint8, feed + 1), feed + 1
+                yield _Block(np.frombuffer(data, np.uint8, feed + 1), feed + 1)
                 return
             whole = data.rfind(b"\n") + 1 if fresh else len(data)
-            kept = data[whole:]
-            if len(kept) > LONGEST_ROW:
+            rest = data[whole:]
+            if len(rest) > LONGEST_ROW:
                 raise InvalidRecords(f"a line of more than {LONGEST_ROW >> 20} MiB: are these JSON lines?")
             if whole:
-                here = bytes_taken(len(kept))
-                yield np.frombuffer(data, np.uint8, whole), here - at
+                here = bytes_taken(len(rest))
+                yield _Block(np.frombuffer(data, np.uint8, whole), here - at)
                 at = here
             if not fresh:
                 return

@@ -1,9 +1,9 @@
-"""Parquet: row groups, of which only the named columns are read."""
+"""Parquet files: row groups, of which only the named columns are read."""
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 
 from kfbench.log.inspect import Damage
 from kfbench.sources.columns import Columns, check_columns
-from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES
+from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
 from kfbench.sources.row_runs import RowRun, damage_only, first_line, row_runs, runs_of_size, share
 
 MOST_ROWS: Final = 65_536  # decoded at a time
-# The bytes of the rows decoded at a time, if each cell were as large as its dictionary's whole page: any number of rows
-# may share one entry.
+# Of rows decoded at a time, if each cell were as large as its whole dictionary: any number of rows may share an entry.
 DECODED_BYTES: Final = 256 << 20
 # A page begins with its type and its uncompressed size: two fields of Thrift's compact protocol, at most 2 * (1 + 5)
 # bytes.
@@ -26,36 +25,38 @@ PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
 DICTIONARY_PAGE: Final = 2
 
 
-def split(path: Path, columns: Columns) -> list[tuple[tuple[int, int] | None, int]]:
-    """Split a file into parts of about SHARE_BYTES. Return the row groups (None: all) and the bytes of each.
+class GroupShare(NamedTuple):
+    """A share of a file: its row groups (None: all) and its bytes in the file."""
 
-    Raises KfbenchError for a column that is not there, OSError, ArrowException.
-    """
+    groups: Span | None
+    size_bytes: int
+
+
+def split(path: Path, columns: Columns) -> list[GroupShare]:
+    """Split a file into shares of about SHARE_BYTES. Raises KfbenchError (no such column), OSError, ArrowException."""
     with pq.ParquetFile(path) as file:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
-        return [(None, sum(sizes))]
-    return [((first, end), sum(sizes[first:end])) for first, end in runs_of_size(np.array(sizes), SHARE_BYTES)]
+        return [GroupShare(None, sum(sizes))]
+    runs = runs_of_size(np.array(sizes), SHARE_BYTES)
+    return [GroupShare(Span(first, end), sum(sizes[first:end])) for first, end in runs]
 
 
 def _group_bytes(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def read(path: str, columns: Columns, groups: tuple[int, int] | None) -> Iterator[RowRun]:
-    """Yield the rows of a file. groups: the first row group and the end; None: all.
-
-    Raises KfbenchError, OSError, ArrowException.
-    """
+def read(path: str, columns: Columns, groups: Span | None) -> Iterator[RowRun]:
+    """Yield the rows of some row groups; None: of all. Raises KfbenchError, OSError, ArrowException."""
     # Buffered and not read ahead: a row group may be larger than memory.
     with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
         names = file.schema_arrow.names
         check_columns(columns, names)
         wanted = columns.names if columns.value is not None else names
-        first, end = groups or (0, file.num_row_groups)
+        first, end = groups or (0, None)
         row = 1 + sum(file.metadata.row_group(i).num_rows for i in range(first))
-        for i in range(first, end):
+        for i in range(file.num_row_groups)[first:end]:
             yield from _row_group(path, file, i, wanted, columns, row)
             row += file.metadata.row_group(i).num_rows
 
@@ -88,9 +89,9 @@ def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
 
 
 def _entry_bytes(column: Any, path: str) -> int:
-    """Return the most bytes that one entry of a column's dictionary may take; 0: the column has no dictionary.
+    """Return the largest possible size of one entry of a column's dictionary; 0: the column has no dictionary.
 
-    That is the dictionary's page, uncompressed. If the page cannot be read, it is the whole column.
+    It is the uncompressed size of the dictionary's page. If the page cannot be read, it is the size of the column.
     """
     if not column.has_dictionary_page:
         return 0
@@ -103,7 +104,10 @@ def _entry_bytes(column: Any, path: str) -> int:
 
 
 def _page_bytes(start: bytes) -> int | None:
-    """Return the uncompressed size in a dictionary page's header (parquet.thrift's PageHeader); None: no such one."""
+    """Return the uncompressed size in the header of a dictionary page (PageHeader in parquet.thrift).
+
+    None: these bytes are no such header.
+    """
     found = PAGE_HEADER.match(start)
     if found is None:
         return None
@@ -114,16 +118,16 @@ def _page_bytes(start: bytes) -> int | None:
 
 def _merge_small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge small batches to about CHUNK_BYTES / 4, so that the cost per batch stays small."""
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
+    small: list[pa.RecordBatch] = []
+    small_bytes = 0
     for batch in batches:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes >= CHUNK_BYTES // 4:
-            yield _concatenated(held)
-            held, held_bytes = [], 0
-    if held:
-        yield _concatenated(held)
+        small.append(batch)
+        small_bytes += batch.nbytes
+        if small_bytes >= CHUNK_BYTES // 4:
+            yield _concatenated(small)
+            small, small_bytes = [], 0
+    if small:
+        yield _concatenated(small)
 
 
 def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Runs of rows of a table file, as each kind of file yields them, and helpers that the kinds share."""
+"""Runs of rows: the result of reading a table file of any kind, and helpers for the readers of all kinds."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -18,7 +18,7 @@ UNREADABLE: Final = (pa.ArrowException, InvalidRecords, OSError, UnicodeDecodeEr
 
 
 class RowRun(NamedTuple):
-    """Some rows of a file: row numbers int64[n], rising, counted from 1; cells; bytes in the file; damage left out."""
+    """Neighbouring rows of a file. numbers: int64[rows], rising, counted from 1. damage: what was left out."""
 
     numbers: Int64
     parts: Parts
@@ -27,7 +27,7 @@ class RowRun(NamedTuple):
 
 
 def damage_only(damage: Sequence[Damage], size_bytes: int = 0) -> RowRun:
-    """Return a run without rows that states damage."""
+    """Return a run that has damage and no rows."""
     nothing = Parts(ByteStrings.from_list("", []), None, None, None, None)
     return RowRun(np.zeros(0, np.int64), nothing, size_bytes, tuple(damage))
 
@@ -39,9 +39,9 @@ def row_runs(
     size_bytes: int,
     as_json: Callable[[pa.RecordBatch], Any] = rows_as_json,
 ) -> Iterator[RowRun]:
-    """Yield rows as parts of records. as_json: turns whole rows into values.
+    """Yield rows as parts of records. as_json: converts whole rows to values.
 
-    Arrow does not say which item it cannot convert: halve the rows until that item is found, and state it as damage.
+    Arrow does not tell which item it cannot convert. So halve the rows until that item is found; it is damage.
     """
     n = batch.num_rows
     try:
@@ -49,9 +49,8 @@ def row_runs(
         return
     except pa.ArrowInvalid as error:
         if n == 1:
-            yield damage_only(
-                [Damage(position=int(numbers[0]), size_bytes=size_bytes, field="row", promise=first_line(error))]
-            )
+            row = int(numbers[0])
+            yield damage_only([Damage(position=row, size_bytes=size_bytes, field="row", promise=first_line(error))])
             return
     half_bytes = share(size_bytes, n // 2, n)
     yield from row_runs(batch.slice(0, n // 2), numbers[: n // 2], columns, half_bytes, as_json)
@@ -59,16 +58,16 @@ def row_runs(
 
 
 def runs_of_size(sizes: Int64, run_size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end of each run of neighbours whose sizes add up to about run_size."""
+    """Yield the first index and the end of each run of neighbours whose sizes add up to about run_size."""
     cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // run_size)) + 1
     return pairwise([0, *cuts.tolist(), len(sizes)])
 
 
 def share(size_bytes: int, rows: int, n: int) -> int:
-    """Return the bytes of some of n rows, if all rows are equally large."""
+    """Return the bytes of `rows` of n rows, if all rows have the same size."""
     return size_bytes * rows // n if n else 0
 
 
 def first_line(error: Exception) -> str:
-    """Return an error's first line; Arrow appends lines about its own source."""
+    """Return the first line of an error. Arrow appends lines about its source code."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,9 +1,9 @@
 """Records in tables: Parquet, JSON lines and CSV. The user names the columns.
 
-Tables have no batches and no offsets: the caller assumes batches, and offsets count up from 0. A row that makes no
-record is damage: a time that cannot be read, a line that is no JSON object, a CSV row of another width. It is left out
-and stated with its number, counted from 1 without the header of a CSV file. A part of a file that cannot be read is
-damage too; reading goes on at the next row group or line.
+Tables have no batches and no offsets. The caller assumes batches, and offsets count from 0. A row that makes no record
+is damage: a time that cannot be read, a line that is no JSON object, a CSV row of another width. It is left out and
+listed with its number, counted from 1 without the header of a CSV file. A part of a file that cannot be read is damage
+too; reading continues at the next row group or line.
 
 Text may be compressed as a whole (.gz, .bz2, .lz4, .zst).
 """
@@ -24,7 +24,7 @@ from kfbench.records import Records
 from kfbench.sources import csv_file, json_lines, parquet_file
 from kfbench.sources.columns import Columns, rows_of
 from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
-from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
+from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, Span, spans
 from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, runs_of_size, share
 from kfbench.sources.text_file import COMPRESSED
 
@@ -38,23 +38,22 @@ KINDS: Final[dict[str, Kind]] = {
     ".csv": "csv",
     ".tsv": "csv",
 }
-HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: what Spark and Hive write beside their data
-PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # as Spark, Dask and Hive call theirs
+HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: Spark and Hive write them next to their data
+PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # names that Spark, Dask and Hive use
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """One file or a share of it, a `Part`.
 
-    groups: the first row group of a Parquet file and the end. span: see `json_lines.read`. None: all.
+    span: the row groups of a Parquet file, or the bytes in which lines of JSON begin; None: the whole file.
     """
 
     path: str
     kind: Kind
     columns: Columns
     size_bytes: int
-    groups: tuple[int, int] | None = None
-    span: tuple[int, int | None] | None = None
+    span: Span | None = None
     topic: str = ""
     partition: int | None = None
 
@@ -68,8 +67,8 @@ class Table:
 
     @property
     def key(self) -> str:
-        start, _ = self.groups or self.span or (0, None)
-        return "/".join(Path(self.name).absolute().parts[-2:]) + (f"@{start}" if start else "")
+        place = "/".join(Path(self.name).absolute().parts[-2:])
+        return f"{place}@{self.span.start}" if self.span and self.span.start else place
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the records. Raises KfbenchError for a missing column and for a file whose rest cannot be read."""
@@ -80,14 +79,14 @@ class Table:
 
     def _row_runs(self) -> Iterator[RowRun]:
         if self.kind == "parquet":
-            return parquet_file.read(self.path, self.columns, self.groups)
+            return parquet_file.read(self.path, self.columns, self.span)
         if self.kind == "json":
             return json_lines.read(self.path, self.columns, self.span)
         return csv_file.read(self.path, self.columns)
 
 
 def find(path: str | os.PathLike[str], columns: Columns) -> Found:
-    """Return the tables of a file, or of a folder and all below it. Raises KfbenchError if there is none."""
+    """Return the tables of a file, or of a folder and all folders below it. Raises KfbenchError if there is none."""
     root = Path(path)
     if not root.is_dir():
         kind = kind_of(root)
@@ -120,7 +119,7 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
 
 
 def has_table(folder: Path) -> bool:
-    """Return True if a folder, or one below it, has a table."""
+    """Return True if a folder or a folder below it has a table."""
     files = (each.path for each in walk(folder, lambda _: False) if isinstance(each, File))
     return any(is_table(folder, file) for file in files)
 
@@ -132,7 +131,7 @@ def is_table(folder: Path, file: Path) -> bool:
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
-    """Return the kind of table by a file's name; None: no table."""
+    """Return the kind of table that a file's name tells; None: no table."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -141,9 +140,9 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 
 
 def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
-    """Return a file as one part, or a large one as several.
+    """Return a file as one part, or a large file as several parts.
 
-    CSV stays whole, because a row's end depends on all quotes before it; so does compressed text.
+    CSV and compressed text stay whole: the end of a CSV row depends on all quotes before it.
     """
     size_bytes = path.stat().st_size
     if not size_bytes:
@@ -153,18 +152,18 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
         return [whole]
     if kind == "json":
         return [
-            replace(whole, span=(start, end), size_bytes=(size_bytes if end is None else end) - start)
-            for start, end in spans(size_bytes)
+            replace(whole, span=span, size_bytes=(size_bytes if span.end is None else span.end) - span.start)
+            for span in spans(size_bytes)
         ]
     try:
-        split = parquet_file.split(path, columns)
+        shares = parquet_file.split(path, columns)
     except UNREADABLE as error:
         raise InvalidRecords(f"{path}: {first_line(error)}") from None
-    return [replace(whole, groups=groups, size_bytes=size_bytes) for groups, size_bytes in split]
+    return [replace(whole, span=each.groups, size_bytes=each.size_bytes) for each in shares]
 
 
 def _topic(path: Path) -> str:
-    """Return the name of the file or, for a part file, of its table's folder: events/day=1/part-0.parquet: events."""
+    """Return the name of the file or, for a part file, of its table's folder: events of events/day=1/part-0.parquet."""
     name = path.name
     while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED):
         name = name.removesuffix(suffix)
@@ -174,7 +173,7 @@ def _topic(path: Path) -> str:
 
 
 def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
-    """Yield rows as chunks of about CHUNK_BYTES, with the damage that was left out."""
+    """Yield rows as chunks of about CHUNK_BYTES, with their damage."""
     offset = 0
     for run in runs:
         rows, n = rows_of(run.parts, columns), len(run.numbers)

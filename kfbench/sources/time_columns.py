@@ -1,9 +1,10 @@
 """Times and partition numbers in columns of a table, as int64.
 
-Times: int ms, Arrow timestamps and dates, text (int ms, or ISO 8601; without a zone: UTC).
+Times may be integers in ms, Arrow timestamps, dates or text. Text is an integer in ms, or ISO 8601, where no zone means
+UTC.
 """
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,26 +13,25 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.errors import InvalidRecords
-from kfbench.sources.arrow_text import is_text, join_parts
+from kfbench.sources.arrow_text import Array, is_text, join_parts
 
-Array: TypeAlias = Any  # pa.Array, whose kernels are not typed
 ISO_8601: Final = (
     r"^(?P<day>\d{4}-\d{2}-\d{2})"
     r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,9}))?(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
 INTEGER: Final = r"^-?\d{1,18}$"
-LAST_MS: Final = np.iinfo(np.int64).max // 2  # linger is added to a time
+LAST_MS: Final = np.iinfo(np.int64).max // 2  # a linger time may be added to it
 
 
 class Integers(NamedTuple):
-    """One integer per row: values int64[n], -1 where is_bad bool[n] says that the cell has none."""
+    """One integer per row: values int64[n]. is_bad bool[n]: True, with value -1, if the cell holds no integer."""
 
     values: Int64
     is_bad: NDArray[np.bool_]
 
 
 def times_of(array: Array, column: str) -> Integers:
-    """Return ms since 1970. Raise InvalidRecords for a type that holds no times, with `column`."""
+    """Return ms since 1970. Raise InvalidRecords for a type of column that holds no times."""
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         zone = kind.tz if pa.types.is_timestamp(kind) else None
@@ -45,7 +45,10 @@ def times_of(array: Array, column: str) -> Integers:
 
 
 def integers_of(array: Array, column: str) -> Integers:
-    """Return integers. Whole floats count: nulls turn integers into floats. Raises InvalidRecords as `times_of`."""
+    """Return integers, also from whole floats, because a null turns a column of integers into floats.
+
+    Raises InvalidRecords for other types of columns.
+    """
     kind = array.type
     if pa.types.is_null(kind):
         array = array.cast(pa.int64())
@@ -65,7 +68,6 @@ def integers_of(array: Array, column: str) -> Integers:
 
 
 def _parse_texts(array: Array) -> Integers:
-    """Return the times of texts: int ms, or ISO 8601."""
     times_ms, bad = integers_of(array, "")
     left = np.flatnonzero(bad)
     if not len(left):
@@ -94,7 +96,7 @@ def _parse_texts(array: Array) -> Integers:
 
 
 def _seconds(texts: Array) -> Integers:
-    """Return seconds since 1970. Arrow refuses all texts if one is no time: halve them until that one is found."""
+    """Return seconds since 1970. Arrow refuses all texts if one is no time, so halve them until that text is alone."""
     try:
         seconds = texts.cast(pa.timestamp("s")).cast(pa.int64())
         return Integers(seconds.to_numpy(zero_copy_only=False), np.zeros(len(texts), np.bool_))

@@ -1,8 +1,8 @@
 """A topic on a broker: the options of Spark's Kafka source, and the records that it returns.
 
-A consumer gets records without batches: the caller assumes batches. Positions are offsets. They have gaps from
-compaction, transaction markers and aborted transactions, which are not read. Source: Spark's "Structured Streaming +
-Kafka Integration Guide", batch queries.
+A consumer gets records without batches, so the caller assumes batches. Positions are offsets. Compaction, transaction
+markers and aborted transactions leave gaps in them. Source: Spark's "Structured Streaming + Kafka Integration Guide",
+batch queries.
 """
 
 import json
@@ -22,9 +22,9 @@ from kfbench.sources.part import Chunk
 
 SCHEME: Final = "kafka://"
 USAGE: Final = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest]"
-NO_LEADER: Final = -2  # instead of a size
+NO_LEADER: Final = -2  # the size of a partition without a leader
 EARLIEST, LATEST = "earliest", "latest"
-NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # as Spark writes them in its JSON
+NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # in the JSON of Spark's options
 NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 ADDRESS: Final = re.compile(r"(?:[^:\s\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
 COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp": "timestamp_ms", "headers": "headers"}
@@ -34,8 +34,8 @@ COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp
 class Topic:
     """A topic, and the offsets to read.
 
-    starting, ending (not read itself): "earliest", "latest", or one offset per partition to read. options: the
-    consumer's, by Kafka's names.
+    starting: the first offset to read. ending: the offset after the last one. Each is "earliest", "latest", or one
+    offset per partition to read. options: the consumer's options, by Kafka's names.
     """
 
     bootstrap: str
@@ -48,14 +48,14 @@ class Topic:
     def parse(cls, url: str) -> Self:
         """Parse kafka://HOST:PORT,…/TOPIC?from=…&to=…&config=…&kafka.NAME=…. Raises InvalidConfig.
 
-        from, to: "earliest", "latest" or PARTITION:OFFSET,…. config: a properties file of the consumer, as Kafka's own
-        tools take it. kafka.NAME: one option.
+        from, to: "earliest", "latest" or PARTITION:OFFSET,…. config: a properties file of the consumer, as for Kafka's
+        tools. kafka.NAME: one option.
         """
         # urlsplit of newer Python releases refuses an IPv6 address after another address.
         address, _, query = url.partition("#")[0].partition("?")
         scheme, separator, place = address.partition("://")
         bootstrap, slash, path = place.partition("/")
-        # Messages show neither the query nor what stands before an @: both may be secrets.
+        # Messages show neither the query nor the text before an @: both may be secrets.
         url = f"{scheme}{separator}{bootstrap.rpartition('@')[2]}{slash}{path}"
         name = unquote(path).strip("/")
         if f"{scheme}{separator}" != SCHEME or not _are_addresses(bootstrap) or not NAME.fullmatch(name):
@@ -87,7 +87,7 @@ class Topic:
         return None
 
     def of(self, partitions: Iterable[int]) -> Self:
-        """Return the topic with these partitions named, if it names none."""
+        """Return the topic with these partitions to read, if it names no partition."""
         if not isinstance(self.starting, str):
             return self
         return replace(self, starting=dict.fromkeys(partitions, NUMBERS[self.starting]))
@@ -167,14 +167,12 @@ class TopicPartition:
             if not batch.num_rows:
                 continue
             records = Records.from_arrow(batch.select(list(COLUMNS)).rename_columns(list(COLUMNS.values())))
-            yield Chunk(
-                records=records,
-                size_bytes=records.shapes.payload_bytes,  # their bytes in the broker's batches are unknown
-            )
+            # The size of their batches on the broker is unknown.
+            yield Chunk(records=records, size_bytes=records.shapes.payload_bytes)
 
 
 def by_partition(topic: str, batches: Iterable[pa.RecordBatch]) -> TopicPartition | None:
-    """Return the partition of some rows of Spark's Kafka source, which are all of one; None: no rows."""
+    """Return the partition of some rows of Spark's Kafka source, which share one partition; None: no rows."""
     rest = iter(batches)
     for batch in rest:
         if batch.num_rows:

@@ -6,11 +6,11 @@ from math import isfinite
 from typing import Final, Literal
 
 from kfbench.errors import InvalidConfig
+from kfbench.layouts import DAY_MS
 from kfbench.migration.bills import DAYS_A_MONTH, Bill, Load, Prices, Traffic, bill
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
 
-DAY_MS: Final = 86_400_000
 DAY_S: Final = 86_400
 LEAST_SPAN_MS: Final = 60_000  # a topic whose times span less gives no rate
 MB: Final = 10**6

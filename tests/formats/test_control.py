@@ -122,9 +122,9 @@ def test_only_control_batches_are_checked(name: str) -> None:
 def test_damaged_control_batches_are_skipped(name: str) -> None:
     good = bytes(FORMATS[name].encode(records_of([control(1)]), batch_fields=BatchFields(is_control=True)))
     bad = unchecked(name, [BAD[0]], "none")
-    kept = FORMATS[name].decode(good + bad + good, on_error="skip")
-    assert [error.position for error in kept.errors] == [len(good)]
-    assert messages_of(kept.records) == [control(1)] * 2
+    sound_log = FORMATS[name].decode(good + bad + good, on_error="skip")
+    assert [error.position for error in sound_log.errors] == [len(good)]
+    assert messages_of(sound_log.records) == [control(1)] * 2
 
 
 def test_v0_and_v1_leave_control_batches_out() -> None:

@@ -180,9 +180,9 @@ def test_the_file_the_position_and_the_promise_are_named(tmp_path: Path) -> None
         read_log(path)
     assert str(refusal.value) == f"{path}: batch at byte {second}: crc: the stored checksum is not that of the bytes"
     assert (refusal.value.position, refusal.value.field, refusal.value.source) == (second, "crc", str(path))
-    kept = read_log(path, on_error="skip")
-    assert [str(error) for error in kept.errors] == [str(refusal.value)]
-    assert messages_of(kept.records) == SAMPLE[:2]
+    sound_log = read_log(path, on_error="skip")
+    assert [str(error) for error in sound_log.errors] == [str(refusal.value)]
+    assert messages_of(sound_log.records) == SAMPLE[:2]
 
 
 def test_sound_batches_around_damage_in_every_format() -> None:
@@ -198,14 +198,14 @@ def test_sound_batches_around_damage_in_every_format() -> None:
     with pytest.raises(CorruptLog) as first:
         read_log(data)
     assert first.value.position == broken[0]
-    kept = read_log(data, on_error="skip")
-    assert [error.position for error in kept.errors] == broken
-    assert {error.field for error in kept.errors} == {"crc"}
+    sound_log = read_log(data, on_error="skip")
+    assert [error.position for error in sound_log.errors] == broken
+    assert {error.field for error in sound_log.errors} == {"crc"}
     left = [row for row in sound.batches.to_dict("records") if row["position"] not in broken]
-    assert kept.batches.to_dict("records") == left
-    assert len(kept.records) == sum(row["count"] for row in left)
-    again = read_log(bytes(write_log(kept)))
-    assert messages_of(again.records) == messages_of(kept.records)
+    assert sound_log.batches.to_dict("records") == left
+    assert len(sound_log.records) == sum(row["count"] for row in left)
+    again = read_log(bytes(write_log(sound_log)))
+    assert messages_of(again.records) == messages_of(sound_log.records)
 
 
 @pytest.mark.parametrize("magic", [magic for magic in (5, 6, 127, 128, 255) if magic not in BY_MAGIC])
@@ -215,9 +215,9 @@ def test_an_unknown_magic(magic: int) -> None:
     with pytest.raises(CorruptLog, match="magic") as refusal:
         read_log(data)
     assert refusal.value.position == 0
-    kept = read_log(data, on_error="skip")
-    assert messages_of(kept.records) == SAMPLE[2:]
-    assert [error.position for error in kept.errors] == [0]
+    sound_log = read_log(data, on_error="skip")
+    assert messages_of(sound_log.records) == SAMPLE[2:]
+    assert [error.position for error in sound_log.errors] == [0]
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 0, 13])
@@ -227,17 +227,17 @@ def test_a_length_that_ends_the_walk(length: int) -> None:
     with pytest.raises(CorruptLog, match="length") as refusal:
         read_log(data)
     assert refusal.value.position == len(sound)
-    kept = read_log(data, on_error="skip")
-    assert messages_of(kept.records) == SAMPLE
-    assert [error.position for error in kept.errors] == [len(sound)]
-    assert kept.trailing_bytes == 0
+    sound_log = read_log(data, on_error="skip")
+    assert messages_of(sound_log.records) == SAMPLE
+    assert [error.position for error in sound_log.errors] == [len(sound)]
+    assert sound_log.trailing_bytes == 0
 
 
 def test_zeros_after_the_last_batch() -> None:
     """A segment that was allocated ahead ends in zeros, which are no batch."""
-    kept = read_log(written("v2") + bytes(4096), on_error="skip")
-    assert messages_of(kept.records) == SAMPLE
-    assert len(kept.errors) == 1
+    sound_log = read_log(written("v2") + bytes(4096), on_error="skip")
+    assert messages_of(sound_log.records) == SAMPLE
+    assert len(sound_log.errors) == 1
 
 
 def test_the_limit_reaches_every_format() -> None:

@@ -22,7 +22,7 @@ LOSSLESS = ["v2", "v3", "v3-attributes-only", "v3-header-only"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_bytes_are_those_that_kafka_was_asked_about(name: str) -> None:
+def test_the_bytes_are_those_that_kafka_read(name: str) -> None:
     data = (FOLDER / name).read_bytes()
     assert len(data) == INDEX[name]["size_bytes"] == facts(name).positions[-1]
     assert hashlib.sha256(data).hexdigest() == INDEX[name]["sha256"]

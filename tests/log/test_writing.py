@@ -38,7 +38,7 @@ def test_only_what_a_codec_covers_is_counted_as_taken_by_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["v0", "v1", "v2", "v3", "columnar"])
-def test_each_magic_and_codec_is_told_apart(name: str) -> None:
+def test_each_magic_and_codec_is_a_kind(name: str) -> None:
     codecs = FORMATS[name].capabilities.codecs
     kinds = [Kind(fmt=FORMATS[name], codec=codec) for codec in codecs]
     ageless = Records.from_lists([b"value"] * 2 * len(codecs))

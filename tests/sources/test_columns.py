@@ -149,7 +149,7 @@ def test_other_rows_that_are_no_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         (Columns(), "the whole row as a value: bytes: JSON cannot hold binary: name one column as the value"),
         (Columns(value="text", timestamp="flag"), "column `flag`: integers, text or times are wanted, not bool"),
@@ -157,9 +157,9 @@ def test_other_rows_that_are_no_records(tmp_path: Path) -> None:
         (Columns(value="text", headers="list"), "column `list`: list<struct<key, value>>, a map or text is wanted"),
     ],
 )
-def test_types_that_do_not_fit(tmp_path: Path, columns: Columns, said: str) -> None:
+def test_types_that_do_not_fit(tmp_path: Path, columns: Columns, message: str) -> None:
     rows = {"bytes": [b"x"], "text": ["x"], "flag": [True], "number": [1], "list": [["x"]]}
     path = parquet(tmp_path / "t.parquet", rows)
     with pytest.raises(KfbenchError) as raised:
         chunks(path, columns)
-    assert str(raised.value).startswith(f"{path}: {said}")
+    assert str(raised.value).startswith(f"{path}: {message}")

@@ -10,7 +10,8 @@ import pytest
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
-from kfbench.sources import GONE, Chunk, find, log, part
+from kfbench.sources import GONE, TABLES, Chunk, find, log, part
+from kfbench.sources.folder import DEAD_LINKS, INNER_LINKS, LINK
 from kfbench.sources.log import Segment
 from tests.recorded import FOLDER, facts
 
@@ -100,9 +101,9 @@ def test_shares_of_a_segment_have_every_sound_batch_once(
         data[at + 8 : at + 12] = broken_length
         path.write_bytes(data)
         found = chunks_of_shares(path)
-        said = [(each.position, each.size_bytes, each.field) for chunk in found for each in chunk.damage]
-        assert said == [(each.position, each.size_bytes, each.field) for c in chunks_of(path) for each in c.damage]
-        assert said[-1] == (at, len(data) - at, "length")
+        reported = [(each.position, each.size_bytes, each.field) for chunk in found for each in chunk.damage]
+        assert reported == [(each.position, each.size_bytes, each.field) for c in chunks_of(path) for each in c.damage]
+        assert reported[-1] == (at, len(data) - at, "length")
         whole = read_log(bytes(data[:at]), on_error="skip")
         assert [each for chunk in found for each in chunk.records.offsets] == whole.records.offsets.tolist()
     path.write_bytes(damaged[:-11])
@@ -176,9 +177,7 @@ def test_a_brokers_data_dir(tmp_path: Path) -> None:
     assert not any(each.is_data for each in found.skipped)
 
 
-def test_one_partition_and_one_segment_are_told_by_their_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_names_its_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "orders-7" / "00000000000000000000.log", "edges.log")
     for source in (path, path.parent):
         [part] = find([source]).parts
@@ -275,7 +274,7 @@ def test_zeros_that_a_broker_allocated_ahead_are_no_damage(tmp_path: Path, zeros
     assert size_bytes - 12 <= part.size_bytes <= size_bytes + (zeros if zeros < 12 else 0)
 
 
-def test_a_segment_that_vanishes_is_said_in_a_word(tmp_path: Path) -> None:
+def test_a_segment_that_vanishes_raises_gone(tmp_path: Path) -> None:
     path = written(tmp_path / "orders-0" / f"{0:020}.log", "telemetry.log")
     [part] = find([path]).parts
     path.rename(f"{path}.deleted")
@@ -283,7 +282,7 @@ def test_a_segment_that_vanishes_is_said_in_a_word(tmp_path: Path) -> None:
         list(part.chunks())
 
 
-def test_links_are_not_followed_and_said(tmp_path: Path) -> None:
+def test_links_are_not_followed_but_reported(tmp_path: Path) -> None:
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     written(data / "orders-0" / f"{0:020}.log", "edges.log")
     written(elsewhere / "orders-1" / f"{0:020}.log", "edges.log")
@@ -294,24 +293,23 @@ def test_links_are_not_followed_and_said(tmp_path: Path) -> None:
     (data / "dead.log").symlink_to(elsewhere / "nothing.log")
     found = find([data])
     assert [part.name for part in found.parts] == [str(data / "orders-0" / f"{0:020}.log")]
-    said = {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped}
-    link = ("a link, which is not followed: give what it leads to by name", True)
-    inner = ("links to what is looked at in its place", False)
-    assert said == {
-        "orders-1": link, "a.log": link, "inner": inner, "around": inner, "dead.log": ("links to nothing", False),
+    reported = {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped}
+    link, inner = (LINK, True), (INNER_LINKS, False)
+    assert reported == {
+        "orders-1": link, "a.log": link, "inner": inner, "around": inner, "dead.log": (DEAD_LINKS, False),
     }  # fmt: skip
     [part] = find([data / "orders-1"]).parts
     assert part.topic == "orders"
 
 
-def test_tables_beside_segments_are_said(tmp_path: Path) -> None:
+def test_tables_next_to_segments_are_reported(tmp_path: Path) -> None:
     segment = written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
     (tmp_path / "rows.csv").write_text("v\n1\n")
     (tmp_path / "_rows.csv").write_text("v\n1\n")
     found = find([tmp_path])
     assert [part.name for part in found.parts] == [str(segment)]
     assert {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped} == {
-        "rows.csv": ("tables beside segments, to be given by name", False),
+        "rows.csv": (TABLES, False),
         "_rows.csv": ("other files", False),
     }
     assert len(find([tmp_path, tmp_path / "rows.csv"]).parts) == 2
@@ -354,7 +352,7 @@ def test_folders_are_left_out_by_kafkas_whole_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_folders_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
     written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
     (tmp_path / "locked").mkdir(mode=0)
     [locked] = find([tmp_path]).skipped

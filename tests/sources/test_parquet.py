@@ -96,9 +96,9 @@ def test_chunks_are_bounded_whatever_the_dictionary_stands_for(tmp_path: Path, m
     path = parquet(tmp_path / "t.parquet", {"v": ["x" * 100_000, "y" * 100_000] * 300}, compression="zstd")
     assert path.stat().st_size < 200_000
     before = pa.total_allocated_bytes()
-    sizes, held = [], 0
+    sizes, most_bytes = [], 0
     for chunk in only(path, Columns(value="v")).chunks():
         sizes.append(chunk.records.shapes.payload_bytes)
-        held = max(held, pa.total_allocated_bytes() - before)
+        most_bytes = max(most_bytes, pa.total_allocated_bytes() - before)
     assert sum(sizes) == 60_000_000 and max(sizes) <= 1 << 20
-    assert held < 16 << 20
+    assert most_bytes < 16 << 20

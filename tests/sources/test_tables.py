@@ -195,7 +195,7 @@ def test_a_truncated_compressed_file_counts_as_far_as_it_goes(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("t.parquet", b"PAR1 no more", "Parquet"),
         ("t.parquet", b"", "the file is empty"),
@@ -205,11 +205,13 @@ def test_a_truncated_compressed_file_counts_as_far_as_it_goes(
         ("t.parquet.gz", b"x", "no table: "),
     ],
 )
-def test_files_that_are_no_tables_are_refused_in_one_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_files_that_are_no_tables_are_refused_in_one_line(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     path = written(tmp_path / name, content)
     with pytest.raises(KfbenchError) as raised:
         find(path, Columns(value="v"))
-    assert str(raised.value).startswith(f"{path}: ") and said in str(raised.value) and "\n" not in str(raised.value)
+    assert str(raised.value).startswith(f"{path}: ") and message in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_unknown_columns_are_named_with_those_there_are(tmp_path: Path) -> None:
@@ -249,7 +251,7 @@ def test_a_table_is_of_the_topic_that_its_name_says(tmp_path: Path, name: str, t
     assert only(path, Columns(value="v")).topic == topic
 
 
-def test_links_to_tables_are_not_followed_and_said(tmp_path: Path) -> None:
+def test_links_to_tables_are_not_followed_but_reported(tmp_path: Path) -> None:
     other = parquet(tmp_path / "b.parquet", {"v": ["x"]})
     folder = tmp_path / "a"
     folder.mkdir()

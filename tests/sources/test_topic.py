@@ -56,7 +56,7 @@ def test_options_of_the_consumer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("kafka://a/t", "is wanted"),
         ("kafka://a:1/", "is wanted"),
@@ -72,11 +72,11 @@ def test_options_of_the_consumer(tmp_path: Path) -> None:
         ("kafka://a:1/t?form=0:1", "no option 'form' (options: from, to, config, kafka.NAME)"),
     ],
 )
-def test_invalid_topic_urls_are_refused(url: str, said: str) -> None:
+def test_invalid_topic_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(InvalidConfig) as raised:
         Topic.parse(url)
     shown, _, query = url.partition("?")
-    assert str(raised.value).startswith(f"{shown}: ") and said in str(raised.value)
+    assert str(raised.value).startswith(f"{shown}: ") and message in str(raised.value)
     assert not query or query not in str(raised.value)
 
 

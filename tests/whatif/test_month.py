@@ -8,13 +8,12 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
+from kfbench.layouts import DAY_MS
 from kfbench.migration.bills import DAYS_A_MONTH, GIB, Cost, Costs, Prices, Traffic, bill, load
 from kfbench.migration.plans import find, operations
 from kfbench.whatif.month import month, rate_of, rate_of_user
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
-
-DAY_MS = 86_400_000
 
 
 def source(topic: str, size_bytes: int, first_ms: int, last_ms: int) -> Source:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfbench.layouts import DAY_MS
 from kfbench.whatif.record_times import MOST_BINS, Times, moment
 
-DAY_MS = 86_400_000
 NOW_MS = 1_700_000_000_000
 
 

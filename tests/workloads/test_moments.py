@@ -8,13 +8,13 @@ import pytest
 from numpy.typing import NDArray
 
 from kfbench.formats import FORMATS
+from kfbench.layouts import DAY_MS
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.named.arrivals import block_us, times_us
 from kfbench.workloads.named.batching import CompactionSurvivors
 
 MAX_MESSAGE_BYTES = 1_048_588  # Kafka's default of max.message.bytes
-DAY_MS = 86_400_000
 
 
 def drawn(name: str, variant: str = "default", blocks: int = 1) -> Sample:

@@ -62,8 +62,8 @@ class Appending:
         """Return the header fields that producers set. A broker keeps them in a batch that it builds anew."""
         rows = np.zeros(len(positions) - 1, FIELDS)
         header_fields.read(data, positions, self.kind, rows)
-        kept = {name: rows[name] for name in PRODUCER_FIELDS}
-        return BatchFields(**kept, tagged_fields=columns.make_tags() if columns.make_tags else None)
+        tagged_fields = columns.make_tags() if columns.make_tags else None
+        return BatchFields(**{name: rows[name] for name in PRODUCER_FIELDS}, tagged_fields=tagged_fields)
 
     def control_sets(self, columns: BatchColumns) -> Flags | None:
         """Return bool[entries], True for entries with control records; None: only headers tell control batches."""

@@ -6,13 +6,12 @@ import numpy as np
 
 from kfbench.broker.compact import sizes_with_holes
 from kfbench.claims.example import KIP_931_WRITTEN_MS
-from kfbench.layouts import NO_TIMESTAMP
+from kfbench.layouts import DAY_MS, NO_TIMESTAMP
 from kfbench.records import Records
 from kfbench.report.data.paths import Paths
 from kfbench.tables import Cell, Table, plain_columns
 
 HOLES: Final = (1, 2, 10, 100)  # one of this many records stays
-DAY_MS: Final = 86_400_000
 
 
 def holes_table(paths: Paths) -> Table | None:
