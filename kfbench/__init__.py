@@ -1,7 +1,7 @@
 """kfbench: a benchmark of Kafka record formats. It measures their bytes and their CPU time."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kfbench.batches import BatchFields, DecodedLog, EncodedLog
@@ -15,45 +15,30 @@ if TYPE_CHECKING:
     from kfbench.workloads import WORKLOADS
 
 __version__ = "0.1.0"
+__all__ = [
+    "CODECS", "FORMATS", "WORKLOADS", "BatchFields", "DecodedLog", "EncodedLog", "KfbenchError", "Limits", "Records",
+    "Shapes", "compare", "read_log", "write_log",
+]  # fmt: skip
 
 # Imported on first use, so that `kfbench --help` compiles nothing.
-_HOMES = {
-    "Records": "records",
-    "Shapes": "records",
-    "BatchFields": "batches",
-    "EncodedLog": "batches",
-    "DecodedLog": "batches",
-    "KfbenchError": "errors",
-    "Limits": "limits",
-    "CODECS": "codecs",
-    "FORMATS": "formats",
-    "WORKLOADS": "workloads",
-    "read_log": "log",
-    "write_log": "log",
-    "compare": "measure.bytes",
+_NAMES: Final = {
+    "batches": ("BatchFields", "DecodedLog", "EncodedLog"),
+    "codecs": ("CODECS",),
+    "errors": ("KfbenchError",),
+    "formats": ("FORMATS",),
+    "limits": ("Limits",),
+    "log": ("read_log", "write_log"),
+    "measure.bytes": ("compare",),
+    "records": ("Records", "Shapes"),
+    "workloads": ("WORKLOADS",),
 }
-
-__all__ = [
-    "CODECS",
-    "FORMATS",
-    "WORKLOADS",
-    "BatchFields",
-    "DecodedLog",
-    "EncodedLog",
-    "KfbenchError",
-    "Limits",
-    "Records",
-    "Shapes",
-    "compare",
-    "read_log",
-    "write_log",
-]
+_MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'kfbench' has no attribute {name!r}")
-    value = getattr(import_module(f"kfbench.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"kfbench.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -29,42 +29,29 @@ if TYPE_CHECKING:
 CREATE_TIME, APPEND_TIME = 0, 1
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": magic 0, which has no timestamps
 
+# The fields that BatchFields takes: type and default. UNSET: derived from the records.
+_TYPE_AND_DEFAULT: Final[Mapping[str, tuple[type[np.generic], Any]]] = {
+    "base_offset": (np.int64, UNSET),
+    "last_offset": (np.int64, UNSET),
+    "base_timestamp_ms": (np.int64, UNSET),  # the first record's, or the delete horizon
+    "max_timestamp_ms": (np.int64, UNSET),  # the records' maximum, or the append time
+    "append_time_ms": (np.int64, NO_TIMESTAMP),
+    "delete_horizon_ms": (np.int64, NO_TIMESTAMP),
+    "producer_id": (np.int64, NO_PRODUCER_ID),
+    "base_sequence": (np.int32, NO_SEQUENCE),
+    "partition_leader_epoch": (np.int32, NO_PARTITION_LEADER_EPOCH),
+    "producer_epoch": (np.int16, NO_PRODUCER_EPOCH),
+    "timestamp_type": (np.int8, CREATE_TIME),
+    "is_transactional": (np.bool_, False),
+    "is_control": (np.bool_, False),
+}
+FIELD_DEFAULTS: Final[Mapping[str, Any]] = {name: default for name, (_, default) in _TYPE_AND_DEFAULT.items()}
+# The row of a batch also has the place of its tagged fields in BatchFields.tags.
+_TAG_COLUMNS: Final = ("tags_start", "tags_bytes", "tags_count")
 FIELDS: Final = np.dtype(
-    [
-        ("base_offset", np.int64),  # UNSET: the first record's
-        ("last_offset", np.int64),  # UNSET: the last record's
-        ("base_timestamp_ms", np.int64),  # UNSET: the first record's, or the delete horizon
-        ("max_timestamp_ms", np.int64),  # UNSET: the records' maximum, or the append time
-        ("append_time_ms", np.int64),
-        ("delete_horizon_ms", np.int64),
-        ("tags_start", np.int64),  # position of the caller's tagged fields in BatchFields.tags
-        ("tags_bytes", np.int64),
-        ("tags_count", np.int64),
-        ("producer_id", np.int64),
-        ("base_sequence", np.int32),
-        ("partition_leader_epoch", np.int32),
-        ("producer_epoch", np.int16),
-        ("timestamp_type", np.int8),
-        ("is_transactional", np.bool_),
-        ("is_control", np.bool_),
-    ],
+    [*((name, np.int64) for name in _TAG_COLUMNS), *((name, kind) for name, (kind, _) in _TYPE_AND_DEFAULT.items())],
     align=True,
 )
-FIELD_DEFAULTS: Final[Mapping[str, Any]] = {
-    "base_offset": UNSET,
-    "last_offset": UNSET,
-    "base_timestamp_ms": UNSET,
-    "max_timestamp_ms": UNSET,
-    "append_time_ms": NO_TIMESTAMP,
-    "delete_horizon_ms": NO_TIMESTAMP,
-    "producer_id": NO_PRODUCER_ID,
-    "base_sequence": NO_SEQUENCE,
-    "partition_leader_epoch": NO_PARTITION_LEADER_EPOCH,
-    "producer_epoch": NO_PRODUCER_EPOCH,
-    "timestamp_type": CREATE_TIME,
-    "is_transactional": False,
-    "is_control": False,
-}
 FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # the names that BatchFields takes
 _NO_TAGS: Final = np.frombuffer(b"", np.uint8)
 
@@ -197,7 +184,7 @@ class BatchFields:
         whole: dict[str, Any] = {name: np.broadcast_to(values, batches) for name, values in given.items()}
         rows = type(self)(**whole).rows
         rows.flags.writeable = True  # nothing else refers to them
-        for name in ("tags_start", "tags_bytes", "tags_count"):
+        for name in _TAG_COLUMNS:
             rows[name] = self.rows[name]
         return self._with(rows)
 

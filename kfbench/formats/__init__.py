@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
-from kfbench.formats.base.appending import Appending, BrokerTimes, Offsets
+from kfbench.formats.base.appending import Appending, BrokerFields, BrokerTimes, Offsets
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.damage import OnError
@@ -52,6 +52,7 @@ __all__ = [
     "SHIPPED",
     "Appending",
     "BatchColumns",
+    "BrokerFields",
     "BrokerTimes",
     "Capabilities",
     "Entries",

@@ -1,14 +1,12 @@
 """Reading a log segment: the magic byte of each batch selects its format."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, as_bytes, place_of, rows_joined
 from kfbench.batches import DecodedLog, EncodedLog
@@ -101,21 +99,14 @@ def _join_logs(parts: list[DecodedLog]) -> DecodedLog:
         return FORMATS[BASE_FORMAT].decode(b"")
     if len(parts) == 1:
         return parts[0]
+    has_tags = any(part.tags for part in parts)
     return DecodedLog(
         records=join_records([part.records for part in parts]),
         bounds=chained([part.bounds for part in parts]),
         create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
-        rows=partial(_joined_rows, parts),
-        tags=partial(_joined_tags, parts) if any(part.tags for part in parts) else None,
+        rows=lambda: rows_joined([part.batch_rows for part in parts]),
+        tags=(lambda: [fields for part in parts for fields in part.tagged_fields]) if has_tags else None,
     )
-
-
-def _joined_rows(parts: list[DecodedLog]) -> NDArray[np.void]:
-    return rows_joined([part.batch_rows for part in parts])
-
-
-def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
-    return [fields for part in parts for fields in part.tagged_fields]
 
 
 def join_records(parts: Sequence[Records]) -> Records:

@@ -28,7 +28,7 @@ from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.verify import Unverified, carried, verify_log
 from kfbench.records import Records
 
-BASE_OFFSET: Final = 1_000_000  # of appended records
+BASE_OFFSET: Final = 1_000_000  # of appended records: not the producer's 0, so that the broker has something to set
 APPEND_DELAY_MS: Final = 100  # from the newest record to the broker's clock: more than a one-byte delta can hold
 PARTITIONS: Final = 4  # of the target of a mirror that has to look for keys
 SEGMENTS: Final = 4  # of a log that expires

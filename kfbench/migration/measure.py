@@ -18,6 +18,7 @@ from kfbench.broker.fetch import Fetched, fetch
 from kfbench.formats import FORMATS
 from kfbench.log.writing import chained
 from kfbench.measure.cpu import ONE_CALL, Arm, measure, paired_ratio
+from kfbench.measure.path_tasks import BASE_OFFSET
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.migration.bills import Cost, Costs
 from kfbench.migration.plans import Operation, PathName, Plan, operations
@@ -25,7 +26,6 @@ from kfbench.records import Records
 
 ROUNDS: Final = 7
 FETCH_BYTES: Final = 1 << 20  # the default of max.partition.fetch.bytes
-BASE_OFFSET: Final = 1_000_000  # not the producer's 0, so that the broker has to set it
 
 UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
 

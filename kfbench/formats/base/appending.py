@@ -40,6 +40,14 @@ class Offsets(NamedTuple):
     ends: Int64
 
 
+class BrokerFields(NamedTuple):
+    """The offsets, the leader epoch and the times that a broker sets."""
+
+    offsets: Offsets
+    epoch: int
+    times: BrokerTimes
+
+
 class Assignment(NamedTuple):
     """The work of setting fields in place. checksum_bytes: bytes that were read again for checksums."""
 
@@ -90,19 +98,13 @@ class Appending:
         return 0
 
     def assign(
-        self,
-        target: Bytes,
-        positions: Int64,
-        offsets: Offsets,
-        epoch: int,
-        times: BrokerTimes,
-        chosen: Flags,
-        is_moved: bool = False,
+        self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
         """Set offsets, leader epoch, times and checksum of the chosen batches in `target`.
 
         positions: int64[batches + 1]; chosen: bool[batches]; is_moved: the batches come from `moved`.
         """
+        offsets, epoch, times = fields
         done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
         return Assignment(*done)
 
@@ -174,16 +176,10 @@ class MessageAppending(Appending):
         return found
 
     def assign(
-        self,
-        target: Bytes,
-        positions: Int64,
-        offsets: Offsets,
-        epoch: int,
-        times: BrokerTimes,
-        chosen: Flags,
-        is_moved: bool = False,
+        self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(*assignment.assign_messages(target, positions, self.kind, offsets.ends, *times, chosen))
+        ends, times = fields.offsets.ends, fields.times
+        return Assignment(*assignment.assign_messages(target, positions, self.kind, ends, *times, chosen))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,15 +201,7 @@ class EnrichedAppending(MessageAppending):
         return None
 
     def assign(
-        self,
-        target: Bytes,
-        positions: Int64,
-        offsets: Offsets,
-        epoch: int,
-        times: BrokerTimes,
-        chosen: Flags,
-        is_moved: bool = False,
+        self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(
-            *assignment.assign_enriched(target, positions, offsets.bases, times.is_append, times.now_ms, chosen)
-        )
+        bases, (is_append, now_ms, _) = fields.offsets.bases, fields.times
+        return Assignment(*assignment.assign_enriched(target, positions, bases, is_append, now_ms, chosen))

@@ -14,7 +14,7 @@ from kfbench.codecs import CODECS, Allowance
 from kfbench.formats.base.appending import Appending, GrowingAppending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.batch_reading import BatchReading
-from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
+from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
@@ -56,11 +56,6 @@ def _kernels_for(features: int) -> _Kernels:
 class BatchedFormat(SealedFormat):
     """v2 or v3. features: attribute bits that every batch sets, and `layouts.SHARED_HEADERS`."""
 
-    name: str
-    magic: int
-    summary: str
-    features: int = 0
-    origin: Origin = "own"
     capabilities: Capabilities = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
     has_metadata_reader: ClassVar[bool] = True

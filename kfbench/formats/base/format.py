@@ -10,7 +10,7 @@
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -37,6 +37,7 @@ from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Format(ABC):
     """A record format: it encodes records and decodes bytes.
 

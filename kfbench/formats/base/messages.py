@@ -12,7 +12,7 @@ from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, Level, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, MessageAppending
 from kfbench.formats.base.arguments import shapes_of
-from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
+from kfbench.formats.base.capabilities import Checksum, Origin
 from kfbench.formats.base.compression import BatchBytes, compress_bodies
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.format import Format
@@ -31,10 +31,6 @@ class MessageFormat(Format):
     number by which these kernels tell formats apart.
     """
 
-    name: str
-    magic: int
-    summary: str
-    capabilities: Capabilities
     origin: Origin = "shipped"
     holds_messages: ClassVar[bool] = True
     checksum: ClassVar[Checksum] = Checksum(
