@@ -33,7 +33,7 @@ def _total(lengths: Int32) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shapes:
-    """Times, offsets and lengths of n records with m headers. Sizes depend on nothing else.
+    """Times, offsets and lengths of n records with m headers, which give the sizes in most formats.
 
     timestamps_ms int64[n] (-1: none), offsets int64[n], key_lengths and value_lengths int32[n] (-1: null),
     header_bounds int64[n + 1] (record i has the headers bounds[i] to bounds[i + 1] - 1), header_key_lengths int32[m]
