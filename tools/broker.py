@@ -20,8 +20,6 @@ WAIT_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Broker:
-    """A running broker. logs: the folder of its logs."""
-
     port: int
     logs: Path
 

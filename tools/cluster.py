@@ -29,10 +29,8 @@ NAMED = ["unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname "$0" && ex
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A running cluster. folder: has the work folders and outputs (NAME.out); workers: the processes of the workers."""
-
     url: str
-    folder: Path
+    folder: Path  # of the workers' folders, and of the output of each process (NAME.out)
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def complain(message: str) -> None:
-    """Print one line to stderr."""
     print("kfbench:", " ".join(message.split("\n")), file=sys.stderr)
 
 
@@ -25,7 +24,6 @@ def print_result(text: object) -> None:
 
 
 def stop_printing() -> None:
-    """Send the rest of stdout to /dev/null."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -34,7 +32,6 @@ def print_json(data: object) -> None:
 
 
 def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
-    """Print rows with the same keys as JSON or as a table."""
     if as_json:
         print_json(rows)
     else:

@@ -36,8 +36,6 @@ MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: the default of
 
 
 class Result(Protocol):
-    """What the results of all paths have in common."""
-
     @property
     def work(self) -> Work: ...
 

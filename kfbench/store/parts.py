@@ -15,10 +15,8 @@ PART, PASSING = "part-", "passing-"
 
 
 class SoundParts(NamedTuple):
-    """The rows of all readable parts, and the files that cannot be read."""
-
     rows: pa.Table
-    damaged: list[Path]
+    damaged: list[Path]  # the files that cannot be read
 
 
 def parts_of(run: Path) -> list[Path]:
@@ -38,7 +36,6 @@ def sound_rows(run: Path) -> pa.Table:
 
 
 def sound_parts(run: Path) -> SoundParts:
-    """Read all readable parts of an unfinished run. Change nothing."""
     tables, damaged = [SCHEMA.empty_table()], []
     for part in sorted((run / MEASUREMENTS).glob(f"{PART}*.parquet")):
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A complete run, or the copy of one in a published report."""
+    """A complete run, or the copy of a run in a published report."""
 
     path: Path
     manifest: Mapping[str, Any]

@@ -60,7 +60,6 @@ class RunWriter:
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest on disk while the run is being written."""
         return self._manifest
 
     def note(self, facts: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Filters choose the right cells, and errors name the wrong part of a filter."""
+"""Filters choose the right cells, and errors name the wrong part."""
 
 import pytest
 

@@ -17,8 +17,7 @@ from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
 from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, logs
-from tools.peers.base.host_lock import holding_host
-from tools.peers.base.measuring import NO_FASTER, cells, measured, task, warm_up
+from tools.peers.base.measuring import NO_FASTER, cells, holding_host, measured, task, warm_up
 from tools.peers.base.python_client import PythonClient, starting, without_epochs
 from tools.peers.kfbench import Kfbench
 from tools.peers.limit import Limit
@@ -159,7 +158,7 @@ def test_what_is_not_installed_or_of_another_version_is_absent(name: str, path: 
         pass
 
 
-def test_who_waits_for_a_turn_says_for_whom_and_not_for_ever() -> None:
+def test_waiting_for_the_host_lock_shows_its_holder_and_ends() -> None:
     said: list[str] = []
     with (
         host_lock(),

@@ -26,8 +26,7 @@ from kfbench.sweep.definition.cell import Cell
 from tools import jvm
 from tools.peers import discover
 from tools.peers.base.arm import Absent, Differs, Peer
-from tools.peers.base.host_lock import holding_host
-from tools.peers.base.measuring import POINTS, Timed, cells, measured, task
+from tools.peers.base.measuring import POINTS, Timed, cells, holding_host, measured, task
 
 ROUNDS: Final = 49
 

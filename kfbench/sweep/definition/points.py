@@ -1,4 +1,4 @@
-"""The workloads of a block: the points of the product of its axes, or workloads of the catalogue."""
+"""The workloads of a block: points of the product of its axes, or named workloads."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace

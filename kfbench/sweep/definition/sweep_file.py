@@ -29,16 +29,9 @@ _KINDS: Final = {
     date: "date", datetime: "datetime", time: "time",
 }  # fmt: skip
 _TYPES: Final[Mapping[str, str]] = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "date": "a date",
-    "datetime": "a date and time",
-    "time": "a time",
-}
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "array": "a list",
+    "object": "a table", "date": "a date", "datetime": "a date and time", "time": "a time",
+}  # fmt: skip
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "measure": get_args(Kind),
     "cache": get_args(Cache),

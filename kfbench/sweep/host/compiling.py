@@ -123,7 +123,6 @@ def are_compiled(calls: Sequence[Call]) -> bool:
 
 
 def note_compiled(calls: Sequence[Call]) -> None:
-    """Note on disk that all these calls were run."""
     with suppress(OSError):  # then the next dry run counts compiling again
         _mark_of(calls).touch()
 

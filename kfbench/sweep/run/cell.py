@@ -306,13 +306,6 @@ def _floor_rows(cell: Cell) -> Iterator[Row]:
 
 
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
-    "bytes": _bytes_rows,
-    "cpu": _cpu_rows,
-    "metadata": _cpu_rows,
-    "lookup": _cpu_rows,
-    "record": _cpu_rows,
-    "prefix": _prefix_rows,
-    "broker": _broker_rows,
-    "model": _model_rows,
-    "floor": _floor_rows,
-}
+    "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
+    "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
+}  # fmt: skip

@@ -47,7 +47,6 @@ class History:
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        """The stages of all sessions."""
         return [*self._stages_before, *self.session_stages]
 
     @property

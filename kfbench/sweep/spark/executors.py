@@ -146,7 +146,6 @@ class Executors:
         return {executor: self._hosts_by_address.get(address) for executor, address in addresses.items()}
 
     def _meet(self, facts: Facts) -> None:
-        """Store the facts of a host. Raises SweepFailed if they differ from the driver's."""
         require(self.terms, facts)
         self.hosts.setdefault(facts["host"], facts)
 
@@ -176,7 +175,7 @@ def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
 def _prepare_slot(
     terms: Mapping[str, str | None] | None, calls: bytes, _: Iterator[int]
 ) -> Iterator[tuple[int, int, Facts]]:
-    """Run one slot's share of its host's calls, unless the host will be refused. Yield stage, slot number and facts."""
+    """Run the slot's share of its host's calls, unless the driver will refuse the host. Yield stage, slot and facts."""
     context = BarrierTaskContext.get()
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])

@@ -118,7 +118,6 @@ def _apply(
     function: Callable[[Iterable[pa.RecordBatch]], R],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Apply the function in a Spark task."""
     if terms is not None:  # this executor may have replaced a checked executor
         require(terms, host_facts())
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(batches))], pa.binary())], [RESULT])

@@ -51,8 +51,6 @@ class Constant(_Arrival, tag="constant", frozen=True, kw_only=True):
 
 
 class Poisson(_Arrival, tag="poisson", frozen=True, kw_only=True):
-    """Independent arrivals."""
-
     rate_per_s: float
 
     def __post_init__(self) -> None:
@@ -60,7 +58,7 @@ class Poisson(_Arrival, tag="poisson", frozen=True, kw_only=True):
 
 
 class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_only=True):
-    """Independent gaps: theta_us + sigma_us · (u^-k - 1) / k."""
+    """Independent gaps of theta_us + sigma_us · (u^-k - 1) / k, with a uniform draw u."""
 
     sigma_us: float
     k: float

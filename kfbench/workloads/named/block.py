@@ -145,8 +145,6 @@ class HeaderColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """A block. Its content depends only on model, seed and number."""
-
     model: Model
     seed: int
     number: int
@@ -154,7 +152,6 @@ class Block:
 
     @property
     def first(self) -> int:
-        """The number of the block's first record."""
         return self.number * BLOCK_RECORDS
 
     def fill(self, columns: Columns) -> Batches:
@@ -234,7 +231,6 @@ class Block:
             out[after] = out[after - 1]
 
     def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32) -> KindLengths:
-        """Draw the lengths of each kind that varies into `out`."""
         same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
         for k, pair in enumerate(self.model.parts):
             key, part = pair[KEY], pair[column]

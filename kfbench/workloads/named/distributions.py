@@ -148,7 +148,7 @@ class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
 
 
 class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_only=True):
-    """theta + sigma · ((1 - p)^-k - 1) / k; k = 0 is the exponential distribution with mean sigma, plus theta."""
+    """The distribution with the quantiles theta + sigma · ((1 - p)^-k - 1) / k; k = 0: exponential with mean sigma."""
 
     sigma: float
     k: float
@@ -164,7 +164,7 @@ class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_o
 
 
 class GeneralisedExtremeValue(_Continuous, tag="generalised-extreme-value", frozen=True, kw_only=True):
-    """mu + sigma · ((-ln p)^-k - 1) / k; k = 0 is Gumbel's distribution."""
+    """The distribution with the quantiles mu + sigma · ((-ln p)^-k - 1) / k; k = 0: Gumbel's distribution."""
 
     mu: float
     sigma: float

@@ -77,10 +77,8 @@ Start = Callable[[], AbstractContextManager[Peer]]
 
 
 def sampling(call: Callable[[], object]) -> Callable[[int], CallTimes]:
-    """Return the `sample` of a Python call."""
     return lambda calls: timed(call, calls)
 
 
 def logs(records: Records, batch_size: int) -> dict[str, bytes]:
-    """Return the records encoded by us, in each format that Kafka writes."""
     return {name: bytes(FORMATS[name].encode(records, batch_size, lossy=True)) for name in KAFKA_FORMATS}

@@ -1,7 +1,8 @@
 """Time the arms of all peers in the same rounds, each round in a new random order."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
+from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_line
 from kfbench.report.topics.peers import FORMATS
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import load_profile
@@ -106,3 +108,15 @@ def _rounds(arms: Sequence[Arm], warm_up_rounds: Mapping[str, int], rounds: int,
         )
         for j, arm in enumerate(arms)
     ]
+
+
+@contextmanager
+def holding_host(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
+    """Hold the host lock. While waiting, show who holds it. Raises HostLockUnusable; HostLockHeld after patience_s."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(host_lock(0))
+        except HostLockHeld as why:
+            say(waiting_line(why, patience_s))
+            stack.enter_context(host_lock(patience_s))
+        yield
