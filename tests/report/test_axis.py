@@ -27,6 +27,6 @@ def test_the_step_sentence_names_who_moves_and_who_does_not(results: Results) ->
     assert f"v2 from {frame['v2'].min():.2f} to {frame['v2'].max():.2f}" in said
 
 
-def test_a_format_that_was_not_swept_is_not_said_to_stand_still(results: Results) -> None:
+def test_a_format_that_was_not_swept_is_not_called_constant(results: Results) -> None:
     part = some(results.along(results.uncompressed, "headers"))
     assert "v1" not in axis.step_sentence(part).replace("v1,", "")

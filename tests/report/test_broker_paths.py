@@ -83,7 +83,7 @@ def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
         ({}, "zero-copy"),
     ],
 )
-def test_what_became_of_the_batches_is_said_in_words(tmp_path: Path, counts: Row, words: str) -> None:
+def test_what_became_of_the_batches_is_put_into_words(tmp_path: Path, counts: Row, words: str) -> None:
     def set_counts(row: Row) -> None:
         row |= dict.fromkeys(WORK, 0) | counts
 
@@ -113,14 +113,14 @@ def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path
     ]  # the axis of other paths is not its own
 
 
-def test_a_lookup_is_told_by_the_call(paths: Paths) -> None:
+def test_a_lookup_is_stated_by_the_call(paths: Paths) -> None:
     table = some(broker_paths.path_table(paths, "seek-offset", shown=True))
     labels = [c.label for c in table.columns]
     assert "CPU (ns per call)" in labels and "CPU (× v2 append)" not in labels
     assert row_of(table, format="v2", codec="none")["read (bytes per call)"] == 122_000
 
 
-def test_the_ratios_argued_with_stand_beside_the_bytes(paths: Paths) -> None:
+def test_the_ratios_argued_with_stand_next_to_the_bytes(paths: Paths) -> None:
     table = some(broker_paths.argued_table(paths))
     assert len(table.rows) == 2 * len(CODECS)
     row = row_of(table, **{"records per batch": 10, "codec": "gzip 6"})

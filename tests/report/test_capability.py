@@ -41,7 +41,7 @@ def test_what_a_format_lacks_it_refuses(name: str) -> None:
             assert FORMATS[name].encode(**arguments).data.size
 
 
-def test_nothing_is_lacked_beside_oneself_and_unknown_formats_say_nothing() -> None:
+def test_a_format_lacks_nothing_of_itself_and_unknown_formats_have_no_limits() -> None:
     assert lacking("v0", "v0") == lacking("v3-of-tomorrow", "v2") == ()
     assert "control batches" in lacking("v1", "v2") and "control batches" not in lacking("kip98", "v2")
 

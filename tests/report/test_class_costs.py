@@ -91,7 +91,7 @@ def test_a_winner_only_under_zstd_has_no_cost_without_it(tmp_path: Path) -> None
     )
 
 
-def test_what_v3_costs_stands_beside_its_bytes(verdicts: Verdicts, table: Table) -> None:
+def test_what_v3_costs_stands_next_to_its_bytes(verdicts: Verdicts, table: Table) -> None:
     for each in verdicts.classes:
         row = row_of(table, **{"workload class": each.name})
         for operation in class_times.TIMED:
@@ -139,7 +139,7 @@ def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) 
     assert (why, (ONE,), ["encode", "decode"]) in untimed(found)
 
 
-def test_rounds_that_are_no_pairs_are_no_time_and_are_told(tmp_path: Path) -> None:
+def test_rounds_that_are_no_pairs_are_no_time_and_are_stated(tmp_path: Path) -> None:
     rows = workload_rows()
     for row in rows:
         if (row["kind"], row["format"], row["workload"]) == ("cpu", "v3", "cluster-metadata"):

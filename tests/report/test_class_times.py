@@ -37,7 +37,7 @@ def test_rounds_of_two_workloads_are_no_pairs() -> None:
 
 @pytest.mark.parametrize("workloads", [2, 5])
 def test_the_interval_holds_the_mean_as_often_as_it_says(workloads: int) -> None:
-    """Of 1,000 classes with unequal spreads, about 95 % of the intervals hold the mean (standard error 0.7 %)."""
+    """About 95 % of the intervals of 1,000 classes hold the mean (standard error 0.7 %)."""
     random = np.random.default_rng(workloads)
     spreads = np.linspace(0.02, 0.08, workloads)
     held = 0

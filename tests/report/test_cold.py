@@ -33,7 +33,7 @@ def test_resident_ratios_are_what_they_were(results: Results, with_cold: Results
     assert with_cold.noise == results.noise
 
 
-def test_cold_stands_beside_resident(with_cold: Results) -> None:
+def test_cold_stands_next_to_resident(with_cold: Results) -> None:
     table = some(cold.cold_table(with_cold, "encode"))
     assert [row[0] for row in table.rows] == [1, 2, 3, 5, 10, 100]
     labels = [column.label for column in table.columns]

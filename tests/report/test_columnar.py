@@ -118,7 +118,7 @@ def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> Non
         assert NAME not in "".join([sections[name].means, *texts])
 
 
-def test_metadata_is_what_is_no_payload_and_stands_beside_the_floor(found: Columnar) -> None:
+def test_metadata_is_what_is_no_payload_and_stands_next_to_the_floor(found: Columnar) -> None:
     table = some(tables.metadata_table(found))
     assert column(table, "batches") == ["own", "1", "100"] * 2
     for workload in ("kv-ycsb", "kv-etc"):

@@ -6,7 +6,7 @@ from kfbench.report.topics import compressed
 from tests.report.columns import column
 
 
-def test_codecs_stand_beside_uncompressed_bytes(results: Results) -> None:
+def test_codecs_stand_next_to_uncompressed_bytes(results: Results) -> None:
     shown = compressed.compressed_rows(results)
     table = compressed.codecs_table(shown, "size_per_record", name="c", caption="c", digits=2)
     assert [row[:2] for row in table.rows] == [

@@ -51,7 +51,7 @@ def test_bytes_a_day_stand_by_workload_and_format(tmp_path: Path) -> None:
     assert "v0 (TB a day)" not in row
 
 
-def test_what_v3_saves_is_told_for_each_workload_and_for_equal_shares(tmp_path: Path) -> None:
+def test_what_v3_saves_is_stated_for_each_workload_and_for_equal_shares(tmp_path: Path) -> None:
     table = saved_table(fleet(tmp_path, model_rows()))
     assert table is not None
     metadata, equal = row_of(table, workload="cluster-metadata"), row_of(table, workload=ALL)
@@ -72,7 +72,7 @@ def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
     assert "saved, no codec (%)" in row
 
 
-def test_cost_and_memory_are_told(tmp_path: Path) -> None:
+def test_cost_and_memory_are_stated(tmp_path: Path) -> None:
     found = fleet(tmp_path, model_rows())
     row = row_of(cost_table(found), workload="user-activity")
     assert row["first cell (ns per record)"] == row["last cell (ns per record)"] == NS_A_RECORD

@@ -46,7 +46,7 @@ def overhead(name: str, batch: int) -> float:
     return OVERHEAD[name] + HEADER[name] / batch
 
 
-def test_floors_of_a_sweep_stand_beside_their_cells(rows: list[dict[str, Any]], results: Results) -> None:
+def test_floors_of_a_sweep_stand_next_to_their_cells(rows: list[dict[str, Any]], results: Results) -> None:
     measured = [row for row in rows if row["kind"] == "floor"]
     assert len(measured) == len(results.floors) == 6  # the block of batch sizes
     for row in results.floors.itertuples():

@@ -11,7 +11,7 @@ from tests.report.columns import some
 from tests.report.peers_file import V0, V1, write_peers
 
 
-def test_javas_ratios_are_paired_and_stand_beside_ours(tmp_path: Path) -> None:
+def test_javas_ratios_are_paired_and_stand_next_to_ours(tmp_path: Path) -> None:
     found = write_peers(tmp_path)
     assert {(pair.format, pair.operation) for pair in java.pairs(found)} == {
         (name, operation) for name in ("v0", "v1") for operation in ("encode", "decode")
@@ -24,7 +24,7 @@ def test_javas_ratios_are_paired_and_stand_beside_ours(tmp_path: Path) -> None:
     )
 
 
-def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
+def test_where_they_differ_it_is_stated(tmp_path: Path) -> None:
     found = write_peers(tmp_path, ours_v0=0.7)
     assert [pair.word for pair in java.pairs(found) if pair.format == "v0"] == ["differ", "differ"]
     assert "in 1, differ in 1, and are undecided in 0" in java.java_sentence(found, java.pairs(found))

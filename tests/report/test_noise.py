@@ -44,7 +44,7 @@ def test_a_run_from_before_has_none(run: Run) -> None:
     assert noise.checks_table(None) is None and noise.checks_table({"noisy": False, "seen": [], "hosts": {}}) is None
 
 
-def test_the_table_shows_each_check_beside_its_limit() -> None:
+def test_the_table_shows_each_check_next_to_its_limit() -> None:
     table = some(noise.checks_table(noise_facts(noise_rows(noise=0.08))))
     by = {row[1]: row[2:] for row in table.rows}
     assert by["A/A half-width"][1:] == ("≤ 2.0%", "NO") and by["cores that others used"] == (
@@ -58,7 +58,7 @@ def test_the_table_shows_each_check_beside_its_limit() -> None:
 @pytest.mark.parametrize(
     ("seen", "verdict"), [(0.95, "passed; 92.0% met"), (0.9, "passed; 92.0% not met"), (0.8, "NO; 92.0% not met")]
 )
-def test_the_share_stands_beside_its_goal(seen: float, verdict: str) -> None:
+def test_the_share_stands_next_to_its_goal(seen: float, verdict: str) -> None:
     facts = noise_facts(noise_rows())
     (check,) = (each for each in facts["hosts"]["h"] if each["goal"] is not None)
     words = f"{seen:.1%} of 60 intervals hold 1.0"

@@ -36,7 +36,7 @@ def test_a_peer_that_was_not_there_has_no_column(
     assert [table.name for table in section.tables] == ["peers"] and JAVA not in section.means
 
 
-def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
+def test_the_host_is_named_and_compared_with_the_runs(tmp_path: Path) -> None:
     found = write_peers(tmp_path)
     (same, machine), (other, _) = (peers.peers_table(found, [host]).notes[:2] for host in ("host-1", "host-2"))
     assert machine == "Kafka's Java ran on A VM 17 (-Xmx512m; Copy)."
@@ -48,7 +48,7 @@ def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:
     assert peers.noise_sentence(write_peers(tmp_path, cells=3)) == ""
 
 
-def test_noisy_samples_are_said_to_be_before_anything_else(
+def test_the_warning_of_noisy_samples_comes_first(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = write_peers(tmp_path, cells=3, again=1.1, waited=0.5)

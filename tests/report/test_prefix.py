@@ -11,7 +11,7 @@ from kfbench.tables import Interval
 from tests.report.columns import column
 
 
-def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], results: Results) -> None:
+def test_a_prefix_is_stated_in_shares_of_the_whole(rows: list[dict[str, Any]], results: Results) -> None:
     (table,) = prefix_tables(results, prefix_times(results))
     assert table.name == "prefix-v3-full"
     assert column(table, "records per batch") == [10, 10, 100, 100]
@@ -27,7 +27,7 @@ def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], res
     assert isinstance(found[-1], Interval) and found[-1].median == pytest.approx(ratios.median())
 
 
-def test_what_a_prefix_costs_where_all_is_decompressed_is_said(results: Results) -> None:
+def test_what_a_prefix_costs_where_all_is_decompressed_is_stated(results: Results) -> None:
     times = prefix_times(results)
     said = prefix_sentence(times)
     less = sum(row.decompressed_share < 1 for row in times)

@@ -53,7 +53,7 @@ def test_bytes_are_geometric_means_of_the_workloads(table: Table, verdicts: Verd
     assert [each["format"] for each in rows if each["workload class"] == SMALL] == ["v0", "v1", "v2", "v3"]
 
 
-def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_told(table: Table) -> None:
+def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_stated(table: Table) -> None:
     row = row_of(table, **{"workload class": HEADERS})
     assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is None and row["v3 (× v2)"] is not None
     assert "No bytes of v0 and v1 for record headers: no headers." in table.notes
@@ -83,7 +83,7 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
 
 
 def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, table: Table) -> None:
-    """In batches of one record v0 takes 126 bytes, v1 134, v3 156. v0 has no times; v0 and v1 have no producer ids."""
+    """v0 takes 126 bytes, v1 134, v3 156 in batches of one record. v0 loses times; v0 and v1 lose producer ids."""
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
     lost = "v0 (times and producer ids) and v1 (producer ids)"
@@ -94,7 +94,7 @@ def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, tabl
     assert "is the smallest in" not in said
 
 
-def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_said(tmp_path: Path) -> None:
+def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_stated(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
     assert one.winners("none") == ("v1",) and "v1 is the smallest in 1" in verdict.verdict_sentence(found)
@@ -123,7 +123,7 @@ def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_pat
     assert [each[1] for each in costs.rows if each[0] == ONE] == ["v3", "v3-headers-first"]
 
 
-def test_what_was_compared_is_told_from_the_rows(tmp_path: Path, table: Table) -> None:
+def test_the_compared_formats_are_those_of_the_rows(tmp_path: Path, table: Table) -> None:
     some = verdict.verdict_table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
     assert some is not None
     rest = "; no other was measured on these workloads. "
@@ -152,7 +152,7 @@ def test_the_lead_is_two_sentences(results: Results, tmp_path: Path) -> None:
     assert lead.count(". ") == 1 and "the winners" not in lead
 
 
-def test_a_codec_that_buys_nothing_is_told_where_the_smallest_does_not_have_it(tmp_path: Path) -> None:
+def test_a_codec_that_buys_nothing_is_stated_where_the_smallest_does_not_have_it(tmp_path: Path) -> None:
     rows = whole_v1()
     for row in rows:
         if (row["workload"], row["kind"], row["codec"], row["status"]) == ("cluster-metadata", "bytes", "zstd", "ok"):
@@ -233,7 +233,7 @@ def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
     assert verdict.detail_table(verdicts).rows == ()
 
 
-def test_least_and_most_of_the_workloads_stand_beside_the_mean(verdicts: Verdicts) -> None:
+def test_least_and_most_of_the_workloads_stand_next_to_the_mean(verdicts: Verdicts) -> None:
     row = detail(verdicts, ONE, "v3")
     least, _, most = row["encode, least–most"].partition("–")
     assert (float(least), float(most)) == pytest.approx((1.1, 1.65), abs=0.02)  # as cluster-metadata, and 1.5 times it

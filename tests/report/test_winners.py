@@ -88,7 +88,7 @@ def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
     assert "2 are ties with v2" in said and "Of v0, v1, v2 and v3 the smallest" in winners.map_table(plain).caption
 
 
-def test_what_takes_less_at_a_loss_is_told_and_wins_nothing(plain: winners.Map) -> None:
+def test_what_takes_less_at_a_loss_is_stated_and_wins_nothing(plain: winners.Map) -> None:
     assert not any("v0" in win.winners for win in plain.wins)
     cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # of one record per batch
     text = f"v0 leaves out times and is not compared: it takes less than all these in {cells} of 9 cells."
@@ -105,7 +105,7 @@ def test_v2_alone_at_the_top_is_no_tie(tmp_path: Path) -> None:
     assert "v2 is the smallest in 9 and 0 are ties" in winners.maps_sentence([found])
 
 
-def test_v2_beside_a_format_that_loses_something_is_no_map(tmp_path: Path) -> None:
+def test_v2_and_a_format_that_loses_something_make_no_map(tmp_path: Path) -> None:
     assert maps_of(tmp_path, [row for row in byte_rows() if row["format"] in ("v0", "v2")]) == []
 
 

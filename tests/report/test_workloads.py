@@ -120,7 +120,7 @@ def test_who_is_near_the_smallest_shares_its_place_and_v2_takes_it(
     assert (found.winners, found.is_tie) == (winners, is_tie)
 
 
-def test_what_loses_something_wins_nothing_but_is_told_where_it_is_smaller() -> None:
+def test_what_loses_something_wins_nothing_but_is_stated_where_it_is_smaller() -> None:
     found = sizes_of({"v0": ("times",)}, v0=50.0, v2=100.0, v3=80.0)
     assert found.winners == ("v3",) and found.at_a_loss == ["v0"]
     assert sizes_of({"v0": ("times",)}, v0=79.9, v2=100.0, v3=80.0).at_a_loss == []
@@ -170,7 +170,7 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
     assert "to 3.32 times the CPU of v2 to decode" in other
 
 
-def test_noise_is_told_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
+def test_noise_is_stated_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
     """The page has both sentences, with different numbers."""
     part = cpu.cpu_slice(results, "batch_size")
     assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.cpu_sentence(results, part)
@@ -203,7 +203,7 @@ def test_bytes_alone_or_v2_alone_is_enough(tmp_path: Path) -> None:
     assert set(column(section.tables[0], "smallest, gzip 6")) == {"v2"}
 
 
-def test_what_the_grid_says_does_not_change_beside_workloads(
+def test_tables_of_the_grid_do_not_change_with_workloads(
     rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
     """Rows without axes turn integers into floats, and booleans into objects. Tables of the grid must not change."""
