@@ -1,7 +1,7 @@
-"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1: coverage and fuzzers see branches, and each index is checked.
+"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1. Coverage and fuzzers see branches, and each index is checked.
 
-Scalars keep Numba's meaning. int64 and uint64 are NumPy's, so they wrap; narrower ones become an int, which mixes with
-both. An index outside its array raises IndexError, a negative one too: compiled code would read there.
+Scalars behave as in Numba. int64 and uint64 are NumPy's, so they wrap. Narrower integers become an int, which mixes
+with both. An index outside its array raises IndexError, also a negative one, where compiled code would read memory.
 """
 
 from collections.abc import Callable
@@ -13,59 +13,13 @@ from typing import Any, Self
 import numpy as np
 
 __all__ = [  # twins of `intrinsics`, `simd_int64`, `bit_packing` and `characters`
-    "bit_count",
-    "count_wide",
-    "count_wide_steps",
-    "deposit",
-    "differ8",
-    "differ16",
-    "differ32",
-    "equals_of",
-    "gaps_of",
-    "get_i8",
-    "get_i16",
-    "get_i32",
-    "get_i64",
-    "get_u8",
-    "get_u32",
-    "hashes_of",
-    "join4",
-    "join8",
-    "leading_zeros",
-    "load_le64",
-    "lower",
-    "lower_steps",
-    "marks_of",
-    "move",
-    "move32",
-    "ones_of",
-    "pack_digits",
-    "prefetch",
-    "put_i16",
-    "put_i32",
-    "put_i64",
-    "put_le64",
-    "put_lengths",
-    "put_line",
-    "put_starts",
-    "put_u8",
-    "run_on",
-    "span_of",
-    "spread1",
-    "spread2",
-    "spread4",
-    "spread8",
-    "sum1",
-    "sum2",
-    "sum4",
-    "sum8",
-    "sum_high",
-    "sum_high_steps",
-    "take_ages",
-    "take_lengths",
-    "trailing_zeros",
-    "trend_of",
-]
+    "bit_count", "count_wide", "count_wide_steps", "deposit", "differ8", "differ16", "differ32", "equals_of",
+    "gaps_of", "get_i8", "get_i16", "get_i32", "get_i64", "get_u8", "get_u32", "hashes_of", "join4", "join8",
+    "leading_zeros", "load_le64", "lower", "lower_steps", "marks_of", "move", "move32", "ones_of", "pack_digits",
+    "prefetch", "put_i16", "put_i32", "put_i64", "put_le64", "put_lengths", "put_line", "put_starts", "put_u8",
+    "run_on", "span_of", "spread1", "spread2", "spread4", "spread8", "sum1", "sum2", "sum4", "sum8", "sum_high",
+    "sum_high_steps", "take_ages", "take_lengths", "trailing_zeros", "trend_of",
+]  # fmt: skip
 
 
 def _as_numba(value: Any) -> Any:
@@ -95,7 +49,7 @@ class Row:
 
 
 class Array:
-    """An array that takes no index outside itself."""
+    """An array that refuses an index outside itself."""
 
     __slots__ = ("array", "bytes", "kind", "read", "size")
 
@@ -134,7 +88,7 @@ class Array:
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function that Python calls: arrays check their indices inside, and plain Python numbers come out."""
+    """Wrap a kernel so that its arrays check their indices and it returns plain Python numbers."""
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
@@ -175,7 +129,7 @@ put_le64 = _storer(8, "little")
 
 
 def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
-    if count:  # a null has no bytes, and its start may be anywhere
+    if count:  # the start of a null may be anywhere
         Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
 
 
@@ -184,7 +138,7 @@ def move32(target: Any, at: Any, source: Any, start: Any) -> None:
 
 
 def _lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> list[np.int64]:
-    """Return the values of whole groups of eight."""
+    """Return `number` bit-packed values, rounded up to whole groups of eight."""
     bits = [k * int(width) for k in range(_whole(number))]
     return [np.int64(load_le64(data, position + (bit >> 3)) >> np.uint64(bit & 7) & mask) for bit in bits]
 
@@ -196,6 +150,7 @@ def _whole(number: Any) -> int:
 def spread8(
     data: Any, position: Any, number: Any, width: Any, mask: Any, start: Any, step: Any, sign: Any, out: Any, to: Any
 ) -> None:
+    """Unpack values as `bit_packing.spread8` does. Args: as there."""
     for k, value in enumerate(_lanes(data, position, number, width, mask)):
         out[to + np.uint64(k)] = start + np.int64(k) * step + sign * value
 
@@ -370,6 +325,7 @@ def equals_of(values: Any, first: Any, number: Any, other: Any) -> Any:
 
 def _differ(size: int) -> Callable[..., Any]:
     def differ(data: Any, starts: Any, first: Any, stride: Any, number: Any, one: Any, two: Any, out: Any) -> None:
+        """Find differing bits as `characters.differ8` does. Args: as there."""
         places = [starts[first + np.uint64(k) * stride] for k in range(number)]
         for at in (one, two):
             items = [Array.of(data).span(place + at, size).tolist() for place in places]

@@ -1,7 +1,7 @@
-"""Compilation of kernels: decorators, the host's features, and a cache that knows every source line.
+"""Compilation of kernels: decorators, the host's features, and a cache that depends on every source line.
 
-Numba's own cache does not see an edit in an imported kernel, nor a switch to the portable fallbacks. Here the cache
-folder is named after all of that, so a stale kernel cannot be loaded. With Numba's own NUMBA_DISABLE_JIT=1 nothing is
+Numba's own cache misses an edit in an imported kernel, and a switch to the portable fallbacks. Here the name of the
+cache folder is a hash of both, so that a stale kernel cannot be loaded. With Numba's NUMBA_DISABLE_JIT=1 nothing is
 compiled: every kernel runs as plain Python (`interpreted`).
 """
 
@@ -27,7 +27,7 @@ from numba.core.dispatcher import Dispatcher
 
 from kfbench.kernels import interpreted
 
-if sys.byteorder != "little":  # the intrinsics swap bytes without asking
+if sys.byteorder != "little":  # the intrinsics always swap bytes
     raise ImportError("kfbench's kernels need a little-endian host")
 
 
@@ -35,9 +35,9 @@ COMPILED = not numba.config.DISABLE_JIT
 
 
 def _has(*features: str) -> bool:
-    """Return whether Numba compiles for all these CPU features, and KFBENCH_PORTABLE does not ask for fallbacks.
+    """Return whether Numba compiles for all these CPU features, and KFBENCH_PORTABLE does not forbid it.
 
-    Numba may compile for less than the host has: by its settings, or because it mistrusts AVX on some hosts. LLVM
+    Numba may use fewer features than the host has, by its settings, or because it disables AVX on some hosts. LLVM
     aborts on an instruction whose feature is missing.
     """
     if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
@@ -49,12 +49,12 @@ def _has(*features: str) -> bool:
 
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
-FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # without AVX-512 it may take hundreds of cycles
+FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # PDEP may take hundreds of cycles on hosts without AVX-512
 
 
 def _cache_folder() -> Path:
     features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
-    here = Path(__file__).parent  # Numba has a folder of its own for each checkout, and a key for each processor
+    here = Path(__file__).parent  # each checkout and each processor has its own kernels
     digest = hashlib.sha256(
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
         f"{llvmlite.binding.get_host_cpu_name()}".encode()
@@ -70,7 +70,7 @@ def _cache_folder() -> Path:
         folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Compiled code is loaded from there: nobody else may be able to put any.
+            # Compiled code is loaded from this folder, so nobody else may write to it.
             if hasattr(os, "getuid") and (folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022):
                 continue
             with tempfile.TemporaryFile(dir=folder):
@@ -85,7 +85,7 @@ CACHE_FOLDER = _cache_folder()
 
 @contextmanager
 def _cached_in_our_folder() -> Iterator[None]:
-    """Cache the kernels that are defined in this block in CACHE_FOLDER. Other users of Numba keep their setting."""
+    """Cache the kernels that this block defines in CACHE_FOLDER. Other users of Numba keep their setting."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
     try:
@@ -94,16 +94,16 @@ def _cached_in_our_folder() -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
-# Without _nrt=False Numba leaves atomic reference counts inside the loops (5-10 % on v2 encode, 25x on a bit-packing
-# helper). It is a private option, so a test counts NRT_incref in the assembly.
+# Without _nrt=False Numba leaves atomic reference counts inside loops. They cost 5-10 % of v2 encode, and made a
+# bit-packing helper 25 times slower. The option is private, so a test counts NRT_incref in the assembly.
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 
 
 class _CacheFiles(IndexDataCacheFile):
     """A cache with one file per compiled signature, named after the signature, without an index.
 
-    Several processes compile at the same time. With Numba's index, two that compile one function for two signatures
-    can both take the file name `.1.nbc`. The index then gives one signature the machine code of the other.
+    Several processes compile at the same time. With Numba's index, two processes that compile one function for two
+    signatures can both choose the file name `.1.nbc`. The index then gives one signature the other's machine code.
     """
 
     def save(self, key: object, data: Any) -> None:
@@ -113,14 +113,14 @@ class _CacheFiles(IndexDataCacheFile):
         try:
             return self._load_data(self._file_of(key))
         except (OSError, EOFError, ValueError, AttributeError, ImportError, UnpicklingError):
-            return None  # not compiled yet, or a file that was cut short: it is written again
+            return None  # not compiled yet, or a damaged file, which is written again
 
     def _file_of(self, key: object) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls: arrays in, out last, no allocation."""
+    """Compile a function that Python calls. It takes arrays, outputs last, and allocates nothing."""
     if not COMPILED:
         return interpreted.kernel(function)
     with _cached_in_our_folder():
@@ -130,29 +130,31 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
-    """Compile `function` as a kernel called `name`, with other constants or helpers in place of its module's.
+    """Compile `function` as a kernel called `name`, with other constants or helpers than its module has.
 
-    module: the full name of the module that it is for, if that is another one.
+    module: the full name of the module that uses the kernel, if it is another one.
 
-    Numba drops what a constant rules out before it compiles. A leaf with literal arguments compiled twice as long: each
-    level of leaves is optimised by itself and once more inside its caller.
+    Numba drops the branches that a constant rules out before it compiles. A leaf with literal arguments would take
+    twice as long to compile: each level of leaves is optimised by itself and again inside its caller.
     """
     copy = FunctionType(function.__code__, function.__globals__ | replaced, name)
     copy.__module__, copy.__doc__ = module or function.__module__, function.__doc__
-    copy.__qualname__ = f"{copy.__module__.rpartition('.')[2]}.{name}"  # the cache names files after source and this
+    copy.__qualname__ = (
+        f"{copy.__module__.rpartition('.')[2]}.{name}"  # cache files are named after source and __qualname__
+    )
     return kernel(copy)
 
 
 def leaf(function: Callable[..., Any]) -> Any:
-    """Compile a helper that costs nothing inside a kernel.
+    """Compile a helper that is always inlined, so that it costs no call.
 
-    It is inlined by LLVM's alwaysinline (Numba's inline="always" measured up to 10 times slower).
+    LLVM's alwaysinline does it. Numba's inline="always" measured up to 10 times slower.
     """
     return _helper(function, forceinline=True) if COMPILED else function
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a helper of kernels that stays a call, because it is long and used in many places."""
+    """Compile a helper that is called instead of inlined, because it is long and used in many places."""
     return _helper(function) if COMPILED else function
 
 
@@ -163,10 +165,10 @@ def _helper(function: Callable[..., Any], **options: bool) -> Any:
 
 
 class _HelperLibrary(JITCodeLibrary):
-    """The LLVM code of a helper, which only kernels link.
+    """The LLVM code of a helper. Only kernels link it.
 
-    LLVM optimises the functions of a kernel and of its helpers together. For a helper alone, only Numba's first passes
-    run: they leave less work for each kernel that links it. Its other passes and machine code would be wasted.
+    LLVM optimises a kernel together with its helpers. For the helper alone, only Numba's first passes run. They reduce
+    the work for each kernel that links it. Further passes and machine code would be wasted.
     """
 
     def _optimize_final_module(self) -> None:
@@ -189,7 +191,7 @@ class _Helper(Dispatcher):
     """A helper has no machine code of its own, so Python cannot call it."""
 
     def add_overload(self, cres: Any) -> None:
-        # Numba knows a compiled function by its entry point. A helper has none, and its description is as unique.
+        # Numba identifies a compiled function by its entry point. A helper has none, but its description is unique.
         self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=cres.fndesc)
         self.targetctx.insert_user_function(cres.fndesc, cres.fndesc, [cres.library])
 

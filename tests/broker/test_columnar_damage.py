@@ -56,11 +56,11 @@ class TestNotLookedAt:
 
     @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0"], ids=["short", "long"])
     def test_a_payload_of_another_size_under_a_codec(self, wrong: bytes) -> None:
-        self.check(with_payload(gzip.compress(wrong), "gzip"), r"lengths add up to|grows past the limit of")
+        self.check(with_payload(gzip.compress(wrong), "gzip"), r"payload: |grows past the limit of")
 
     @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0", b""], ids=["short", "long", "none"])
     def test_plain_it_is_refused(self, wrong: bytes) -> None:
-        with pytest.raises(Refused, match="not the bytes that the lengths add up to") as refusal:
+        with pytest.raises(Refused, match="payload: ") as refusal:
             append(with_payload(wrong))
         assert refusal.value.error == "INVALID_RECORD"
 
@@ -77,10 +77,10 @@ class TestNotLookedAt:
         payload = columnar.payload_section(digits)
         assert payload == b"h\x12\x3a\xb0"  # four digits and one, as nibbles
         damaged = payload[:-1] + b"\xb1"
-        with pytest.raises(Refused, match="padding: a bit behind its last value is set") as refusal:
+        with pytest.raises(Refused, match="padding: ") as refusal:
             append(columnar.batch(digits, Fields(), "none", damaged))
         assert refusal.value.error == "INVALID_RECORD"
-        self.check(columnar.batch(digits, Fields(), "gzip", gzip.compress(damaged)), "behind its last value")
+        self.check(columnar.batch(digits, Fields(), "gzip", gzip.compress(damaged)), "padding: ")
 
     def test_a_payload_that_grows_past_every_limit(self) -> None:
         bomb = with_payload(gzip.compress(bytes(10**6)), "gzip")
@@ -102,7 +102,7 @@ class TestNotLookedAt:
         """A batch that is built anew, for a codec or another format, is read whole before anything is written."""
         for sent in (with_payload(b"\xfe" * 30, "gzip"), with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip")):
             for options in ({"codec": "lz4"}, {"to": "v2"}):
-                with pytest.raises((CorruptLog, Refused), match=r"decompress|add up to"):
+                with pytest.raises((CorruptLog, Refused), match=r"decompress|payload: "):
                     append(sent, **options)  # type: ignore[arg-type]
 
 

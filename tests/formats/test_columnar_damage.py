@@ -60,13 +60,13 @@ def test_a_payload_is_not_decompressed_beyond_the_sum_of_its_lengths(codec: str)
         columnar.batch(messages, Fields(), codec, codecs.find(codec).compress(bytes(size))) for size in (200, 16 << 20)
     )
     assert len(COLUMNAR.decode(whole).records) == 2
-    refused_early(lambda: COLUMNAR.decode(larger), "lengths add up to: grows past the limit of 200 bytes")
+    refused_early(lambda: COLUMNAR.decode(larger), r"payload: .* limit of 200 bytes")
 
 
 # One batch per field that an error names. tests/reference/test_columnar.py has each way to break a promise.
 REFUSED: dict[str, tuple[bytes, str]] = {
     "column": (batch_of(0x100, "c6 01 00 00"), "column"),
-    "packed values": (batch_of(0x100, "c3 00 00 07"), "behind its last value"),
+    "packed values": (batch_of(0x100, "c3 00 00 07"), "padding"),
     "patches": (batch_of(0x100, "c1 01 00 00 01 00 00"), "patches"),
     "offset delta": (batch_of(0x200, "01 40 8080808010"), "offset delta"),
     "column length": (batch_of(0x400, "c3 1e 00" + 8 * "00" + "09"), "column length"),

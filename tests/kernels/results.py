@@ -1,6 +1,6 @@
-"""Digests, by name, of all that kernels write, size and read on fixed inputs, damage included.
+"""Digests of everything that kernels write, size and read for fixed inputs, with damage.
 
-Run as a program, it prints them. test_interpreted.py compares compiled kernels with their plain twins.
+The program prints them as JSON. test_interpreted.py compares compiled kernels with their Python twins.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""No kernel reads or writes a byte outside its buffers, whatever it reads."""
+"""No kernel reads or writes a byte outside its buffers, for any input."""
 
 import os
 import subprocess
@@ -32,9 +32,9 @@ def test_guarded_memory() -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index(pytestconfig: pytest.Config) -> None:
-    """Portable kernels with Numba's bounds checks, in one run, because each takes a compilation of every kernel.
+    """Run portable kernels with Numba's bounds checks. Intrinsics have no index to check.
 
-    They have a cache of their own. Intrinsics have no index to check.
+    Both switches share one run with its own cache, because each would compile every kernel.
     """
     cache = pytestconfig.cache
     folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""

@@ -1,17 +1,23 @@
-"""CRC-32C and CRC-32 against two other implementations, over every length around the kernels' block sizes."""
+"""CRC-32C and CRC-32 against two other implementations, over every length around the kernels' block sizes.
+
+The sums are taken through `copy_and_crc`, the lower bound of encoders: it copies each batch and takes its checksum.
+"""
 
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import crc32c
 import numba
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kfbench.kernels import COMPILED, FAST_CRC
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.wire import crc
-from kfbench.kernels.wire.crc import CRC32C_START, crc32_between, crc32_of, crc32c_copy, crc32c_finish, crc32c_of
+from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
+from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
 # Past 600: 3 x 128, 3 x 1024 and folds of 64 and 256 bytes, whole and one byte either side.
@@ -21,12 +27,34 @@ LENGTHS = [
 ]
 
 
+def crc32c_of(data: bytes | NDArray[np.uint8]) -> int:
+    array = np.array(bytearray(data), np.uint8)
+    return int(copy_and_crc32c(np.array([0, len(array)]), array, 0, np.empty_like(array)))
+
+
+def crc32_of(buffer: NDArray[np.uint8], start: int, end: int) -> int:
+    """Return the CRC-32 of buffer[start:end]. The fast path reads up to 16 bytes before it."""
+    return int(copy_and_crc32(np.array([start, end]), buffer, 0, buffer.copy()))
+
+
 def check(start: int, length: int) -> None:
-    """Check NOISE[start : start + length] as a slice, and in place, where CRC-32 may read what lies before."""
+    """Check NOISE[start : start + length] as an array, and for CRC-32 also inside a longer one."""
     data = NOISE[start : start + length]
     assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
-    assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
-    assert crc32_between(NOISE, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
+    assert crc32_of(data, 0, length) == zlib.crc32(data.tobytes()), (start, length)
+    assert crc32_of(NOISE, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
+
+
+def test_every_batch_is_copied_and_summed() -> None:
+    positions = np.array([0, 61, 62 + 40, 1000, 5000])
+    for measure, library in ((copy_and_crc32c, crc32c.crc32c), (copy_and_crc32, zlib.crc32)):
+        out = np.zeros(5000, np.uint8)
+        mixed = measure(positions, NOISE, 17, out)
+        expected = 0
+        for start, end in pairwise(positions):
+            expected ^= library(NOISE[start + 17 : end].tobytes())
+        assert mixed == expected
+        assert (out == NOISE[:5000]).all()
 
 
 @pytest.mark.parametrize("length_from", range(0, len(LENGTHS), 100))
@@ -37,7 +65,7 @@ def test_every_length(length_from: int) -> None:
 
 @pytest.mark.skipif(not FAST_CRC, reason="needs SSE4.2 and PCLMUL, and compiled kernels")
 def test_a_host_without_avx_512_sums_the_same() -> None:
-    """The three chains of SSE4.2, whatever this host has."""
+    """Compile the three chains of SSE4.2 on every host that has them."""
     ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
 
     @numba.njit
@@ -57,17 +85,17 @@ def test_every_alignment(start: int) -> None:
 
 
 @pytest.mark.parametrize("fill", [0, 0xFF])
-def test_what_lies_around_does_not_matter(fill: int) -> None:
+def test_bytes_around_the_slice_do_not_matter(fill: int) -> None:
     for length in range(1, 100):
         buffer = np.full(200, fill, np.uint8)
         buffer[50 : 50 + length] = NOISE[:length]
-        assert crc32_between(buffer, 50, 50 + length) == zlib.crc32(NOISE[:length].tobytes())
+        assert crc32_of(buffer, 50, 50 + length) == zlib.crc32(NOISE[:length].tobytes())
 
 
 def test_published_check_values() -> None:
-    digits = np.frombuffer(b"123456789", np.uint8)
+    digits = np.array(bytearray(b"123456789"), np.uint8)
     assert crc32c_of(digits) == 0xE3069283
-    assert crc32_of(digits) == 0xCBF43926
+    assert crc32_of(digits, 0, 9) == 0xCBF43926
 
 
 @pytest.mark.parametrize(
@@ -80,16 +108,16 @@ def test_published_check_values() -> None:
     ],
 )
 def test_crc32c_vectors_of_rfc_3720(data: bytes, expected: int) -> None:
-    assert crc32c_of(np.frombuffer(data, np.uint8)) == expected
+    assert crc32c_of(data) == expected
 
 
 def test_every_flipped_bit_changes_the_sum() -> None:
     data = NOISE[:97].copy()
-    sums = {crc32c_of(data)}, {crc32_of(data)}
+    sums = {crc32c_of(data)}, {crc32_of(data, 0, 97)}
     for bit in range(8 * len(data)):
         data[bit // 8] ^= 1 << bit % 8
         sums[0].add(crc32c_of(data))
-        sums[1].add(crc32_of(data))
+        sums[1].add(crc32_of(data, 0, 97))
         data[bit // 8] ^= 1 << bit % 8
     assert [len(distinct) for distinct in sums] == [8 * len(data) + 1] * 2
 
@@ -110,8 +138,8 @@ def finished(sum_, buffer, summed, at):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("sizes", [(1, 63, 64, 65, 0, 127, 128, 512), (7000, 3, 600, 6145), (40, 1024, 88, 513)])
 @pytest.mark.parametrize("ahead", [0, 1, 61, 64, 300])
-def test_what_is_copied_is_summed_as_far_as_it_is_said(ahead: int, sizes: tuple[int, ...]) -> None:
-    """Pieces are shorter and longer than a step. `ahead` bytes before them are not summed yet."""
+def test_copy_sums_up_to_the_position_that_it_returns(ahead: int, sizes: tuple[int, ...]) -> None:
+    """Copy pieces that are shorter and longer than a step. `ahead` bytes before them are not summed yet."""
     at = 5 + ahead
     out, sum_, summed = np.zeros(2**14, np.uint8), CRC32C_START, 5
     out[5:at] = NOISE[:ahead]

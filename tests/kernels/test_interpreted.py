@@ -1,4 +1,4 @@
-"""Kernels as plain Python do what compiled ones do, and take no index outside an array."""
+"""Kernels as plain Python: equal to compiled ones, and strict about indices."""
 
 import json
 import os

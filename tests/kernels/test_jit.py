@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numba
@@ -22,33 +24,9 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.kernels.broker import assignment, last_keys, mirroring, request_checks
-from kfbench.kernels.formats import (
-    batch,
-    batch_description,
-    batch_parts,
-    control,
-    enriched,
-    header_fields,
-    headers_first,
-    kip98,
-    legacy,
-    rows,
-    scan,
-    shared_headers,
-)
-from kfbench.kernels.formats.columnar import (
-    describing,
-    fetching,
-    header_placing,
-    header_reading,
-    header_writing,
-    reading,
-    writing,
-)
+from kfbench.kernels.formats import scan
 from kfbench.kernels.jit import _CacheFiles
-from kfbench.kernels.wire import copy_and_crc, crc, frames, sealing, varint
-from kfbench.kernels.workload import draws, kinds, linger, partition, periods, strata, templates, waits
+from kfbench.kernels.wire import copy_and_crc, varint
 from kfbench.layouts import HEADERS_FIRST_BIT, TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
@@ -56,12 +34,6 @@ from tests.strategies import NOW_MS
 from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
-MODULES = (
-    assignment, batch, batch_description, batch_parts, control, crc, draws, enriched, frames, header_fields,
-    headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods,
-    request_checks, rows, scan, sealing, shared_headers, strata, templates, waits, describing, fetching,
-    header_placing, header_reading, header_writing, reading, writing,
-)  # fmt: skip
 
 
 def exercise() -> None:
@@ -86,9 +58,6 @@ def exercise() -> None:
                 out = np.empty_like(log.data)
                 measure = copy_and_crc.copy_and_crc32 if name in MESSAGES else copy_and_crc.copy_and_crc32c
                 measure(log.positions, log.data, 16, out)
-                crc.crc32_of(out)
-                crc.crc32_between(out, 16, len(out))
-                crc.crc32c_of(out)
         fmt.size(records)
         fmt.breakdown(records)
         convert(fmt.encode(records, 7, lossy=True), "v0", fmt=fmt, lossy=True)
@@ -100,7 +69,7 @@ def exercise() -> None:
     latest_of_keys(records, np.ones(len(records), np.bool_))
     appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
     append_requests(appended, "v3-tagged", from_zero=False)
-    with suppress(Refused):  # for the kernel that says why
+    with suppress(Refused):  # compiles the kernel for the error message
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     for _, template, numbers, lengths, template_keys in cases():
         template.fill(1, 2, numbers, lengths, keys=template_keys)
@@ -124,9 +93,10 @@ def exercise() -> None:
 def compiled() -> dict[str, Any]:
     """Return the kernels that Python calls, as `module.kernel` without the folder."""
     exercise()
+    modules = [import_module(found.name) for found in walk_packages(kernels.__path__, "kfbench.kernels.")]
     return {
         f"{module.__name__.removeprefix('kfbench.kernels.').partition('.')[2]}.{name}": value
-        for module in MODULES
+        for module in modules
         for name, value in vars(module).items()
         if isinstance(value, CPUDispatcher)
         and value.py_func.__module__ == module.__name__
@@ -135,7 +105,7 @@ def compiled() -> dict[str, Any]:
 
 
 def assembly(dispatcher: Any) -> str:
-    """Return the assembly of a kernel compiled again: that from a cache cannot be read."""
+    """Compile a kernel again and return its assembly. A kernel from the cache has none."""
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
     again = numba.njit(**options)(dispatcher.py_func)
     for signature in dispatcher.signatures[:1]:
@@ -156,7 +126,7 @@ def test_every_kernel_was_called() -> None:
         "columnar.writing.encode",
         "columnar.reading.index",
         "frames.walk",
-        "crc.crc32c_of",
+        "copy_and_crc.copy_and_crc32c",
     } <= found.keys()
     assert [name for name, dispatcher in found.items() if not dispatcher.signatures] == []
 
@@ -177,7 +147,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
 
 
 def test_a_leaf_has_no_entry_from_python() -> None:
-    """Without the check, Numba would jump to address 0."""
+    """Check for a TypeError. Without it, Numba would jump to address 0."""
     with pytest.raises(TypeError, match="put_varint has no entry from Python"):
         varint.put_varint(np.zeros(10, np.uint8), 0, 5)
 
@@ -192,8 +162,8 @@ def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
     assert [other.load(key) for key in ("(int64,)", "(float64,)", "(int8,)")] == ["one", "other", None]
 
 
-def test_the_option_is_what_keeps_them_out() -> None:
-    """If Numba stops needing it, or renames the function, the test above would prove nothing."""
+def test_without_the_option_there_are_reference_counts() -> None:
+    """Check that Numba still needs the option. Otherwise the test above would prove nothing."""
 
     def counted(arrays: Any, out: Any) -> None:
         for array in arrays:
@@ -205,20 +175,14 @@ def test_the_option_is_what_keeps_them_out() -> None:
 
 
 SCRIPT = """
-import hashlib, json, sys, zlib
-import crc32c
-import numpy as np
-from kfbench import FORMATS, kernels
-from kfbench.kernels.wire.crc import crc32_between, crc32_of, crc32c_of
+import json, sys
+from kfbench import kernels
+from tests.kernels.test_crc import check
 from tests.kernels.test_jit import digests
 
-noise = np.random.default_rng(5).integers(0, 256, 9000, np.uint8)
 for length in [*range(601), 1023, 1024, 3071, 3072, 3073, 6144, 8000]:
     for start in (0, 1, 7, 16, 23):
-        data = noise[start : start + length]
-        assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
-        assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
-        assert crc32_between(noise, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
+        check(start, length)
 tiers = [kernels.FAST_CRC, kernels.WIDE_CRC]
 json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": digests()}, sys.stdout)
 """
@@ -259,7 +223,7 @@ def digests() -> dict[str, str]:
     ],
 )
 def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
-    """Switches are read at import: another process. Its kernels have a cache of their own."""
+    """Start another process, because switches are read at import. Its kernels have another cache folder."""
     root = Path(__file__).parents[2]
     environment = os.environ | switch | {"PYTHONPATH": str(root)}
     done = subprocess.run(

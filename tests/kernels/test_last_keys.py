@@ -1,4 +1,4 @@
-"""The last record of each key: against a dictionary, and its hash against Python's own SipHash-1-3."""
+"""The last record of each key, compared with a dictionary; its hash, compared with Python's SipHash-1-3."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def siphash(data: bytes, seed: tuple[int, int] = (0, 0)) -> int:
 
 @pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="Python hashes bytes by another algorithm")
 def test_the_hash_is_siphash_1_3() -> None:
-    """PYTHONHASHSEED=0 is a seed of zeros; Python has no hash -1."""
+    """Compare with hash(bytes) under PYTHONHASHSEED=0, a seed of zeros. Python has no hash -1."""
     texts = [bytes(range(length)) for length in range(1, 66)]
     done = subprocess.run(
         [sys.executable, "-c", "print([hash(bytes(range(length))) for length in range(1, 66)])"],
@@ -87,7 +87,7 @@ def number(value: int, length: int) -> bytes:
     ids=["as long", "longer"],
 )
 def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, between: int) -> None:
-    """between: so many records lie between the two; 64 are looked up together."""
+    """between: the number of records between the two keys. 64 records are looked up together."""
     hashes = siphash(one), siphash(other)
     assert (hashes[0] & 0xFF, hashes[0] >> 32) == (hashes[1] & 0xFF, hashes[1] >> 32)
     padding: list[bytes | None] = [None] * (126 - between)
@@ -99,7 +99,7 @@ def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, b
 
 
 def test_keys_that_collide_under_one_seed_do_not_under_another() -> None:
-    """Chosen keys make the table slow under the seed that they were chosen for, and under no other."""
+    """Check that keys chosen for one seed make the table slow only with this seed."""
     known, n = (0, 0), 64
     slots = np.uint64(2 * n - 1)
     chosen: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Batches of a producer: record by record as the client counts, on average as queueing theory says."""
+"""Batches of a producer, compared with the client's counting rules and with queueing theory."""
 
 from itertools import pairwise
 
@@ -78,7 +78,7 @@ def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, 
 
 
 def test_what_it_counts_is_what_v2_writes() -> None:
-    """Batches are closed by size alone, so each fits, and with the next record it would not."""
+    """Check that each batch fits, and that it would not fit with the next record."""
     rng = np.random.default_rng(3)
     rows: list[Row] = [
         (rng.bytes(n), rng.bytes(n % 90), [("trace", rng.bytes(n % 7))] * (n % 3), 0, n * 1000)
@@ -115,14 +115,14 @@ def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
 
 
 def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
-    """N/T policy: a batch has its first record, and those that come while it lingers."""
+    """Check the N/T policy: a batch has its first record, and the records that come while it lingers."""
     for rate, linger_ms in ((100, 5), (1000, 5), (10_000, 5), (1000, 20)):
         times_us = poisson_arrivals(rate, 200_000)
         sizes = np.diff(batches(times_us, of_length(100, times_us), linger_ms * 1000, 1 << 20))[:-1]
         mean = rate * linger_ms / 1000
         assert sizes.mean() == pytest.approx(1 + mean, rel=0.01)
         assert sizes.var() == pytest.approx(mean, rel=0.05)
-        # Times are whole microseconds and sizes whole numbers: half a step each way makes the test a strict one.
+        # Times and sizes are whole numbers, so jitter of one step makes the test strict.
         jitter = np.random.default_rng(1).random(len(sizes))
         low, high = poisson.cdf(sizes - 2, mean), poisson.cdf(sizes - 1, mean)
         assert kstest(low + jitter * (high - low), "uniform").pvalue > 0.001

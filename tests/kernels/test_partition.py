@@ -35,7 +35,7 @@ def test_known_values(partitions: int) -> None:
 
 @given(st.lists(st.none() | st.binary(max_size=40)))
 def test_as_another_client(keys: list[bytes | None]) -> None:
-    """aiokafka, keys of every length and remainder; a null key has no partition."""
+    """Compare with aiokafka for keys of all lengths. A null key has no partition."""
     murmur2 = pytest.importorskip("aiokafka.partitioner").murmur2
     expected = [-1 if key is None else (murmur2(key) & 0x7FFFFFFF) for key in keys]
     assert partitions_of(keys, 2**31) == expected

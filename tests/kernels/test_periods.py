@@ -1,4 +1,4 @@
-"""Times of a repeating rate against exact arithmetic."""
+"""Times of a periodic rate, compared with exact arithmetic."""
 
 from fractions import Fraction
 
@@ -30,7 +30,7 @@ def test_times(lengths: list[int], eighths: list[int], first: int, since: int, r
     assert out.tolist() == expected
 
 
-def test_what_is_rounded_down_does_not_fall_back() -> None:
+def test_rounded_times_never_fall() -> None:
     out = np.empty(3, np.int64)
     waited = np.array([0.5, 0.75, 1.0])
     periods.times(waited, 1.0, 0.0, np.array([0.0, 5.0]), np.array([20.0, 7.0]), 27.0, 100.0, 10**9, out)

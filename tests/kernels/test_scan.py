@@ -1,4 +1,4 @@
-"""Batch headers alone give what a reader of the whole log finds, whatever lies behind them."""
+"""Scans of batch headers, compared with readers of the whole log."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
         assert row["is_append_time"] == batch.is_append_time
         assert row["is_transactional"] == batch.is_transactional
         assert row["producer_id"] == batch.producer_id
-        if not in_set:  # a set of control messages does not say so
+        if not in_set:  # the wrapper of a set does not tell control messages
             assert row["is_control"] == batch.is_control
         any_key = any(message.key is not None for message in batch.messages)
         assert row["keys"] in (any_key, NOT_SAID)
@@ -62,7 +62,7 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
 
 @pytest.mark.parametrize("name", NAMED)
 @given(data=st.data())
-def test_nothing_behind_a_header_is_looked_at(name: str, data: st.DataObject) -> None:
+def test_bytes_after_a_header_are_not_read(name: str, data: st.DataObject) -> None:
     log = np.frombuffer(encoded(data, name), np.uint8)
     rows = headers(log, FORMATS[name])
     poisoned = log.copy()
@@ -96,7 +96,7 @@ def test_damage_is_named_by_its_batch_or_read(name: str, data: st.DataObject) ->
     assert (rows["position"] + rows["size_bytes"] <= len(cut)).all()
 
 
-def test_a_scan_goes_on_where_there_was_no_room() -> None:
+def test_a_scan_continues_after_full_rows() -> None:
     fmt = FORMATS["v2"]
     log = fmt.encode(records_of([]), [0], "none").data
     assert len(headers(log, fmt)) == 0
@@ -135,7 +135,7 @@ def test_what_cannot_be_read_is_named(at: int, change: bytes, promise: str) -> N
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
-    """Segments that a real broker wrote, against Kafka's own reader."""
+    """Compare scans of segments that a real broker wrote with Kafka's reader."""
     expected = facts(name).batches
     rows = headers(np.frombuffer((FOLDER / name).read_bytes(), np.uint8))
     for column in ("position", "size_bytes", "last_offset", "max_timestamp_ms", "producer_id", "magic"):
@@ -149,7 +149,7 @@ def test_recorded_segments(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 @given(data=st.data())
-def test_counts_are_those_that_headers_say(name: str, data: st.DataObject) -> None:
+def test_counts_come_from_headers(name: str, data: st.DataObject) -> None:
     """The count is 1 where a header states none, or 0."""
     log = np.frombuffer(encoded(data, name), np.uint8)
     if not FORMATS[name].is_told_by_magic:

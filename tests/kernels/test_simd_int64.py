@@ -1,4 +1,4 @@
-"""Vector intrinsics against their plain twins: groups of eight, and the rest behind a mask."""
+"""Vector intrinsics, compared with their Python twins, for groups of eight and masked rests."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def compiled(intrinsic: Any) -> Any:
 
 
 def drawn(number: int, rng: np.random.Generator) -> np.ndarray:
-    """Return int64[number + 2] with edge values; no memory lies behind them."""
+    """Return int64[number + 2] with edge values."""
     values = rng.integers(-(2**40), 2**40, number + 2)
     at = rng.random(number + 2) < 0.3
     values[at] = rng.choice(EDGES, at.sum())

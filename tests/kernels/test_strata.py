@@ -1,4 +1,4 @@
-"""Even draws: one from each part, in any order."""
+"""Stratified draws: one from each part, in random order."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ def test_each_part_is_drawn_from_once() -> None:
 
 
 @pytest.mark.compiled_only
-def test_any_order_is_as_likely() -> None:
-    """All six orders of three draws are as likely, and so is any place of the smallest of many."""
+def test_all_orders_are_equally_likely() -> None:
+    """Check all six orders of three draws, and all positions of the smallest of many draws."""
     orders = [tuple(np.argsort(drawn(3, block))) for block in range(6_000)]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 6 and np.abs(counts - 1_000).max() < 150
@@ -33,12 +33,12 @@ def test_any_order_is_as_likely() -> None:
 
 
 @pytest.mark.compiled_only
-def test_within_a_part_any_entry_is_as_likely() -> None:
+def test_all_entries_of_a_part_are_equally_likely() -> None:
     assert kstest(drawn(16) / 65_536 * 16 % 1, "uniform").pvalue > 0.001
     assert kstest(np.concatenate([drawn(16, block) for block in range(300)]) % 4_096 / 4_096, "uniform").pvalue > 0.001
 
 
-def test_blocks_and_seeds_have_their_own() -> None:
+def test_blocks_and_seeds_have_different_draws() -> None:
     assert drawn(50, 1).tolist() == drawn(50, 1).tolist()
     assert drawn(50, 1).tolist() != drawn(50, 2).tolist()
     assert drawn(50, 1).tolist() != drawn(50, 1, seed=2).tolist()

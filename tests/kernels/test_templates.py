@@ -1,4 +1,4 @@
-"""Kernels of templates against Python's own numbers and dates, and against draws in plain integers."""
+"""Template kernels, compared with Python's numbers and dates, and with draws in Python integers."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -63,7 +63,7 @@ def test_every_kind_of_day() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 65_536, 2**62])
 def test_draws_in_plain_integers(number: int) -> None:
-    """A slot draws from the word of the record, the run or the key, and from its own channel."""
+    """Check that a slot draws from the word of its record, run or key, and from its channel."""
     record, key = word(stream_of(SEED, PURPOSE), number), word(stream_of(SEED, templates.KEYS_PURPOSE), number)
     run = word(stream_of(SEED, PURPOSE), number // 5)
     text = "<7x>;<$k key:5d>;<$e every 5:int 10..99>;<int 0..9223372036854>;<$ even:a|b|c|d>;<id 3>"
@@ -102,7 +102,7 @@ def test_choosing_among_few(of: int) -> None:
 def test_a_record_has_its_length_and_ends_before_the_next(
     template: Template, numbers: Int64, lengths: Int32 | None, keys: Int64
 ) -> None:
-    """One call writes records over one another's ends; each has the bytes that it has by itself."""
+    """Check that records written by one call, which overwrite each other's ends, equal records written alone."""
     data, starts = template.fill(SEED, PURPOSE, numbers, lengths, keys=keys)
     if lengths is None:
         lengths = template.natural(SEED, PURPOSE, numbers, keys=keys)

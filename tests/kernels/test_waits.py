@@ -1,4 +1,4 @@
-"""Gaps become times; pauses take the time that gaps leave."""
+"""Times from gaps, and pauses that fill the remaining time."""
 
 import numpy as np
 import pytest
@@ -27,11 +27,8 @@ def test_stretches_begin_where_the_last_one_ends(end: int, starts: list[int], re
 
 
 @pytest.mark.parametrize(("length", "stretch"), [(100.0, 2.0), (60.0, 1.0), (40.0, 0.5), (20.0, 1.0), (5.0, 1.0)])
-def test_pauses_take_what_gaps_leave(length: float, stretch: float) -> None:
-    """Two bursts of eleven records a microsecond apart, after pauses of 10 and 30 µs.
-
-    Gaps take 20 µs. The pauses are stretched to the rest, or not at all where nothing is left.
-    """
+def test_pauses_fill_the_remaining_time(length: float, stretch: float) -> None:
+    """Use two bursts of eleven records 1 µs apart, after pauses of 10 and 30 µs. The other gaps take 20 µs."""
     gaps, starts, pauses = np.ones(22), np.array([0, 11]), np.array([10.0, 30.0])
     pause(starts, pauses, length, gaps)
     expected = np.ones(22)

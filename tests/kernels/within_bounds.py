@@ -1,7 +1,7 @@
-"""Run as a program: every kernel on buffers that end or begin at memory which must not be touched.
+"""Program that runs every kernel on buffers next to guarded memory.
 
-One byte read or written outside kills the process, so test_bounds.py starts it. NUMBA_BOUNDSCHECK=1 adds Numba's own
-check of every array index.
+One byte read or written outside kills the process, so test_bounds.py starts it. With NUMBA_BOUNDSCHECK=1, Numba also
+checks every array index.
 """
 
 import ctypes
@@ -85,7 +85,7 @@ def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
 
 
 def in_guarded_memory(records: Records) -> Records:
-    """Return the same records; no buffer has memory after its last byte."""
+    """Return the same records in buffers that end at guarded memory."""
     return replace(
         records,
         key_data=moved(records.key_data),
@@ -156,7 +156,7 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
 
 
 def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
-    """Read a few records by themselves, times by themselves, and lengths without a checksum."""
+    """Read single records, times only, and metadata without checksums."""
     positions = Entries.of(data).positions
     for at in (len(data), len(data) - 5):  # an end far below, whose distance is a size modulo 2**64
         with suppress(InvalidRecords):
@@ -171,7 +171,7 @@ def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
 
 
 def check_templates() -> None:
-    """Fill templates into buffers with just the slack that the kernel asks for."""
+    """Fill templates into buffers with the least slack that the kernel needs."""
     for _, template, numbers, lengths, keys in cases():
         expected, _ = template.fill(3, 5, numbers, lengths, keys=keys)
         for at_the_start in (False, True):

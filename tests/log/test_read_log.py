@@ -178,7 +178,7 @@ def test_the_file_the_position_and_the_promise_are_named(tmp_path: Path) -> None
     path.write_bytes(data)
     with pytest.raises(CorruptLog) as refusal:
         read_log(path)
-    assert str(refusal.value) == f"{path}: batch at byte {second}: crc: the stored checksum is not that of the bytes"
+    assert str(refusal.value) == f"{path}: batch at byte {second}: crc: the stored checksum does not match the bytes"
     assert (refusal.value.position, refusal.value.field, refusal.value.source) == (second, "crc", str(path))
     sound_log = read_log(path, on_error="skip")
     assert [str(error) for error in sound_log.errors] == [str(refusal.value)]

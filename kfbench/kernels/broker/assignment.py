@@ -1,6 +1,12 @@
 """Fields that a broker sets in a batch in place: offsets, leader epoch, timestamps and checksum.
 
-`kind` is the layout of a batch: its magic, or KIP98 or ENRICHED. Times are in ms.
+`kind` is the layout of a batch: its magic, KIP98 or ENRICHED. Times are in ms. These arguments are common:
+
+- data: uint8, the log.
+- positions: int64[batches + 1].
+- append: bool, whether the topic has append time. `now_ms` is then the time to set.
+- latest_ms: int64[batches], the maximum timestamp to set in a topic with create time.
+- chosen: bool[batches]; other batches stay as they are.
 """
 
 import numpy as np
@@ -35,7 +41,7 @@ from kfbench.layouts import NO_TIMESTAMP, TIMESTAMP_BITS
 
 @leaf
 def _max_time_at(data, at, end, bits):
-    """Return where the maximum timestamp of a v3 batch begins and ends, and the base timestamp that it counts from."""
+    """Return the bounds of a v3 batch's maximum timestamp, and the base timestamp that it counts from."""
     if bits & FIXED:
         return at + TAIL_MAX_TIME, at + TAIL_MAX_TIME + 8, np.int64(0)
     _, p = get_delta(data, at + V3_SIZE, end, bits & UNSIGNED != 0)
@@ -46,7 +52,7 @@ def _max_time_at(data, at, end, bits):
 
 @leaf
 def _append_tag_at(data, at, end, kind, bits):
-    """Return the position of the time in tag 0 of a v3 batch, or 0."""
+    """Return the position of the time in tag 0 of a v3 batch, or 0 without it."""
     if kind != 3 or not bits & TAGGED:
         return np.int64(0)
     _, _, _, _, _, p = read_header(data, at, end, 3)
@@ -55,12 +61,12 @@ def _append_tag_at(data, at, end, kind, bits):
         return np.int64(0)
     tag, p = get_uvarint(data, p, end)
     _, p = get_uvarint(data, p, end)
-    return np.int64(p) if tag == APPEND_TAG else np.int64(0)  # tags rise: it is the first
+    return np.int64(p) if tag == APPEND_TAG else np.int64(0)  # tags rise, so tag 0 is the first
 
 
 @kernel
 def find_append_tag(data, positions, found):
-    """Fill found, bool[batches]: True where a v3 batch has a time in tag 0."""
+    """Fill found, bool[batches], with whether a v3 batch has a time in tag 0."""
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         found[b] = _append_tag_at(data, at, end, 3, np.int64(get_i16(data, at + ATTRIBUTES))) != 0
@@ -68,9 +74,9 @@ def find_append_tag(data, positions, found):
 
 @leaf
 def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
-    """Return the maximum timestamp of a columnar batch, and the one that it gets.
+    """Return the maximum timestamp of a columnar batch, and the one to set.
 
-    A maximum below -1 that equals the records' own stays: create times count from it.
+    A maximum below -1 stays if `latest_ms` is -1, because create times count from it.
     """
     held = columnar.read_header(data, at, end).max_time
     if append:
@@ -80,14 +86,10 @@ def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
 
 @kernel
 def find_settable(data, positions, append, now_ms, latest_ms, found):
-    """Fill found, bool[batches]: True where the maximum timestamp of a columnar batch can be set in place.
+    """Fill found, bool[batches], with whether the maximum timestamp of a columnar batch can be set in place.
 
-    The field has 48 bits, which hold most times. Without an anchor, create times count from the maximum: then only a
-    broker's own time may replace it. Removing such a time (bit 3) is impossible where ages are stored.
-
-    Args:
-        append: the topic has append time, and `now_ms` is the time to set.
-        latest_ms: int64[batches], the time to set under create time.
+    The field has 48 bits, enough for most times. Without an anchor, create times count from the maximum. Then only an
+    append time may replace it. An append time (bit 3) cannot be removed from a batch that stores ages.
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
@@ -104,8 +106,8 @@ def find_settable(data, positions, append, now_ms, latest_ms, found):
 def count_covered(data, positions, bounds, timestamps, chosen):
     """Count the create times that are lost when an append time is set in place in the chosen columnar batches.
 
-    bounds int64[batches + 1]: each batch's records in `timestamps`. No batch has an append time yet: a topic that sets
-    it takes no such batch.
+    bounds: int64[batches + 1], each batch's records in `timestamps`. No batch may have an append time: a topic that
+    sets it refuses them.
     """
     covered = np.int64(0)
     for b in range(len(chosen)):
@@ -118,7 +120,7 @@ def count_covered(data, positions, bounds, timestamps, chosen):
 
 @kernel
 def measure_room(data, positions, append, now_ms, latest_ms, growth):
-    """Fill growth, int64[batches]: by how many bytes a v3 batch grows or shrinks. Return True where any does."""
+    """Fill growth, int64[batches], with the change of size of each v3 batch in bytes. Return whether any changes."""
     any_growth = False
     for b in range(len(growth)):
         at, end = positions[b], positions[b + 1]
@@ -137,10 +139,15 @@ def measure_room(data, positions, append, now_ms, latest_ms, growth):
 
 @kernel
 def make_room(data, starts, stops, append, now_ms, latest_ms, growth, out, positions):
-    """Copy the v3 batches data[starts[b]:stops[b]], moving what follows the maximum timestamp by growth[b] bytes.
+    """Copy v3 batches, and resize the maximum timestamp of batch b by growth[b] bytes.
 
-    Length and maximum timestamp are set; `assign_batches` sets the checksum. Fills positions int64[batches + 1] in
-    `out`.
+    Set length and maximum timestamp. `assign_batches` sets the checksum later.
+
+    Args:
+        data, starts, stops: batch b is data[starts[b]:stops[b]], int64[batches].
+        append, now_ms, latest_ms: see the module.
+        growth: int64[batches], from `measure_room`.
+        out, positions: uint8 buffer, and int64[batches + 1], filled.
     """
     at = np.int64(0)
     for b in range(len(growth)):
@@ -161,18 +168,17 @@ def make_room(data, starts, stops, append, now_ms, latest_ms, growth, out, posit
 
 @kernel
 def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms, chosen, made_room):
-    """Set what a broker sets in the chosen batches. Return the bytes written, and those read again for checksums.
+    """Set the broker's fields in the chosen batches. Return the bytes written, and the bytes read for checksums.
 
-    Always set: base offset and leader epoch. Set where they change, with the checksum: maximum timestamp, timestamp
-    type and tag 0. Under create time tag 0 becomes -1. The rules are those of Kafka's `setLastOffset`,
+    Base offset and leader epoch are always set. Maximum timestamp, timestamp type and tag 0 are set if they change,
+    with the checksum. With create time, tag 0 becomes -1. The rules are those of Kafka's `setLastOffset`,
     `setMaxTimestamp` and `setPartitionLeaderEpoch`.
 
     Args:
-        positions: int64[batches + 1].
-        ends: int64[batches], the offset behind each batch.
-        append: the topic has append time `now_ms`; else the maximum becomes latest_ms, int64[batches].
-        chosen: bool[batches].
-        made_room: the batches come from `make_room`.
+        data, positions, kind, append, now_ms, latest_ms, chosen: see the module.
+        ends: int64[batches], the offset after each batch.
+        epoch: the leader epoch.
+        made_room: whether the batches come from `make_room`.
     """
     written, read = np.int64(0), np.int64(0)
     crc_at = kip98.CRC if kind == KIP98 else CRC
@@ -226,10 +232,15 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
 
 @kernel
 def assign_messages(data, positions, magic, ends, append, now_ms, latest_ms, chosen):
-    """Set what a broker sets in the chosen v0 or v1 messages. Return bytes written, and bytes read again for checksums.
+    """Set the broker's fields in the chosen v0 or v1 messages. Return the bytes written, and those read for checksums.
 
-    Always set: the offset; a wrapper has its last inner one. Set in v1 where they change, with the checksum: timestamp
-    and timestamp type. ends int64[messages]: the offset behind each message. Other arguments: as in `assign_batches`.
+    The offset is always set. A wrapper gets that of its last inner message. In v1, timestamp and timestamp type are set
+    if they change, with the checksum.
+
+    Args:
+        data, positions, append, now_ms, latest_ms, chosen: see the module; messages instead of batches.
+        magic: 0 or 1.
+        ends: int64[messages], the offset after each message.
     """
     written, read = np.int64(0), np.int64(0)
     for b in range(len(ends)):
@@ -254,10 +265,10 @@ def assign_messages(data, positions, magic, ends, append, now_ms, latest_ms, cho
 
 @kernel
 def assign_enriched(data, positions, bases, append, now_ms, chosen):
-    """Set what a broker sets in the chosen enriched messages. Return bytes written, and bytes read again for checksums.
+    """Set the broker's fields in the chosen enriched messages. Return the bytes written, and those read for checksums.
 
-    Always set: the offset, bases int64[messages]; a wrapper has its first inner one. Set under append time: the
-    arrival time in seconds, and tag 0 where there is one.
+    The offset is always set from bases, int64[messages]. A wrapper gets that of its first inner message. With append
+    time, the time in seconds is set, and tag 0 if the message has it.
     """
     written, read = np.int64(0), np.int64(0)
     for b in range(len(bases)):
@@ -271,7 +282,7 @@ def assign_enriched(data, positions, bases, append, now_ms, chosen):
         seconds = now_ms // 1000 if 0 <= now_ms <= enriched.LAST_MS else np.int64(NO_TIMESTAMP)
         put_i32(data, at + enriched.SECONDS, np.int32(seconds))
         written += 4
-        # Writers put tag 0 first; behind another one it is out of reach, for tags carry no size.
+        # Encoders put tag 0 first. After another tag it cannot be found, because tags carry no size.
         if get_i32(data, at + enriched.TAGS_LENGTH) > 0 and get_u8(data, at + enriched.TAGS) == enriched.TIME_TAG:
             put_i64(data, at + enriched.TAGS + 1, now_ms)
             written += 8

@@ -1,7 +1,8 @@
 """The last record of each key, found with an open-addressing table of record numbers.
 
-Hashes lead to a slot, and the bytes of the keys decide. The hash is SipHash-1-3 with a random seed, so no choice of
-keys makes the table slow. With at least twice as many slots as records, a search reads 1.5 slots on average.
+The hash of a key gives a slot, and the bytes of the keys are compared. The hash is SipHash-1-3 with a random seed, so
+that no choice of keys makes the table slow. The table has at least twice as many slots as records. A search then reads
+1.5 slots on average.
 """
 
 import numpy as np
@@ -64,20 +65,20 @@ def _same_key(data, starts, lengths, one, other):
 
 @kernel
 def latest(data, starts, lengths, wanted, seed, table, room, out):
-    """Mark the last record of each key among the wanted records. Return how many slots on the way held another key.
+    """Mark the last record of each key among the wanted records. Return the number of slots read with another key.
 
     Args:
-        data, starts, lengths: the keys of n records, as `Records` has them; length -1: null.
+        data, starts, lengths: the keys of n records, as in `Records`; length -1 is null.
         wanted: bool[n].
         seed: uint64[2].
         table: uint64[a power of two, at least 2n], zeros. An entry is half a hash and a record number above 0.
-        room: two uint64[any size]. That many records are looked up together, so that their cache misses overlap.
+        room: two arrays uint64[k]. k records are looked up together, so that their cache misses overlap.
         out: bool[n], filled.
     """
     mask, searched = np.uint64(len(table) - 1), 0
     hashes, entries = room
     end = len(starts)
-    while end > 0:  # from the last, so that the first record found is the one to keep
+    while end > 0:  # backwards, so that the first record found is the last of its key
         first = max(end - len(hashes), 0)
         for k in range(end - first):
             i, length = first + k, np.int64(lengths[first + k])

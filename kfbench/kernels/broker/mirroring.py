@@ -1,4 +1,4 @@
-"""Batches on their way to another cluster: set in place to what a producer may send."""
+"""Mirroring: batches for another cluster, changed in place so that a producer may send them."""
 
 import numpy as np
 
@@ -24,8 +24,13 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, UNSE
 
 
 @leaf
-def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
-    """Remove producer, transaction and delete horizon. Return the bytes read for the checksum; 0: nothing was set."""
+def _clear(out, at, end, crc_at, attributes, producer, epoch, sequence):
+    """Remove producer, transaction and delete horizon. Return the bytes read for the checksum, 0 without a change.
+
+    Args:
+        out, at, end: uint8 log, and the bounds of the batch.
+        crc_at, attributes, producer, epoch, sequence: positions of these fields within the batch.
+    """
     bits = get_i16(out, at + attributes)
     if bits & (TRANSACTIONAL | HORIZON) == 0 and get_i64(out, at + producer) == NO_PRODUCER_ID:
         return 0
@@ -38,8 +43,8 @@ def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
 
 
 @leaf
-def _forget_columnar(out, at, end):
-    """Remove the same from a columnar batch, whose fields are optional."""
+def _clear_columnar(out, at, end):
+    """Remove the same fields from a columnar batch, where they are optional. Return as `_clear`."""
     bits = np.int64(get_i16(out, at + ATTRIBUTES))
     if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
         return 0
@@ -52,8 +57,8 @@ def _forget_columnar(out, at, end):
 
 
 @leaf
-def _count_positions(out, at, end):
-    """Turn tag 33 off. Return the bytes read for the checksum; 0: nothing was set."""
+def _use_positions(out, at, end):
+    """Set tag 33 of an enriched wrapper to 0. Return the bytes read for the checksum, 0 without a change."""
     p, stop, found = at + enriched.TAGS, at + enriched.TAGS, False
     if get_u8(out, at + enriched.ATTRIBUTES) & enriched.TYPE_MASK in (1, 2, 3):
         stop += max(np.int64(get_i32(out, at + enriched.TAGS_LENGTH)), 0)
@@ -80,17 +85,17 @@ def _count_positions(out, at, end):
 
 @kernel
 def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
-    """Set batches to what a producer may send. Return the bytes read again for checksums.
+    """Change batches so that a producer may send them. Return the bytes read for checksums.
 
     Producer, transaction and delete horizon are removed, because they belong to the source cluster.
 
     Args:
         out, positions: batch b is out[positions[b]:positions[b + 1]], with a sound header.
-        passed: bool[batches], the batches that are handed on.
+        passed: bool[batches], the batches to change.
         offsets: int64[batches], the offset for the header, or UNSET.
         reset: the offsets inside an enriched set become positions.
         dialect, magic: the layout; see `scan`.
-        is_set: bool[batches], filled: a field was set.
+        is_set: bool[batches], filled with whether the batch was changed.
     """
     again = np.int64(0)
     for b in range(len(passed)):
@@ -100,19 +105,19 @@ def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
         at, end, checked = positions[b], positions[b + 1], np.int64(0)
         if dialect == scan.ENRICHED:
             if reset:
-                checked = np.int64(_count_positions(out, at, end))
+                checked = np.int64(_use_positions(out, at, end))
         elif dialect == scan.KIP98:
             checked = np.int64(
-                _forget(out, at, end, kip98.CRC, kip98.ATTRIBUTES, kip98.PRODUCER, kip98.PRODUCER_EPOCH, kip98.SEQUENCE)
+                _clear(out, at, end, kip98.CRC, kip98.ATTRIBUTES, kip98.PRODUCER, kip98.PRODUCER_EPOCH, kip98.SEQUENCE)
             )
         elif magic == 2:
-            checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE))
+            checked = np.int64(_clear(out, at, end, CRC, ATTRIBUTES, V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE))
         elif magic == 3:
-            checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE))
+            checked = np.int64(_clear(out, at, end, CRC, ATTRIBUTES, V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE))
         elif magic == columnar.THIS_MAGIC:
-            checked = np.int64(_forget_columnar(out, at, end))
+            checked = np.int64(_clear_columnar(out, at, end))
         is_set[b] = checked > 0
-        if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # no checksum covers it
+        if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # the checksum does not cover it
             put_i64(out, at, offsets[b])
             is_set[b] = True
         again += checked

@@ -1,6 +1,6 @@
-"""Checks of a produce request where it lies: entries are assigned to requests, headers and columns to the rules.
+"""Checks of produce requests in place: their entries, and the rules for batch headers and records.
 
-`kind` is the layout of a batch: its magic, or KIP98 or ENRICHED.
+`kind` is the layout of a batch: its magic, KIP98 or ENRICHED.
 """
 
 from typing import NamedTuple
@@ -8,18 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import enriched, kip98, legacy
-from kfbench.kernels.formats.batch_header import (
-    APPEND,
-    ATTRIBUTES,
-    CONTROL,
-    TRANSACTIONAL,
-    V2_PRODUCER,
-    V2_SEQUENCE,
-    V3_PRODUCER,
-    V3_SEQUENCE,
-    read_header,
-)
+from kfbench.kernels.formats import batch_header, enriched, kip98, legacy
 from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.formats.columnar import fields as columnar_fields
 from kfbench.kernels.jit import kernel, leaf
@@ -31,7 +20,7 @@ COLUMNAR, KIP98, ENRICHED = columnar.THIS_MAGIC, 98, 99
 NO_PRODUCER_ID, NO_TIMESTAMP = layouts.NO_PRODUCER_ID, layouts.NO_TIMESTAMP
 NONE = np.int64(-1)
 
-# Problems of a request's entries: it ends inside one, has none, has two magics, or has more than it may.
+# Problems of a request's entries: it ends inside an entry, has none, has two magics, or has too many.
 INSIDE_BATCH, NO_BATCH, OTHER_MAGIC, TOO_MANY = range(1, 5)
 # Rules of `LogValidator.validateBatch`, as numbers.
 SOUND, OFFSET_RANGE, COUNT, RANGE_AND_COUNT, CONTROL_BATCH, SEQUENCE, IS_TRANSACTIONAL, IS_IDEMPOTENT = range(8)
@@ -39,7 +28,7 @@ BASE_OFFSET = 8  # `UnifiedLog.analyzeAndValidateRecords`
 
 
 class RuleFields(NamedTuple):
-    """Header fields that rules are about. count: -1 in a layout that stores none."""
+    """The header fields that the rules check. count: -1 in a layout without a count."""
 
     attributes: int
     last_delta: int
@@ -49,7 +38,7 @@ class RuleFields(NamedTuple):
 
 
 class BrokenRule(NamedTuple):
-    """The first rule that a batch breaks, or SOUND, and the numbers for its message."""
+    """The first rule that a batch breaks, or SOUND, and the numbers for the error message."""
 
     rule: int
     last_delta: int
@@ -59,7 +48,7 @@ class BrokenRule(NamedTuple):
 
 
 class FirstBroken(NamedTuple):
-    """The first batch that breaks a rule. late, keyless: records out of time and without a key. -1: none."""
+    """The first batch that breaks a rule, or -1. late, keyless: its records out of time or without a key, or -1."""
 
     batch: int
     rule: int
@@ -69,32 +58,29 @@ class FirstBroken(NamedTuple):
 
 @leaf
 def _traits(data, at, magic, kind):
-    """Return what decides how a batch is treated: its magic << 16, its codec, and from v2 on its control bit.
-
-    In v3 the bits of its features are part of it.
-    """
+    """Return the traits of a batch as bits: magic << 16, codec, from v2 on the control bit, and in v3 the features."""
     if magic < 2:
         bits = np.int64(get_u8(data, at + legacy.ATTRIBUTES))
         if kind == ENRICHED:
             bits &= enriched.TYPE_MASK
             return np.int64(magic) << 16 | (bits if bits <= enriched.LAST_CODEC else 0)
         return np.int64(magic) << 16 | (bits & layouts.CODEC_MASK)
-    bits = np.int64(get_i16(data, at + (kip98.ATTRIBUTES if kind == KIP98 else ATTRIBUTES))) & 0xFFFF
+    bits = np.int64(get_i16(data, at + (kip98.ATTRIBUTES if kind == KIP98 else batch_header.ATTRIBUTES))) & 0xFFFF
     features = layouts.V3_FEATURES_MASK if magic == 3 else 0
-    return np.int64(magic) << 16 | (bits & (layouts.CODEC_MASK | CONTROL | features))
+    return np.int64(magic) << 16 | (bits & (layouts.CODEC_MASK | batch_header.CONTROL | features))
 
 
 @kernel
 def split(data, positions, magics, kind, request_positions, firsts, traits):
-    """Assign entries to requests. Return a problem, or SOUND, and the entry that has it.
+    """Assign entries to requests. Return a problem or SOUND, and the entry that has the problem.
 
     Args:
-        positions: int64[entries + 1], the byte position of each entry, and the end.
+        data, positions: uint8 log, and int64[entries + 1].
         magics: int8[entries].
-        kind: KIP98 or ENRICHED; 0: the magic tells the layout.
+        kind: KIP98 or ENRICHED; 0 if the magic gives the layout.
         request_positions: int64[requests + 1].
-        firsts: int64[requests + 1], filled: the first entry of each request, and the number of entries.
-        traits: int64[requests], filled: see `_traits`.
+        firsts: int64[requests + 1], filled with the first entry of each request, and the number of entries.
+        traits: int64[requests], filled, see `_traits`.
     """
     entries, e = len(magics), np.int64(0)
     for r in range(len(traits)):
@@ -122,7 +108,7 @@ def split(data, positions, magics, kind, request_positions, firsts, traits):
 
 @leaf
 def read_rule_fields(data, at, end, kind):
-    """Read the header fields that the rules of a validator are about."""
+    """Read the RuleFields of the batch data[at:end]."""
     if kind == KIP98:
         return RuleFields(
             np.int64(get_i16(data, at + kip98.ATTRIBUTES)), np.int64(get_i32(data, at + kip98.LAST)), np.int64(-1),
@@ -130,24 +116,32 @@ def read_rule_fields(data, at, end, kind):
         )  # fmt: skip
     if kind == COLUMNAR:
         header = columnar.read_header(data, at, end)
-        if header.state != status.SOUND:  # it may be cut short: the reader refuses it
+        if header.state != status.SOUND:  # cut short or damaged: the reader refuses it
             return RuleFields(
                 np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
             )
         producer, sequence = columnar_fields.producer(data, at, header.attributes)
         return RuleFields(header.attributes, header.last_delta, header.count, producer, sequence)
-    bits, last_delta, _, _, count, _ = read_header(data, at, end, kind)
-    producer, sequence = (V2_PRODUCER, V2_SEQUENCE) if kind == 2 else (V3_PRODUCER, V3_SEQUENCE)
+    bits, last_delta, _, _, count, _ = batch_header.read_header(data, at, end, kind)
+    producer, sequence = (
+        (batch_header.V2_PRODUCER, batch_header.V2_SEQUENCE)
+        if kind == 2
+        else (batch_header.V3_PRODUCER, batch_header.V3_SEQUENCE)
+    )
     return RuleFields(bits, last_delta, count, get_i64(data, at + producer), np.int64(get_i32(data, at + sequence)))
 
 
-@leaf
-def _broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages):
-    """Return the first rule that a batch breaks (or SOUND), with the numbers to say so: last offset delta, count,
-    producer id and base sequence. held: the number of its records, for a layout that stores no count."""
+def _broken_rule(data, at, end, kind, records, from_client, from_zero, to_messages):
+    """Return the BrokenRule of one batch.
+
+    Args:
+        data, at, end, kind: uint8 log, the bounds of the batch, and its layout.
+        records: the number of its records, for a layout that stores no count.
+        from_client, from_zero, to_messages: as in `check`.
+    """
     fields = read_rule_fields(data, at, end, kind)
     last_delta, producer, sequence = fields.last_delta, fields.producer_id, fields.base_sequence
-    count = held if kind == KIP98 else fields.count
+    count = records if kind == KIP98 else fields.count
     rule = SOUND
     if from_client and from_zero and get_i64(data, at) != 0:
         rule = BASE_OFFSET
@@ -157,65 +151,60 @@ def _broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages)
         rule = COUNT
     elif from_client and last_delta + 1 != count:
         rule = RANGE_AND_COUNT
-    elif from_client and fields.attributes & CONTROL:
+    elif from_client and fields.attributes & batch_header.CONTROL:
         rule = CONTROL_BATCH
     elif from_client and producer > NO_PRODUCER_ID and sequence < 0:
         rule = SEQUENCE
-    elif to_messages and fields.attributes & TRANSACTIONAL:
+    elif to_messages and fields.attributes & batch_header.TRANSACTIONAL:
         rule = IS_TRANSACTIONAL
     elif to_messages and producer > NO_PRODUCER_ID:
         rule = IS_IDEMPOTENT
     return BrokenRule(rule, last_delta, count, producer, sequence)
 
 
-@kernel
-def broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages):
-    """Return `_broken_rule` of one batch: its numbers are for the message."""
-    return _broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages)
+_broken_rule_leaf, broken_rule = leaf(_broken_rule), kernel(_broken_rule)
 
 
 @leaf
 def _is_marked(data, at, kind):
-    """Return True where a batch has log append time."""
+    """Return whether a batch has log append time."""
     if kind == 1:
-        return get_u8(data, at + legacy.ATTRIBUTES) & APPEND != 0
+        return get_u8(data, at + legacy.ATTRIBUTES) & batch_header.APPEND != 0
     if kind == 2 or kind == 3 or kind == COLUMNAR:
-        return get_i16(data, at + ATTRIBUTES) & APPEND != 0
-    return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & APPEND != 0
+        return get_i16(data, at + batch_header.ATTRIBUTES) & batch_header.APPEND != 0
+    return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & batch_header.APPEND != 0
 
 
 @kernel
 def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
           is_create, earliest, latest, keyed, latest_ms, in_order):  # fmt: skip
-    """Find the first batch that breaks a rule: its number, the rule, a record out of time, and a record without a key.
-
-    Each is -1 (the rule SOUND) where there is none.
+    """Return the FirstBroken of a log.
 
     Args:
-        positions: int64[batches + 1], the byte position of each batch, and the end.
+        data, positions: uint8 log, and int64[batches + 1].
         kind: the magic, KIP98 or ENRICHED.
-        timestamps, key_lengths, offsets: of each record.
-        bounds: int64[batches + 1], the first record of each batch, and their number.
-        from_client: a client may write no control batch, and its counts have to be right.
-        from_zero: offsets have to begin at 0.
-        to_messages: the batches become v0 or v1.
-        is_create: the topic has create time; then times from `earliest` to `latest` (ms) are taken.
-        keyed: the topic is compacted: each record needs a key.
-        latest_ms: int64[batches], filled: the latest time, no less than -1.
-        in_order: bool[batches], filled: offsets rise by one, from 0 (from_zero) or from the batch's own.
+        timestamps, key_lengths, offsets: the columns of all records.
+        bounds: int64[batches + 1], the first record of each batch, and the number of records.
+        from_client: check the rules for clients: no control batches, and correct counts.
+        from_zero: offsets must begin at 0.
+        to_messages: the batches will be converted to v0 or v1.
+        is_create: the topic has create time. Times must then lie between `earliest` and `latest`, in ms.
+        keyed: the topic is compacted, so that each record needs a key.
+        latest_ms: int64[batches], filled with the latest time, at least -1.
+        in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset.
     """
     for b in range(len(bounds) - 1):
         at, end_at = positions[b], positions[b + 1]
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         if kind == 2 or kind == 3 or kind == COLUMNAR or kind == KIP98:
-            rule = _broken_rule(
+            rule = _broken_rule_leaf(
                 data, at, end_at, kind, bounds[b + 1] - bounds[b], from_client, from_zero, to_messages
             ).rule
             if rule != SOUND:
                 return FirstBroken(b, rule, NONE, NONE)
         marked = _is_marked(data, at, kind)
         base = np.int64(0)
-        if first < end and not from_zero:  # only a v1 wrapper's offset is the last one's
+        if first < end and not from_zero:  # a v1 wrapper has its last offset, other batches their first
             base = offsets[first] if kind < 2 else get_i64(data, at)
         late, keyless, top, whole = np.int64(-1), np.int64(-1), np.int64(NO_TIMESTAMP), True
         for i in range(first, end):
@@ -237,7 +226,7 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
 
 @kernel
 def other_magic(source, starts, ends, magic):
-    """Return the first set source[starts[b]:ends[b]] that holds a message of another magic, or -1.
+    """Return the first set source[starts[b]:ends[b]] with a message of another magic, or -1.
 
     `legacy.count` has checked the lengths.
     """
@@ -249,7 +238,7 @@ def other_magic(source, starts, ends, magic):
 
 @kernel
 def find_control(source, starts, ends, found):
-    """Fill found, bool[sets]: True where the set source[starts[b]:ends[b]] holds an enriched control record."""
+    """Fill found, bool[sets], with whether the set source[starts[b]:ends[b]] has an enriched control record."""
     for b in range(len(found)):
         at, end = starts[b], ends[b]
         found[b] = False

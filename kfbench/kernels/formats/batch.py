@@ -1,4 +1,4 @@
-"""Reading record batches: v2, and v3 with any features. Each batch's attributes say how its records lie."""
+"""Readers of record batches: v2, and v3 with any features. Each batch's attributes give the layout of its records."""
 
 import numpy as np
 
@@ -39,16 +39,18 @@ def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs,
     """Read each batch header, tag 1 included.
 
     Args:
-        data, positions: uint8, and int64[batches + 1].
+        data, positions: uint8 log, and int64[batches + 1].
         magic: 2 or 3.
-        most_records, most_bytes: limits of a batch's records, and of a header in tag 1.
+        most_records, most_bytes: limits: records per batch, and bytes of a header key or value in tag 1.
         check_crcs: check the CRC of compressed batches, so that nothing damaged is decompressed.
-        codecs, counts, bodies: int8, int64, int64 [batches], to be filled; bodies: where the records begin.
-        shared_starts, shared_stops: int64[batches], to be filled for magic 3: tag 1; equal where there is none.
-        state: int8[batches], to be filled; see `status`.
+        codecs, counts: int8[batches] and int64[batches], filled.
+        bodies: int64[batches], filled with the start of the records.
+        shared_starts, shared_stops: int64[batches], filled for magic 3 with the bounds of tag 1; equal without it.
+        state: int8[batches], filled with the `status` of each batch.
 
-    Returns (records that are claimed, whether any batch is compressed, whether any has log append time, whether any is
-    unsigned, headers first or tagged).
+    Returns:
+        The number of records that the headers state, and three flags: any batch is compressed; any has log append
+        time; any is unsigned, headers first or tagged.
     """
     least = V2_SIZE if magic == 2 else V3_SIZE
     records, compressed, append, featured = np.int64(0), False, False, False
@@ -95,7 +97,7 @@ def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs,
 
 @leaf
 def _header_problem(header, end, magic):
-    """Return what is wrong with a BatchHeader by itself."""
+    """Return the `status` of a BatchHeader."""
     if header.body > end:
         return np.int64(status.BATCH_HEADER)
     if header.attributes & CODEC_MASK > 4:
@@ -107,7 +109,7 @@ def _header_problem(header, end, magic):
 
 @leaf
 def _records_problem(source, run, columns, header_bounds, bits, most_headers):
-    """Return what is wrong with records that were read: beyond a limit, or no control records in a control batch."""
+    """Return the `status` of records that were read: beyond a limit, or not control records in a control batch."""
     _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
     if header_bounds[run.row + run.count] - header_bounds[run.row] > most_headers:
         return status.LIMIT_HEADERS
@@ -128,23 +130,24 @@ def _records_problem(source, run, columns, header_bounds, bits, most_headers):
 
 def _index(data, positions, magic, counts, source, starts, ends, payload_ends, shared_starts, shared_stops, limits,
            check_crcs, state, columns, header_bounds, bounds):  # fmt: skip
-    """Read the records of each sound batch into columns. No byte of payload is moved.
+    """Read the records of each sound batch into columns. Keys and values are not moved: columns have their positions.
 
     Args:
         data, positions, magic: as in `survey`.
-        counts: int64[batches], as `survey` found them; columns have room for so many, whatever a header says by now.
-        source, starts, ends: the plain records of batch b are source[starts[b]:ends[b]], where nothing is compressed
-            in `data` itself.
+        counts: int64[batches], from `survey`. The columns have rows for these, even if `data` changes in between.
+        source, starts, ends: the uncompressed records of batch b are source[starts[b]:ends[b]]. Where nothing is
+            compressed, `source` is `data`.
         payload_ends: `ends`, or NEVER where only the metadata was decompressed.
         shared_starts, shared_stops: tag 1 of batch b is source[shared_starts[b]:shared_stops[b]].
-        limits: headers of a batch, bytes of a field, headers in all that tag 1 may stand for.
-        check_crcs: check those that `survey` has not.
-        state: int8[batches]; a batch that breaks a promise gets its state and no record.
-        columns: of an `Index`. Timestamps are a consumer's, created the producer's; one array may serve for both where
-            no batch has log append time.
-        header_bounds, bounds: int64[records + 1], int64[batches + 1], to be filled.
+        limits: headers per batch, bytes of a key or value, and records times headers of tag 1 over all batches.
+        check_crcs: check the checksums that `survey` did not check.
+        state: int8[batches]; a batch that breaks a promise gets its `status` and no records.
+        columns: of an `Index`, filled. Timestamps are those that a consumer reads, created those of the producer. One
+            array may serve for both if no batch has log append time.
+        header_bounds, bounds: int64[records + 1] and int64[batches + 1], filled.
 
-    Returns what is left of the last limit.
+    Returns:
+        The unused part of the last limit.
     """
     most_headers, most_bytes, most_shared = limits
     r = np.int64(0)
@@ -160,7 +163,7 @@ def _index(data, positions, magic, counts, source, starts, ends, payload_ends, s
         if check_crcs and (bits & CODEC_MASK == 0 or count == 0) and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
-        if count == 0:  # Kafka ignores whatever follows
+        if count == 0:  # Kafka ignores any bytes after the header
             continue
         shared = np.int64(0)
         if FEATURED and bits & TAGGED:
@@ -197,10 +200,13 @@ index_featured = variant(_index, "index_featured", FEATURED=True)
 
 @kernel
 def times(data, positions, magic, counts, source, starts, ends, state, timestamps, offsets, bounds):
-    """Read offsets and a consumer's times of the records of each sound batch, without checking a checksum.
+    """Read the offsets and times of the records of each sound batch, without checking a checksum.
 
-    No batch may be unsigned, headers first or tagged. timestamps, offsets: int64[records], to be filled. The other
-    arguments are as in `index`.
+    Times are those that a consumer reads. No batch may be unsigned, headers first or tagged.
+
+    Args:
+        data, positions, magic, counts, source, starts, ends, state, bounds: as in `index`.
+        timestamps, offsets: int64[records] each, filled.
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -228,8 +234,10 @@ def _index_headers(data, positions, magic, source, starts, ends, shared_starts, 
                    header_bounds, bounds, headers):  # fmt: skip
     """Read the headers of the records that `index` found sound.
 
-    columns, header_bounds, bounds: as `index` filled them. headers: int32 lengths and int64 starts of keys, then of
-    values, to be filled. The other arguments are as in `index`.
+    Args:
+        data, positions, magic, source, starts, ends, shared_starts, shared_stops, state: as in `index`.
+        columns, header_bounds, bounds: as `index` filled them.
+        headers: int32 lengths and int64 starts of keys, then those of values, filled.
     """
     size = len(source)
     value_lengths, value_starts = columns[5:7]
@@ -243,7 +251,7 @@ def _index_headers(data, positions, magic, source, starts, ends, shared_starts, 
         if FEATURED and shared_starts[b] != shared_stops[b]:
             tag = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
             shared = tag.count
-            for r in range(first, last):  # the room that `index` found, whatever the bytes say by now
+            for r in range(first, last):  # never more than `index` counted, even if `data` has changed
                 shared = min(shared, header_bounds[r + 1] - header_bounds[r])
             for r in range(first, last):
                 rows.read_headers(source, tag.start, header_bounds[r], shared, headers, unsigned)
@@ -268,9 +276,10 @@ index_headers_featured = variant(_index_headers, "index_headers_featured", FEATU
 
 @kernel
 def other_tags(data, positions, sound, starts, sizes):
-    """Find the tagged fields that kfbench does not know, in each batch of magic 3 whose number is in `sound`.
+    """Find the tagged fields that kfbench does not know in the sound batches of magic 3.
 
-    Fills starts and sizes, int64, with their first byte and their bytes; 0 where there are none.
+    sound: int64, the numbers of these batches. starts, sizes: int64, filled with the position and size of the fields in
+    bytes, 0 without any.
     """
     for i in range(len(sound)):
         at, end = positions[sound[i]], positions[sound[i] + 1]

@@ -1,7 +1,7 @@
-"""The header of a record batch: v2's (`DefaultRecordBatch`), and v3's with its features (KIP-931 and ablations).
+"""The header of a record batch: v2 (`DefaultRecordBatch`), and v3 with its features (KIP-931 and ablations).
 
-`features` are the attribute bits above v2's, with SHARED_HEADERS for a writer that fills tag 1. Tagged fields, which
-follow a v3 header, are in `batch_tags`.
+`features` are the attribute bits that v2 does not have, and SHARED_HEADERS for an encoder that fills tag 1. The tagged
+fields after a v3 header are in `batch_tags`.
 """
 
 from typing import NamedTuple
@@ -45,7 +45,7 @@ ONE = np.uint64(1)
 
 
 class Outline(NamedTuple):
-    """The header fields that follow from the records of a batch, int64 each."""
+    """The header fields that are derived from the records of a batch, int64 each."""
 
     base_offset: int
     last_delta: int
@@ -55,7 +55,7 @@ class Outline(NamedTuple):
 
 @leaf
 def outline(columns, first, end, row, horizon_ms, is_tagged):
-    """Return the Outline of the records first to end - 1; fields that are set in `row` come before the records' own."""
+    """Return the Outline of the records first to end - 1. Fields that are set in `row` replace derived ones."""
     timestamps, offsets = columns[0], columns[1]
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
@@ -71,7 +71,7 @@ def outline(columns, first, end, row, horizon_ms, is_tagged):
             base_time = timestamps[first]
     if max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if row.timestamp_type and not is_tagged:  # a tagged batch has the append time in tag 0
+        if row.timestamp_type and not is_tagged:  # tag 0 has the append time of a tagged batch
             max_time = row.append_time_ms
         elif first < end:
             max_time = timestamps[first]
@@ -93,7 +93,7 @@ def untagged_bytes(span, magic, features):
 
 @leaf
 def attributes_of(row, codec, features, count):
-    """Return the attribute bits that say what the FIELDS row, the codec and the features say."""
+    """Return the attribute bits for a FIELDS row, a codec, features and a record count."""
     bits = features & ATTRIBUTE_BITS
     if count:  # an empty batch has nothing to compress
         bits |= codec
@@ -110,14 +110,14 @@ def attributes_of(row, codec, features, count):
 
 @leaf
 def put_header(out, at, row, magic, attributes, span, count):
-    """Write all but length, checksum and tagged fields. Return the position after the count.
+    """Write the header except length, checksum and tagged fields. Return the position after the count.
 
     Args:
         out, at: uint8 buffer, and the position of the batch.
         row: the batch's FIELDS row.
         magic, attributes: 2 or 3, and the attribute bits.
         span: the Outline of its records.
-        count: how many records it has.
+        count: the number of its records.
     """
     put_i64(out, at, span.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
@@ -149,7 +149,7 @@ def put_header(out, at, row, magic, attributes, span, count):
 
 
 class BatchHeader(NamedTuple):
-    """A batch header that was read, int64 each. body: the position after it, or end + 1 where it is cut short."""
+    """A batch header that was read, int64 each. body: the position after it, or end + 1 if it is cut short."""
 
     attributes: int
     last_delta: int
@@ -161,7 +161,7 @@ class BatchHeader(NamedTuple):
 
 @leaf
 def read_header(data, at, end, magic):
-    """Return the BatchHeader of the batch data[at:end], which has the fixed fields of its magic at least."""
+    """Return the BatchHeader of the batch data[at:end]. The fixed fields of its magic must lie inside it."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
         return BatchHeader(
@@ -192,18 +192,18 @@ def _cut_short(bits, end):
 
 @leaf
 def attribute_bytes_of(bits, magic):
-    """Return the bytes that each record's attributes take: 0 or 1."""
+    """Return the size of each record's attributes in bytes, 0 or 1."""
     return 0 if magic == 3 and bits & BARE else 1
 
 
 @leaf
 def least_record_bytes(bits, magic):
-    """Return the size of the smallest record. With headers first it has no length of its own."""
+    """Return the size of the smallest record in bytes. With headers first, records have no length field."""
     own_length = 0 if magic == 3 and bits & HEADERS_FIRST else 1
     return layouts.MIN_RECORD_BYTES + attribute_bytes_of(bits, magic) + own_length
 
 
 @leaf
 def crc_holds(data, at, end):
-    """Return whether the stored checksum is that of the batch's bytes."""
+    """Return whether the stored checksum matches the bytes of the batch."""
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))

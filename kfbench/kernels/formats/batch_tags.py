@@ -1,7 +1,8 @@
 """Tagged fields of a v3 batch header (bit 11): tag 0, tag 1 and those that callers set.
 
-`number of fields uvarint`, then of each `tag uvarint, size uvarint, bytes`; tags rise, as KIP-482 has them. Tag 0 has
-the append time, i64. Tag 1 has the headers that all records begin with: their count, then keys and values with lengths.
+The layout is `number of fields uvarint`, then `tag uvarint, size uvarint, bytes` per field. Tags rise, as KIP-482
+demands. Tag 0 is the append time, i64. Tag 1 has the headers that all records of the batch begin with: their count,
+then keys and values with lengths.
 """
 
 from typing import NamedTuple
@@ -21,14 +22,14 @@ SHARED_TAG, APPEND_TAG_BYTES = layouts.SHARED_HEADERS_TAG, 8
 
 @leaf
 def shared_bytes(columns, first, shared, unsigned):
-    """Return the size of tag 1's content: the first `shared` headers of record `first`."""
+    """Return the size of the content of tag 1: the first `shared` headers of record `first`."""
     start = np.int64(columns[4][first])
     return header_list_bytes(columns[5], columns[6], start, start + shared, unsigned)
 
 
 @leaf
 def tags_bytes(row, columns, first, shared, unsigned):
-    """Return the size of all tagged fields, their number included."""
+    """Return the size of all tagged fields with their number, in bytes."""
     size = 2 + APPEND_TAG_BYTES + np.int64(row.tags_bytes)
     tags = 1 + np.int64(row.tags_count)
     if shared:
@@ -44,9 +45,10 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
 
     Args:
         out, at: uint8 buffer and position.
-        row: the batch's FIELDS row, which says where the caller's fields lie in `tags`, uint8, ready to copy.
-        columns: the columns of all records; record `first` is the batch's first.
-        shared: how many headers go into tag 1; 0 writes no tag 1.
+        row: the batch's FIELDS row. It has the position of the caller's fields in `tags`.
+        tags: uint8, the bytes of callers' fields.
+        columns, first: the columns of all records, and the first record of the batch.
+        shared: the number of headers in tag 1; with 0, tag 1 is not written.
         unsigned: a literal, see `wire.lengths`.
     """
     number = 1 + np.int64(row.tags_count) + (1 if shared else 0)
@@ -65,21 +67,21 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
 
 
 class TaggedFields(NamedTuple):
-    """The tagged fields of a batch, int64 each but has_append_time."""
+    """The tagged fields of a batch, int64 each except has_append_time."""
 
     state: int  # of `wire.status`
     has_append_time: bool
     append_time_ms: int
-    shared_start: int  # tag 1 lies from here
-    shared_stop: int  # to here; equal: there is no tag 1
-    others_start: int  # the first field that is not tag 0 or 1
-    others: int  # how many such fields there are
+    shared_start: int  # the content of tag 1; start and stop are equal without it
+    shared_stop: int
+    others_start: int  # the position of the first field that is not tag 0 or 1
+    others: int  # the number of fields that are not tag 0 or 1
     records_start: int
 
 
 @leaf
 def read_tags(data, p, end):
-    """Return the TaggedFields that begin at p."""
+    """Read the TaggedFields at p."""
     state, has_append_time, append_time = np.int64(status.SOUND), False, np.int64(NO_TIMESTAMP)
     shared_start = shared_stop = np.int64(end)
     others, others_start = np.int64(0), np.int64(end)
@@ -92,7 +94,7 @@ def read_tags(data, p, end):
         if p > end or size > end - p or tag <= last or (tag == APPEND_TAG and size != APPEND_TAG_BYTES):
             state, p = np.int64(status.TAGS), end
             break
-        if tag == SHARED_TAG and size == 0:  # it holds no count
+        if tag == SHARED_TAG and size == 0:  # there is no count
             state, p = np.int64(status.SHARED_HEADERS), end
             break
         if tag == APPEND_TAG:
@@ -122,7 +124,7 @@ class SharedList(NamedTuple):
 
 @leaf
 def read_shared(source, p, stop, most_bytes, unsigned):
-    """Return the SharedList source[p:stop]; a key or value longer than `most_bytes` has the state LIMIT_FIELD."""
+    """Read the SharedList source[p:stop]. With a key or value above `most_bytes`, its state is LIMIT_FIELD."""
     count, p = get_count(source, p, stop, unsigned)
     if count < 0 or count > (stop - p) >> 1:
         return SharedList(np.int64(status.SHARED_HEADERS), np.int64(0), np.int64(p))

@@ -1,6 +1,6 @@
 """Encoders of v2 and v3 batches: header, tagged fields, records, checksum.
 
-`rows` and `headers_first` compile `encode` and `sizes` with their own `put_body` and `body_bytes` (`kernels_for`).
+`rows` and `headers_first` compile `encode` and `sizes` with `put_body` and `body_bytes` of their own (`kernels_for`).
 """
 
 from typing import Any, NamedTuple
@@ -26,42 +26,48 @@ WITH_TAGS, WITHOUT_ZIGZAG = False, False
 
 
 def put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write the records first to end - 1. Return a `sealing.Body`, whose position is FULL where they do not fit.
+    """Write the records first to end - 1. Return a `sealing.Body`; its position is FULL if they do not fit.
 
     Args:
         out, at: uint8 buffer and position.
         columns: as in `encode`.
-        first, end: uint64, records of the batch.
-        span: its Outline.
-        attribute_bytes: what each record's attributes take, 0 or 1.
-        shared: how many headers of each record are in tag 1, and not written.
+        first, end: uint64, the records of the batch.
+        span: the Outline of the batch.
+        attribute_bytes: the size of each record's attributes, 0 or 1.
+        shared: the number of headers per record that tag 1 has; they are not written again.
         unsigned: a literal, see `wire.lengths`.
-        crc: the RunningCrc of what is written so far.
+        crc: the RunningCrc of the batch up to `at`.
     """
     raise NotImplementedError
 
 
 def body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the bytes that `put_body` would write; columns: those of `Shapes` suffice."""
+    """Return the number of bytes that `put_body` would write.
+
+    Args:
+        columns: those of `Shapes` or `Records`.
+        first, end, span, attribute_bytes, shared, unsigned: as in `put_body`.
+    """
     raise NotImplementedError
 
 
 def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
-    """Write batches one after another. With a codec their records stay plain, and length and checksum unset.
+    """Write batches one after another. With a codec, records are not compressed, and length and checksum stay unset.
 
     Args:
         columns: of `Records`: timestamps, offsets, lengths of keys and values, header bounds, lengths of header keys
             and values; then data and starts of keys, values, header keys, header values.
         bounds: int64[batches + 1], the first record of each batch.
         fields: FIELDS rows, one for all batches or one per batch.
-        tags: uint8, the callers' tagged fields as bytes.
-        shared: int64, how many headers go into tag 1, one item for all batches or one per batch.
+        tags: uint8, the bytes of the callers' tagged fields.
+        shared: int64, the number of headers in tag 1, one item for all batches or one per batch.
         magic, features, codec: 2 or 3, the feature bits, the codec's number.
-        out: uint8 buffer.
-        positions: int64[batches + 1], to be filled: where each batch begins.
-        bodies: int64[batches], to be filled: where its records begin.
+        out: uint8 buffer, filled.
+        positions: int64[batches + 1], filled with the start of each batch.
+        bodies: int64[batches], filled with the start of its records.
 
-    Returns (problem, batch): OK, or why that batch cannot be written.
+    Returns:
+        OK or the problem that stopped the encoder, and the batch that has it.
     """
     attribute_bytes = 0 if features & BARE else 1
     at = 0
@@ -100,7 +106,13 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
 
 
 def sizes(columns, bounds, fields, shared, magic, features, out):
-    """Fill out int64[batches] with the bytes of each batch, uncompressed. Arguments as in `encode`."""
+    """Compute the size of each batch without compression.
+
+    Args:
+        columns: those of `Shapes` or `Records`.
+        bounds, fields, shared, magic, features: as in `encode`.
+        out: int64[batches], filled with bytes.
+    """
     attribute_bytes = 0 if features & BARE else 1
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -114,7 +126,7 @@ def sizes(columns, bounds, fields, shared, magic, features, out):
 
 
 class BatchKernels(NamedTuple):
-    """The kernels of one way to write records; see `encode` and `sizes`."""
+    """The variants of `encode` and `sizes` for one record layout."""
 
     encode: Any
     encode_tagged: Any
@@ -125,7 +137,7 @@ class BatchKernels(NamedTuple):
 
 
 def kernels_for(module, put_body, body_bytes):
-    """Return the BatchKernels of a module, which has these two helpers."""
+    """Compile the BatchKernels of a module with its two helpers."""
     encoders = [
         variant(encode, name, module, put_body=put_body, WITH_TAGS=with_tags, WITHOUT_ZIGZAG=without_zigzag)
         for name, with_tags, without_zigzag in (

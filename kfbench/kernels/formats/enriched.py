@@ -1,6 +1,7 @@
-"""Kernels of enriched messages: v0's layout with a time in seconds and tags in between.
+"""Kernels of enriched messages: v0's layout with a time in seconds and tags before the key.
 
-`kind` says whether a writer gives every message tag 0, its time in milliseconds. A reader takes what it finds.
+`kind` of `messages` is `time_tag` here: whether encoders give every message tag 0, its time in milliseconds. Readers
+take messages with and without it.
 """
 
 from typing import NamedTuple
@@ -36,21 +37,21 @@ TIME_TAG, COUNT_TAG = layouts.TIME_TAG, layouts.COUNT_TAG
 RELATIVE_TAG, KEYS_TAG = layouts.RELATIVE_TAG, layouts.KEYS_TAG
 _BYTES = {tag: 1 + size for tag, size in layouts.TAG_BYTES.items()}
 TIME_BYTES, COUNT_BYTES, FLAG_BYTES = _BYTES[TIME_TAG], _BYTES[COUNT_TAG], _BYTES[KEYS_TAG]
-WRAPPER_BYTES = COUNT_BYTES + 2 * FLAG_BYTES  # the tags of every wrapper, beside its time
+WRAPPER_BYTES = COUNT_BYTES + 2 * FLAG_BYTES  # the tags of every wrapper, except its time
 TYPE_MASK, LAST_TYPE = layouts.MESSAGE_TYPE_MASK, layouts.OTHER_CONTROL
 FIRST_CONTROL, COMMIT, ABORT = layouts.LEADER_EPOCH, layouts.COMMIT_TRANSACTION, layouts.ABORT_TRANSACTION
 NO_TIMESTAMP, NO_TAGS = layouts.NO_TIMESTAMP, -1
-LAST_MS = INT32_MAX * 1000 + 999  # of the last second that the field holds
+LAST_MS = INT32_MAX * 1000 + 999  # the last millisecond whose second fits the field
 HOLDS_CONTROL, FIRST_MAGIC, MOST_PAYLOAD_BYTES = True, THIS_MAGIC, INT32_MAX - FIXED - TIME_BYTES  # see `messages`
 
 PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "tags_length", "timestamp_tag",
          "key_length", "key", "value_length", "value")  # fmt: skip
-PART_BYTES = (8, 4, 4, 1, 1, 4, 4, 0, 4, 0, 4, 0)  # 0: as long as it is
+PART_BYTES = (8, 4, 4, 1, 1, 4, 4, 0, 4, 0, 4, 0)  # 0: variable size
 
 
 @leaf
 def _seconds(timestamp_ms):
-    """Return whole seconds; -1 for no time, and for one that the field cannot hold."""
+    """Return whole seconds, or -1 where there is no time or the field cannot hold it."""
     if 0 <= timestamp_ms <= LAST_MS:
         return timestamp_ms // 1000
     return np.int64(NO_TIMESTAMP)
@@ -58,7 +59,7 @@ def _seconds(timestamp_ms):
 
 @leaf
 def _control_type(keys, start, length):
-    """Return the message type of a control record, by the type in its key."""
+    """Return the message type for the control type in a record's key."""
     if length >= control.KEY_BYTES:
         kind = get_i16(keys, start + control.TYPE_AT)
         if kind == layouts.CONTROL_COMMIT:
@@ -72,16 +73,16 @@ def _control_type(keys, start, length):
 
 @leaf
 def _put_start(out, at, offset, attributes, timestamp, time_tag, tags_bytes):
-    """Write a message up to its tags, with time_tag up to the second tag, without length and checksum.
+    """Write a message up to its tags, tag 0 included if `time_tag`. Return the next position.
+
+    Length and checksum stay unset.
 
     Args:
         out, at: uint8 buffer and position.
-        offset, timestamp: int64, the timestamp in milliseconds.
+        offset, timestamp: int64, the timestamp in ms.
         attributes: codec or control type.
         time_tag: write tag 0.
-        tags_bytes: the bytes of all tags.
-
-    Returns the next position.
+        tags_bytes: the size of all tags.
     """
     put_i64(out, at, offset)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
@@ -128,6 +129,12 @@ def codec_of(data, at):
 
 @leaf
 def put_record(out, at, columns, i, row, base, time_tag, inner):
+    """Write record i as `messages.put_record` does.
+
+    Args:
+        out, at, columns, i, row, base, inner: as in `messages.put_record`.
+        time_tag: write tag 0.
+    """
     timestamps, offsets = columns[:2]
     keys, key_starts, values, value_starts = columns[7:11]
     key_length, value_length = np.int64(columns[2][i]), np.int64(columns[3][i])
@@ -138,11 +145,17 @@ def put_record(out, at, columns, i, row, base, time_tag, inner):
 
 @leaf
 def put_wrapper(out, at, columns, first, end, row, time_tag, codec, payload, start, size):
+    """Write a wrapper as `messages.put_wrapper` does.
+
+    Args:
+        out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
+        time_tag: write tag 0.
+    """
     timestamps, offsets, key_lengths = columns[:3]
     timestamp, any_key = np.int64(NO_TIMESTAMP), False
     for i in range(first, end):
         any_key |= key_lengths[i] >= 0
-        # A time that the messages inside could not say is no time here either.
+        # Ignore a time that the inner message cannot store.
         if time_tag or timestamps[i] <= LAST_MS:
             timestamp = timestamps[i] if i == first else max(timestamp, timestamps[i])
     if row.max_timestamp_ms != UNSET:
@@ -163,19 +176,19 @@ def put_wrapper(out, at, columns, first, end, row, time_tag, codec, payload, sta
 class Tags(NamedTuple):
     """The tags of a message."""
 
-    is_sound: bool  # none is cut short
+    is_sound: bool  # no tag is cut short
     has_time: bool
     time_ms: int
-    count: int  # UNSET: not there
-    is_relative: bool  # inner offsets count from the wrapper's; else the messages' positions do
-    any_key: int  # 1 or 0; -1: not there
+    count: int  # UNSET without the tag
+    is_relative: bool  # inner offsets count from the wrapper's; False: they are the positions of the messages
+    any_key: int  # 1 or 0; -1 without the tag
 
 
 @leaf
 def read_tags(data, at):
-    """Return the Tags of the message at `at`, whose tagsLength lies inside it. Of two alike the last holds.
+    """Return the Tags of the message at `at`. Its tagsLength must lie inside it.
 
-    After a tag of another id nothing more is read, because tags carry no size.
+    If a tag occurs twice, the last one counts. Stop at an unknown tag, because tags carry no size.
     """
     p = at + TAGS
     end = p + max(np.int64(get_i32(data, at + TAGS_LENGTH)), 0)
@@ -208,7 +221,7 @@ def read_tags(data, at):
 
 @leaf
 def time_of(data, at, tags):
-    """Return the time of a message in milliseconds: tag 0's, or its seconds."""
+    """Return the time of a message in ms: from tag 0, or else from its seconds."""
     if tags.has_time:
         return tags.time_ms
     seconds = np.int64(get_i32(data, at + SECONDS))
@@ -248,9 +261,13 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 
 @kernel
 def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
-    """Read the messages that `survey` and `count` have found sound into columns. Arguments as in `legacy.index`.
+    """Read the messages that `survey` and `count` have found sound into columns.
 
-    Inside a wrapper offsets count from its own; with tag 33 off they are no more than the messages' positions.
+    Offsets inside a wrapper count from the wrapper's offset. If tag 33 is 0, the messages' positions replace them.
+
+    Args:
+        data, positions, source, starts, codecs, counts, columns, bounds: as in `legacy.index`.
+        state: int8[sets]; a set whose count differs from its tag gets MESSAGE_COUNT and no records.
     """
     timestamps, created, offsets = columns[:3]
     r = np.int64(0)
@@ -275,9 +292,9 @@ def index(data, positions, source, starts, codecs, counts, state, columns, bound
 
 @leaf
 def _is_canonical(data, at, time_tag, wrapper):
-    """Return whether a writer gives such attributes, time and tags; the values of most tags are not looked at.
+    """Return whether an encoder would write these attributes, time and tags. The values of most tags are not checked.
 
-    wrapper: the message is one.
+    wrapper: whether the message is a wrapper.
     """
     bits = get_u8(data, at + ATTRIBUTES)
     whole = bits <= LAST_TYPE
@@ -306,9 +323,11 @@ def _is_canonical(data, at, time_tag, wrapper):
 
 @kernel
 def describe(data, positions, time_tag, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each set whose number is in `sound`. Arguments as in `legacy.describe`.
+    """Fill one BATCH row for each sound set. A set is a control batch if any of its messages is a control record.
 
-    A set is a control batch where any of its messages is a control record.
+    Args:
+        data, positions, source, starts, ends, sound, bounds, offsets, rows: as in `legacy.describe`.
+        time_tag: whether encoders write tag 0.
     """
     for i in range(len(sound)):
         b, row = sound[i], rows[i]
@@ -329,7 +348,7 @@ def describe(data, positions, time_tag, source, starts, ends, sound, bounds, off
                 p = message_end(source, p)
             row.is_control = controls > 0
             whole &= p == ends[b] and (controls == 0 or controls == row.count)
-            # An encoder takes these for "derive it".
+            # To an encoder, these values mean "derive it".
             whole &= row.base_offset != UNSET and row.max_timestamp_ms != UNSET
             whole = whole and any_key == (get_u8(data, key_at(data, at) - 1) != 0)
         row.canonical = whole

@@ -1,23 +1,9 @@
-"""Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written again in another format or with
-other records. A reader has found them sound."""
+"""Batch headers of magic 2 to 4, read into FIELDS rows for encoders.
 
-from kfbench.kernels.formats.batch_header import (
-    APPEND,
-    CONTROL,
-    EPOCH,
-    HORIZON,
-    NO_TIMESTAMP,
-    TAGGED,
-    TRANSACTIONAL,
-    UNSET,
-    V2_PRODUCER,
-    V2_PRODUCER_EPOCH,
-    V2_SEQUENCE,
-    V3_PRODUCER,
-    V3_PRODUCER_EPOCH,
-    V3_SEQUENCE,
-    read_header,
-)
+They serve batches that are written again, in another format or with other records. A reader has found them sound.
+"""
+
+from kfbench.kernels.formats import batch_header
 from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.jit import kernel, leaf
@@ -27,48 +13,52 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
 @leaf
 def _columnar(data, at, end, row):
-    """Fill the row from a columnar batch. A base timestamp that is not stored is UNSET: the encoder derives it."""
+    """Fill the row from a columnar batch. A base timestamp that is not stored becomes UNSET: the encoder derives it."""
     header = columnar.read_header(data, at, end)
     bits, max_time = header.attributes, header.max_time
-    append = bits & APPEND != 0
-    row.append_time_ms = max_time if append else NO_TIMESTAMP
-    row.max_timestamp_ms = UNSET if append else max_time
+    append = bits & batch_header.APPEND != 0
+    row.append_time_ms = max_time if append else batch_header.NO_TIMESTAMP
+    row.max_timestamp_ms = batch_header.UNSET if append else max_time
     row.tags_start = row.tags_bytes = row.tags_count = 0
     row.base_offset = get_i64(data, at)
     row.last_offset = row.base_offset + header.last_delta
-    row.base_timestamp_ms = header.base_time if header.extensions & columnar.HAS_BASE else UNSET
+    row.base_timestamp_ms = header.base_time if header.extensions & columnar.HAS_BASE else batch_header.UNSET
     row.delete_horizon_ms = header.horizon
     row.producer_id, row.producer_epoch, row.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
     if bits & columnar.PRODUCER:
         row.producer_id = get_i64(data, at + columnar.HEADER)
         row.producer_epoch = get_i16(data, at + columnar.HEADER + columnar.PRODUCER_EPOCH_AT)
         row.base_sequence = get_i32(data, at + columnar.HEADER + columnar.SEQUENCE_AT)
-    row.partition_leader_epoch = get_i32(data, at + EPOCH)
+    row.partition_leader_epoch = get_i32(data, at + batch_header.EPOCH)
     row.timestamp_type = 1 if append else 0
-    row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+    row.is_transactional, row.is_control = bits & batch_header.TRANSACTIONAL != 0, bits & batch_header.CONTROL != 0
 
 
 @kernel
 def read(data, positions, magic, fields):
-    """Fill one FIELDS row per batch. Tagged fields of others stay in `data`; tags_start says where.
+    """Fill one FIELDS row per batch. Callers' tagged fields stay in `data`; tags_start is their position.
 
-    Under log append time the maximum timestamp is UNSET, unless a tag has the append time.
+    With log append time the maximum timestamp is UNSET, unless a tag has the append time.
     """
     for b in range(len(fields)):
         at, end, row = positions[b], positions[b + 1], fields[b]
         if magic == columnar.THIS_MAGIC:
             _columnar(data, at, end, row)
             continue
-        header = read_header(data, at, end, magic)
+        header = batch_header.read_header(data, at, end, magic)
         bits = header.attributes
-        append, horizon = bits & APPEND != 0, bits & HORIZON != 0
-        row.append_time_ms = header.max_time_ms if append else NO_TIMESTAMP
-        row.max_timestamp_ms = UNSET if append else header.max_time_ms
+        append, horizon = bits & batch_header.APPEND != 0, bits & batch_header.HORIZON != 0
+        row.append_time_ms = header.max_time_ms if append else batch_header.NO_TIMESTAMP
+        row.max_timestamp_ms = batch_header.UNSET if append else header.max_time_ms
         row.tags_start = row.tags_bytes = row.tags_count = 0
-        producer, epoch, sequence = V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE
+        producer, epoch, sequence = batch_header.V2_PRODUCER, batch_header.V2_PRODUCER_EPOCH, batch_header.V2_SEQUENCE
         if magic == 3:
-            producer, epoch, sequence = V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE
-            if bits & TAGGED:
+            producer, epoch, sequence = (
+                batch_header.V3_PRODUCER,
+                batch_header.V3_PRODUCER_EPOCH,
+                batch_header.V3_SEQUENCE,
+            )
+            if bits & batch_header.TAGGED:
                 tagged = read_tags(data, header.body, end)
                 if tagged.has_append_time:
                     row.append_time_ms, row.max_timestamp_ms = tagged.append_time_ms, header.max_time_ms
@@ -78,10 +68,10 @@ def read(data, positions, magic, fields):
         row.base_offset = get_i64(data, at)
         row.last_offset = row.base_offset + header.last_delta
         row.base_timestamp_ms = header.base_time_ms
-        row.delete_horizon_ms = header.base_time_ms if horizon else NO_TIMESTAMP
+        row.delete_horizon_ms = header.base_time_ms if horizon else batch_header.NO_TIMESTAMP
         row.producer_id = get_i64(data, at + producer)
         row.producer_epoch = get_i16(data, at + epoch)
         row.base_sequence = get_i32(data, at + sequence)
-        row.partition_leader_epoch = get_i32(data, at + EPOCH)
+        row.partition_leader_epoch = get_i32(data, at + batch_header.EPOCH)
         row.timestamp_type = 1 if append else 0
-        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        row.is_transactional, row.is_control = bits & batch_header.TRANSACTIONAL != 0, bits & batch_header.CONTROL != 0

@@ -1,8 +1,9 @@
-"""The metadata of all records before the payload of all: v3, bit 10 ("[Additional proposal]" of KIP-931).
+"""Batches with the metadata of all records before all payload: v3, bit 10 ("[Additional proposal]" of KIP-931).
 
-`metadataLength uvarint`, then of every record attributes (unless bit 7), timestamp delta, offset delta, key length,
-value length, header count and each header's key and value lengths; then of every record key, value, and each header's
-key and value. A reader of offsets and times needs no more than the metadata.
+A batch has `metadataLength uvarint`, the metadata of each record, then the payload of each record. The metadata are
+attributes (unless bit 7), timestamp delta, offset delta, key length, value length, header count, and each header's key
+and value lengths. The payload is key, value, and each header's key and value. A reader of offsets and times needs only
+the metadata.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,7 @@ from kfbench.kernels.wire.varint import (
 
 
 class BodySizes(NamedTuple):
-    """Bytes of a batch's metadata and payload; far: as in `sealing.Body`."""
+    """Sizes of a batch's metadata and payload in bytes. far: as in `sealing.Body`."""
 
     metadata: int
     payload: int
@@ -49,7 +50,11 @@ class BodySizes(NamedTuple):
 
 @leaf
 def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the BodySizes of the records first to end - 1. Arguments as in `batch_writing.put_body`."""
+    """Return the BodySizes of the records first to end - 1.
+
+    Args:
+        columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.body_bytes`.
+    """
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
         :7
     ]
@@ -63,7 +68,7 @@ def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
             + length_bytes(key_length, unsigned) + length_bytes(value_length, unsigned)
         )  # fmt: skip
         payload += max(key_length, 0) + max(value_length, 0)
-    metadata += np.int64(end - first) * (attribute_bytes + 1)  # a count of no headers takes one byte
+    metadata += np.int64(end - first) * (attribute_bytes + 1)  # the header count 0 takes one byte
     if first < end and header_bounds[first] != header_bounds[end]:
         for i in range(first, end):
             start, stop = np.int64(header_bounds[i]) + shared, np.int64(header_bounds[i + ONE])
@@ -77,6 +82,7 @@ def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
+    """Return the size of the body of a batch. Args: as in `batch_writing.body_bytes`."""
     if first == end:
         return np.int64(0)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
@@ -85,7 +91,12 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, with_headers, unsigned):
-    """Write the metadata. Return the next position. Arguments as in `batch_writing.put_body`."""
+    """Write the metadata. Return the next position.
+
+    Args:
+        out, at, columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.put_body`.
+        with_headers: a literal; False if no record of the batch has a header.
+    """
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
         :7
     ]
@@ -110,7 +121,13 @@ def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, w
 
 @leaf
 def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
-    """Write keys, values and headers. Return the `sealing.Body`, with the offset deltas of `far`."""
+    """Write keys, values and headers. Return the `sealing.Body`.
+
+    Args:
+        out, at, columns, first, end, shared, crc: as in `batch_writing.put_body`.
+        with_headers: as in `_put_metadata`.
+        far: a field of the Body.
+    """
     (_, _, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
      keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
      ) = columns  # fmt: skip
@@ -127,6 +144,7 @@ def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
 
 @leaf
 def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
+    """Write the body of a batch. Args: as in `batch_writing.put_body`."""
     if first == end:
         return Body(np.int64(at), np.int64(0), crc)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
@@ -147,7 +165,7 @@ encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_uns
 
 @leaf
 def read(source, run, columns, header_bounds, unsigned):
-    """Read as `rows.read` does. source[run.start:run.end] holds the metadata at least."""
+    """Read records as `rows.read` does. source[run.start:run.end] must have all metadata, but may lack the payload."""
     timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     end, payload_end = run.end, run.payload_end
     size, p = get_uvarint(source, run.start, end)
@@ -177,7 +195,7 @@ def read(source, run, columns, header_bounds, unsigned):
         value_lengths[q], value_starts[q] = max(length, NULL), payload
         payload += max(length, 0)
         headers, p = get_count(source, p, stop, unsigned)
-        if p > stop or headers < 0 or headers > (stop - p) >> 1:  # a header takes two bytes at least
+        if p > stop or headers < 0 or headers > (stop - p) >> 1:  # a header has at least two bytes
             return status.HEADER_COUNT
         headers_before += run.shared + headers
         header_bounds[q + ONE] = headers_before
@@ -199,14 +217,15 @@ def read(source, run, columns, header_bounds, unsigned):
 
 @leaf
 def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bounds, headers, unsigned):
-    """Read the headers of the records first to last - 1, which are known to be sound.
+    """Read the headers of the sound records first to last - 1.
 
     Args:
-        source, p, end: uint8, and the positions between which the batch's metadata lies at least.
-        first, last: rows of header_bounds, int64[records + 1].
-        attribute_bytes: what each record's attributes take, 0 or 1.
-        shared: how many headers of each record tag 1 has; those are left out.
-        headers: lengths and starts of keys, then of values, to be filled.
+        source, p, end: uint8, and bounds of the batch's body; they must enclose its metadata.
+        first, last: rows of header_bounds.
+        attribute_bytes: the size of each record's attributes, 0 or 1.
+        shared: the number of headers per record in tag 1; they are not read.
+        header_bounds: int64[records + 1].
+        headers: lengths and starts of keys, then those of values, filled.
         unsigned: see `wire.lengths`.
     """
     key_lengths, key_starts, value_lengths, value_starts = headers
@@ -230,7 +249,7 @@ def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bo
 
 @leaf
 def are_canonical(source, p, end, count, attribute_bytes, unsigned):
-    """Return whether every number of the metadata is the shortest, nulls are -1 and attributes 0."""
+    """Return whether the metadata are canonical: all numbers the shortest, nulls -1, attributes 0."""
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     p = after

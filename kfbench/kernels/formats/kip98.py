@@ -1,20 +1,10 @@
-"""Kernels of KIP-98's own layout: v2 without leader epoch, count and headers, and with plain unsigned varints."""
+"""Kernels of the layout that KIP-98 proposed: v2 without leader epoch, count and headers, with unsigned varints."""
 
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import control
+from kfbench.kernels.formats import batch_header, control
 from kfbench.kernels.formats.batch_description import describe_header, describe_producer, has_unset
-from kfbench.kernels.formats.batch_header import (
-    APPEND,
-    CODEC_MASK,
-    CONTROL,
-    NO_TIMESTAMP,
-    NULL,
-    BatchHeader,
-    attributes_of,
-    outline,
-)
 from kfbench.kernels.formats.record_run import RecordRun
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import (
@@ -29,21 +19,9 @@ from kfbench.kernels.simd.intrinsics import (
     put_i64,
     put_u8,
 )
-from kfbench.kernels.wire import status
+from kfbench.kernels.wire import sealing, status
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c, crc32c_finish
 from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta, small_varint_bytes
-from kfbench.kernels.wire.sealing import (
-    FULL,
-    NEVER,
-    OFFSET_TOO_FAR,
-    OK,
-    OUT_TOO_SMALL,
-    Body,
-    RunningCrc,
-    followed,
-    problem_of,
-    seal,
-)
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -64,7 +42,7 @@ HEADER, THIS_MAGIC = _LAYOUT.itemsize, 2
 LAST_CODEC, KNOWN_BITS = 4, layouts.KIP98_ATTRIBUTES_MASK
 NULL_KEY, NULL_VALUE = layouts.NULL_KEY_BIT, layouts.NULL_VALUE_BIT
 MAX_MESSAGE_OVERHEAD = 5 + 1 + 10 + 5 + 5
-LEAST_MESSAGE_BYTES = 3  # attributes and two deltas, its length not counted
+LEAST_MESSAGE_BYTES = 3  # attributes and two deltas, without the length field
 
 _HEADER_PARTS = tuple(f"batch_header.{name}" for name in _LAYOUT.names)
 PARTS = (*_HEADER_PARTS, "length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value")
@@ -74,14 +52,13 @@ HEADER_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
 
 @leaf
 def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
-    """Return what the length field of a message says."""
+    """Return the value of a message's length field."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
     return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
 
 
 @leaf
 def _size_of(columns, i, span):
-    """Return what the length field of message i says."""
     time_bytes = varint_bytes(columns[0][i] - span.base_time_ms)
     offset_bytes = uvarint_bytes(delta_code(columns[1][i] - span.base_offset, True))
     return _message_bytes(time_bytes, offset_bytes, np.int64(columns[2][i]), np.int64(columns[3][i]))
@@ -89,7 +66,7 @@ def _size_of(columns, i, span):
 
 @leaf
 def _put_header(out, at, row, span, attributes):
-    """Write the header but length and checksum. Return the next position."""
+    """Write the header except length and checksum. Return the next position."""
     put_i64(out, at, span.base_offset)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
     put_i16(out, at + ATTRIBUTES, np.int16(attributes))
@@ -104,9 +81,10 @@ def _put_header(out, at, row, span, attributes):
 
 @leaf
 def _put_messages(out, at, columns, first, end, span, crc):
-    """Write the messages of a batch. Return a `sealing.Body`, whose position is FULL where they do not fit.
+    """Write the messages of a batch. Return a `sealing.Body`; its position is sealing.FULL if they do not fit.
 
-    Arguments as in `batch_writing.put_body`.
+    Args:
+        out, at, columns, first, end, span, crc: as in `batch_writing.put_body`.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -117,7 +95,7 @@ def _put_messages(out, at, columns, first, end, span, crc):
         key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
         size = _message_bytes(uvarint_bytes(time_code), uvarint_bytes(offset_code), key_length, value_length)
         if size + 5 > len(out) - at and size + count_bytes(size, True) > len(out) - at:
-            at = FULL
+            at = sealing.FULL
             break
         at = put_uvarint(out, at, np.uint64(size))
         nulls = (NULL_KEY if key_length < 0 else 0) | (NULL_VALUE if value_length < 0 else 0)
@@ -128,60 +106,59 @@ def _put_messages(out, at, columns, first, end, span, crc):
             at = put_bytes(out, put_uvarint(out, at, np.uint64(key_length)), keys, key_starts[i], key_length)
         at = put_bytes(out, at, values, value_starts[i], value_length)
         far |= delta + 2**31
-        crc = followed(crc, out, at)
-    return Body(np.int64(at), far, crc)
+        crc = sealing.followed(crc, out, at)
+    return sealing.Body(np.int64(at), far, crc)
 
 
 @kernel
 def encode(columns, bounds, fields, codec, out, positions, bodies):
-    """Write batches one after another. With a codec their messages stay plain, and length and checksum unset.
+    """Write batches one after another, as `batch_writing.encode` does.
 
-    Arguments as in `batch_writing.encode`, bodies: where the messages of each batch begin.
-
-    Returns (problem, batch): OK, or why that batch cannot be written.
+    Args:
+        columns, bounds, fields, codec, out, positions, bodies: as in `batch_writing.encode`.
     """
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        span = batch_header.outline(columns, first, end, row, batch_header.NO_TIMESTAMP, False)
         if (span.last_delta + 2**31) >> 32:
-            return OFFSET_TOO_FAR, b
+            return sealing.OFFSET_TOO_FAR, b
         if HEADER > len(out) - at:
-            return OUT_TOO_SMALL, b
+            return sealing.OUT_TOO_SMALL, b
         start = at
         positions[b] = start
         is_sealed = codec == 0 or first == end  # an empty batch has nothing to compress
-        bits = attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
+        bits = batch_header.attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
         at = _put_header(out, at, row, span, bits)
         bodies[b] = at
-        crc = RunningCrc(CRC32C_START, np.int64(start + ATTRIBUTES if is_sealed else NEVER))
+        crc = sealing.RunningCrc(CRC32C_START, np.int64(start + ATTRIBUTES if is_sealed else sealing.NEVER))
         body = _put_messages(out, at, columns, first, end, span, crc)
-        if body.at == FULL:
-            return OUT_TOO_SMALL, b
+        if body.at == sealing.FULL:
+            return sealing.OUT_TOO_SMALL, b
         at = body.at
-        problem = problem_of(start, at, body.far)
-        if problem != OK:
+        problem = sealing.problem_of(start, at, body.far)
+        if problem != sealing.OK:
             return problem, b
         if is_sealed:
-            seal(out, start, at, CRC, crc32c_finish(body.crc.value, out, body.crc.summed, at))
+            sealing.seal(out, start, at, CRC, crc32c_finish(body.crc.value, out, body.crc.summed, at))
     positions[len(bounds) - 1] = at
-    return OK, 0
+    return sealing.OK, 0
 
 
 @kernel
 def sizes(columns, bounds, fields, out):
-    """Fill out int64[batches] with the bytes of each batch, uncompressed. Arguments as in `encode`."""
+    """Fill out, int64[batches], with the uncompressed size of each batch in bytes. Other arguments: as in `encode`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        span = batch_header.outline(columns, first, end, row, batch_header.NO_TIMESTAMP, False)
         total, wide = np.int64(HEADER), np.int64(0)
         for i in range(first, end):
             time_delta = timestamps[i] - span.base_time_ms
             wide |= ((time_delta << 1) ^ (time_delta >> 63)) | (offsets[i] - span.base_offset)
-        if wide >> 28 == 0:  # nearly every batch: a loop that compilers turn into vectors
+        if wide >> 28 == 0:  # nearly every batch takes this loop, which compilers vectorize
             for i in range(first, end):
                 time_delta = timestamps[i] - span.base_time_ms
                 time_bytes = small_varint_bytes((time_delta << 1) ^ (time_delta >> 63))
@@ -197,13 +174,13 @@ def sizes(columns, bounds, fields, out):
 
 @kernel
 def breakdown(columns, bounds, fields, out):
-    """Add the bytes of each field, over all batches, to out int64[len(PARTS)]. Arguments as in `encode`."""
+    """Add the bytes of each field over all batches to out, int64[len(PARTS)]. Other arguments: as in `encode`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     parts = out[MESSAGE_PARTS_AT:]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        span = batch_header.outline(columns, first, end, row, batch_header.NO_TIMESTAMP, False)
         for k in range(MESSAGE_PARTS_AT):
             out[k] += HEADER_PART_BYTES[k]
         for i in range(first, end):
@@ -220,8 +197,8 @@ def breakdown(columns, bounds, fields, out):
 
 @leaf
 def _read_header(data, at):
-    """Return the BatchHeader of a batch of HEADER bytes at least; it states no count."""
-    return BatchHeader(
+    """Return the BatchHeader of a batch of at least HEADER bytes. Its count is 0, because the format has none."""
+    return batch_header.BatchHeader(
         np.int64(get_i16(data, at + ATTRIBUTES)), np.int64(get_i32(data, at + LAST)), get_i64(data, at + BASE_TIME),
         get_i64(data, at + MAX_TIME), np.int64(0), np.int64(at + HEADER),
     )  # fmt: skip
@@ -234,11 +211,7 @@ def _crc_holds(data, at, end):
 
 @kernel
 def survey(data, positions, codecs, bodies, state):
-    """Read each batch header. Check the CRC of compressed batches, so that nothing damaged is decompressed.
-
-    positions: int64[batches + 1]. Fills codecs int8, bodies int64 (where the messages begin) and state int8 (see
-    `status`). Returns whether any batch is compressed, and whether any has log append time.
-    """
+    """Read headers as `batch.survey` does with check_crcs. Return whether any is compressed, and any append time."""
     compressed, append = False, False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
@@ -250,7 +223,7 @@ def survey(data, positions, codecs, bodies, state):
             state[b] = status.SIZE
             continue
         bits = np.int64(get_i16(data, at + ATTRIBUTES))
-        codec = bits & CODEC_MASK
+        codec = bits & batch_header.CODEC_MASK
         if codec and not _crc_holds(data, at, end):
             state[b] = status.CRC
         elif codec > LAST_CODEC:
@@ -259,21 +232,19 @@ def survey(data, positions, codecs, bodies, state):
             state[b], bodies[b] = status.SOUND, at + HEADER
             codecs[b] = codec if at + HEADER < end else 0
             compressed |= codecs[b] != 0
-            append |= bits & APPEND != 0
+            append |= bits & batch_header.APPEND != 0
     return compressed, append
 
 
 @kernel
 def count(data, positions, source, starts, ends, most_messages, state, counts):
-    """Count the messages of each sound batch by their lengths. Return how many there are in all.
+    """Count the messages of each sound batch by their lengths. Return the sum.
 
     Args:
-        data, positions: uint8, and int64[batches + 1].
-        source, starts, ends: the plain messages of batch b are source[starts[b]:ends[b]], where nothing is compressed
-            in `data` itself.
-        most_messages: a batch of more is refused.
-        state: int8[batches]; a batch that breaks a promise gets its state.
-        counts: int64[batches], to be filled.
+        data, positions, source, starts, ends: as in `batch.index`.
+        most_messages: the limit of messages per batch.
+        state: int8[batches]; a batch that breaks a promise gets its `status`.
+        counts: int64[batches], filled.
     """
     total = np.int64(0)
     for b in range(len(state)):
@@ -284,7 +255,7 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
         while p < end:
             size, p = get_uvarint(source, p, end)
             if p > end or size < LEAST_MESSAGE_BYTES or size > end - p:
-                plain = get_i16(data, positions[b] + ATTRIBUTES) & CODEC_MASK == 0
+                plain = get_i16(data, positions[b] + ATTRIBUTES) & batch_header.CODEC_MASK == 0
                 damaged = plain and not _crc_holds(data, positions[b], positions[b + 1])
                 state[b] = status.CRC if damaged else status.RECORD_LENGTH
                 messages = np.int64(0)
@@ -302,15 +273,12 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
 
 @kernel
 def index(data, positions, source, starts, ends, counts, most_bytes, state, columns, bounds):
-    """Read the messages that `count` has counted into columns. No byte of payload is moved.
+    """Read the messages that `count` has counted into columns. Keys and values are not moved.
 
     Args:
         data, positions, source, starts, ends, counts: as in `count`.
-        most_bytes: the longest key or value.
-        state: int8[batches]; a batch that breaks a promise gets its state and no record.
-        columns: of an `Index`, to be filled. Timestamps are a consumer's, created the producer's; one array may serve
-            for both where no batch has log append time.
-        bounds: int64[batches + 1], to be filled.
+        most_bytes: the limit for a key or value.
+        state, columns, bounds: as in `batch.index`.
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -319,14 +287,14 @@ def index(data, positions, source, starts, ends, counts, most_bytes, state, colu
             at = positions[b]
             header = _read_header(data, at)
             bits = header.attributes
-            if (bits & CODEC_MASK == 0 or counts[b] == 0) and not _crc_holds(data, at, positions[b + 1]):
+            if (bits & batch_header.CODEC_MASK == 0 or counts[b] == 0) and not _crc_holds(data, at, positions[b + 1]):
                 state[b] = status.CRC
             else:
                 run = RecordRun(
                     starts[b], ends[b], ends[b], r, counts[b], 1, get_i64(data, at),
-                    header.base_time_ms, bits & APPEND != 0, header.max_time_ms, 0, most_bytes,
+                    header.base_time_ms, bits & batch_header.APPEND != 0, header.max_time_ms, 0, most_bytes,
                 )  # fmt: skip
-                state[b] = _read_messages(source, run, columns, bits & CONTROL != 0)
+                state[b] = _read_messages(source, run, columns, bits & batch_header.CONTROL != 0)
                 if state[b] == status.SOUND:
                     r += counts[b]
         bounds[b + 1] = r
@@ -334,7 +302,7 @@ def index(data, positions, source, starts, ends, counts, most_bytes, state, colu
 
 @leaf
 def _read_messages(source, run, columns, is_control):
-    """Read the messages of a RecordRun into the columns. Return the batch's state."""
+    """Read the messages of a RecordRun into the columns. Return the batch's `status`."""
     timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     p, end = run.start, run.end
     for q in range(np.uint64(run.row), np.uint64(run.row + run.count)):
@@ -354,7 +322,7 @@ def _read_messages(source, run, columns, is_control):
         if p > stop:
             return status.OFFSET_DELTA
         offsets[q] = run.base_offset + delta
-        key_length = np.int64(NULL)
+        key_length = np.int64(batch_header.NULL)
         if nulls & NULL_KEY == 0:
             key_length, p = get_uvarint(source, p, stop)
             if key_length > stop - p:
@@ -365,7 +333,7 @@ def _read_messages(source, run, columns, is_control):
         if nulls & NULL_VALUE:
             if value_length:
                 return status.NULL_VALUE
-            value_length = np.int64(NULL)
+            value_length = np.int64(batch_header.NULL)
         if max(key_length, value_length) > run.most_bytes:
             return status.LIMIT_FIELD
         value_lengths[q], value_starts[q] = value_length, p
@@ -377,7 +345,7 @@ def _read_messages(source, run, columns, is_control):
 
 @leaf
 def _message_is_canonical(source, p, end):
-    """Return whether every varint of a checked message is the shortest, and the next position."""
+    """Return whether all varints of a checked message are the shortest, and the next position."""
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     stop = after + size
@@ -394,7 +362,12 @@ def _message_is_canonical(source, p, end):
 
 @kernel
 def describe(data, positions, source, starts, ends, counts, sound, rows):
-    """Fill one BATCH row for each batch whose number is in `sound`, int64. Arguments as in `index`."""
+    """Fill one BATCH row for each sound batch.
+
+    Args:
+        data, positions, source, starts, ends, counts: as in `index`.
+        sound, rows: as in `batch_description.describe`, rows as its rows_out.
+    """
     for i in range(len(sound)):
         b = sound[i]
         at, end = positions[b], positions[b + 1]
@@ -407,7 +380,7 @@ def describe(data, positions, source, starts, ends, counts, sound, rows):
         row.partition_leader_epoch, row.delete_horizon_ms = -1, -1
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = bits & ~KNOWN_BITS == 0, starts[b]
-        whole &= counts[b] > 0 or bits & CODEC_MASK == 0
+        whole &= counts[b] > 0 or bits & batch_header.CODEC_MASK == 0
         whole &= not has_unset(row)
         for _ in range(counts[b]):
             short, p = _message_is_canonical(source, p, ends[b])

@@ -31,7 +31,7 @@ ONE = np.uint64(1)
 HOLDS_CONTROL, FIRST_MAGIC, MOST_PAYLOAD_BYTES = False, 0, INT32_MAX - FIXED_V1  # see `messages`
 
 PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "key_length", "key", "value_length", "value")
-PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # a message, with v1's timestamp; 0: as long as it is
+PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # of a message with v1's timestamp; 0: variable size
 
 
 @leaf
@@ -78,7 +78,12 @@ def _put_start(out, at, offset, magic, attributes, timestamp):
 
 @leaf
 def put_record(out, at, columns, i, row, base, magic, inner):
-    """Inside a v1 wrapper, timestamps are the producer's."""
+    """Write record i as `messages.put_record` does. Inside a v1 wrapper, timestamps are the producer's.
+
+    Args:
+        out, at, columns, i, row, base, inner: as in `messages.put_record`.
+        magic: 0 or 1.
+    """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
     append = magic == 1 and row.timestamp_type == 1
@@ -93,6 +98,12 @@ def put_record(out, at, columns, i, row, base, magic, inner):
 
 @leaf
 def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start, size):
+    """Write a wrapper as `messages.put_wrapper` does.
+
+    Args:
+        out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
+        magic: 0 or 1.
+    """
     timestamps, offsets = columns[:2]
     attributes, timestamp = codec, row.max_timestamp_ms
     if magic == 1 and row.timestamp_type == 1:
@@ -110,7 +121,10 @@ def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start,
 
 @leaf
 def check(data, at, end):
-    """Any negative length is null to Kafka, and it does not look behind the value."""
+    """Return the `status` of the message data[at:end].
+
+    Like Kafka, take any negative length for null, and ignore bytes after the value.
+    """
     key = key_at(data, at)
     if key + 8 > end:
         return status.SIZE
@@ -132,14 +146,15 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
     """Read the messages that `survey` and `count` have found sound into columns.
 
-    A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0. With log
-    append time it gives the timestamp of every inner message that has one (v0's do not).
+    A v1 wrapper has the absolute offset of its last inner message; 0 means that inner offsets are absolute. With log
+    append time, the wrapper's timestamp replaces that of every inner message that has one (v0's do not).
 
     Args:
-        data, positions: uint8, and int64[sets + 1].
-        source, starts, codecs, counts, state: as in `messages.count`; a wrapper's offset may be refused.
-        columns: of an `Index`, to be filled; timestamps are a consumer's, created the producer's.
-        bounds: int64[sets + 1], to be filled: the first record of each.
+        data, positions: uint8 log, and int64[sets + 1].
+        source, starts, codecs, counts: as in `messages.count`.
+        state: int8[sets]; a set whose wrapper has an impossible offset gets WRAPPER_OFFSET and no records.
+        columns: of an `Index`, filled. Timestamps are those that a consumer reads, created those of the producer.
+        bounds: int64[sets + 1], filled with the first record of each set.
     """
     timestamps, created, offsets = columns[:3]
     r = np.int64(0)
@@ -171,7 +186,7 @@ def index(data, positions, source, starts, codecs, counts, state, columns, bound
 
 @leaf
 def _is_filled(data, at, end):
-    """Return whether nulls are -1 and the message ends with its value, as writers have it."""
+    """Return whether nulls are -1 and the message ends with its value, as encoders write it."""
     key = key_at(data, at)
     value = value_at(data, key)
     value_length = np.int64(get_i32(data, value))
@@ -180,7 +195,10 @@ def _is_filled(data, at, end):
 
 @leaf
 def _is_canonical_set(source, p, end, magic, appended):
-    """Return whether `encode` writes these inner messages so; appended: the wrapper's append time, or UNSET."""
+    """Return whether `encode` would write the inner messages source[p:end] with these bytes.
+
+    appended: the wrapper's append time in ms, or UNSET.
+    """
     whole = True
     while whole and end - p >= AFTER_LENGTH:
         stop = message_end(source, p)
@@ -196,7 +214,7 @@ def _is_canonical_set(source, p, end, magic, appended):
 
 @leaf
 def holds_other_magic(source, p, end, magic):
-    """Return whether the set source[p:end], which `count` has found sound, holds a message of another magic."""
+    """Return whether the set source[p:end] has a message of another magic. `count` has found it sound."""
     found = False
     while not found and end - p >= AFTER_LENGTH:
         stop = message_end(source, p)
@@ -209,10 +227,16 @@ def holds_other_magic(source, p, end, magic):
 
 @kernel
 def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each set whose number is in `sound`, int64.
+    """Fill one BATCH row for each sound set.
 
-    Set sound[i] has the records bounds[i] to bounds[i + 1] - 1, whose offsets are given. The other arguments are as in
-    `index` and `messages.count`.
+    Args:
+        data, positions: as in `index`.
+        magic: 0 or 1.
+        source, starts, ends: as in `messages.count`.
+        sound: int64, the numbers of the sound sets.
+        bounds: int64; set sound[i] has the records bounds[i] to bounds[i + 1] - 1.
+        offsets: int64[records].
+        rows: BATCH rows, filled.
     """
     for i in range(len(sound)):
         b, row = sound[i], rows[i]
@@ -221,7 +245,7 @@ def describe(data, positions, magic, source, starts, ends, sound, bounds, offset
         describe_message(data, at, end, bits & CODEC_MASK, bounds[i + 1] - bounds[i], row)
         row.timestamp_type = 1 if magic and bits & APPEND else 0
         row.base_offset = offsets[bounds[i]]
-        row.last_offset = get_i64(data, at)  # a v0 wrapper's may differ from its last inner message's
+        row.last_offset = get_i64(data, at)  # a v0 wrapper may have another offset than its last inner message
         row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
         row.append_time_ms = row.max_timestamp_ms if row.timestamp_type else np.int64(NO_TIMESTAMP)
         known = layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK

@@ -1,9 +1,9 @@
-"""Messages with a checksum each, and compressed sets of them: what v0, v1 and enriched share.
+"""Kernels that v0, v1 and enriched share: messages, each with a checksum, and compressed sets of messages.
 
-A plain message stands for itself. A compressed set is one wrapper message whose value has the inner messages.
-`legacy` and `enriched` compile these kernels with their own helpers (`kernels_for`), which replace the functions that
-raise NotImplementedError and the constants below them. `kind` tells formats of one module apart: the magic of v0 and
-v1; of enriched, whether every message has tag 0, its time in milliseconds.
+A plain message lies in the log by itself. A compressed set is one wrapper message. Its value has the inner messages.
+`legacy` and `enriched` compile these kernels with helpers of their own (`kernels_for`). The helpers replace the
+functions that raise NotImplementedError and the constants below them. For v0 and v1, `kind` is the magic. For enriched
+it is a bool: whether every message has tag 0, its time in milliseconds.
 """
 
 import numpy as np
@@ -25,12 +25,15 @@ OK, MESSAGE_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2  # why an encoder stopped
 
 
 def fixed_bytes(kind):
-    """Return the bytes of a message without key and value."""
+    """Return the size of a message without its key and value, in bytes."""
     raise NotImplementedError
 
 
 def wrapper_bytes(kind):
-    """Return the bytes of a wrapper without its value, or more: what limits the value to an int32 length."""
+    """Return an upper bound for the size of a wrapper without its value, in bytes.
+
+    `wrap` uses it to keep the length of a wrapper inside an int32.
+    """
     raise NotImplementedError
 
 
@@ -41,7 +44,7 @@ def put_record(out, at, columns, i, row, base, kind, inner):
         out, at: uint8 buffer and position.
         columns, kind, inner: as in `encode`.
         row: the batch's FIELDS row.
-        base: int64, from which the offset counts.
+        base: int64, subtracted from the record's offset.
     """
     raise NotImplementedError
 
@@ -49,13 +52,17 @@ def put_record(out, at, columns, i, row, base, kind, inner):
 def put_wrapper(out, at, columns, first, end, row, kind, codec, payload, start, size):
     """Write a wrapper around payload[start : start + size]. Return the next position.
 
-    first, end: uint64, the records inside. The other arguments are as in `wrap` and `put_record`.
+    Args:
+        out, at, columns, row: as in `put_record`.
+        first, end: uint64; the wrapper holds the records first to end - 1.
+        kind, codec, payload: as in `wrap`.
+        start, size: int64, the wrapper's slice of `payload`.
     """
     raise NotImplementedError
 
 
 def has_relative_offsets(kind):
-    """Return whether the offsets of inner messages count from the batch's base offset."""
+    """Return whether inner messages store offsets relative to the batch's base offset."""
     raise NotImplementedError
 
 
@@ -70,18 +77,18 @@ def key_at(data, at):
 
 
 def codec_of(data, at):
-    """Return the codec's number, 0 for none."""
+    """Return the number of the message's codec, 0 for none."""
     raise NotImplementedError
 
 
 def check(data, at, end):
-    """Return the state of the message data[at:end], which ends behind its magic."""
+    """Return the `status` of the message data[at:end], which has at least the bytes up to its magic."""
     raise NotImplementedError
 
 
-HOLDS_CONTROL = True  # else control batches are left out
-MOST_PAYLOAD_BYTES = INT32_MAX  # key and value of a message
-FIRST_MAGIC = 0  # the smallest of an inner message
+HOLDS_CONTROL = True  # False: encoders leave out control batches
+MOST_PAYLOAD_BYTES = INT32_MAX  # of a message's key and value together
+FIRST_MAGIC = 0  # the smallest magic of an inner message
 
 
 def encode(columns, bounds, fields, kind, inner, out, positions):
@@ -92,12 +99,13 @@ def encode(columns, bounds, fields, kind, inner, out, positions):
             starts of keys, data and starts of values.
         bounds: int64[batches + 1], the first record of each batch.
         fields: FIELDS rows, one for all batches or one per batch.
-        kind: see above.
-        inner: write messages as they stand inside a wrapper, not as they stand in the log.
-        out: uint8 buffer.
-        positions: int64[batches + 1], to be filled: where each batch begins.
+        kind: the layout, see the module.
+        inner: write the messages of a wrapper. False: write messages of the log.
+        out: uint8 buffer, filled.
+        positions: int64[batches + 1], filled with the start of each batch.
 
-    Returns (problem, batch): OK, or why that batch cannot be written.
+    Returns:
+        OK or the problem that stopped the encoder, and the batch that has it.
     """
     offsets, key_lengths, value_lengths = columns[1:4]
     fixed, at = fixed_bytes(kind), 0
@@ -122,14 +130,16 @@ def encode(columns, bounds, fields, kind, inner, out, positions):
 
 
 def wrap(columns, bounds, fields, kind, codec, payload, payload_bounds, out, positions):
-    """Write one wrapper message per batch around its slice of `payload`; nothing where the slice is empty.
+    """Write one wrapper message per batch around its slice of `payload`. Write nothing where the slice is empty.
 
     Args:
         columns, bounds, fields, kind, out, positions: as in `encode`.
         codec: the codec's number.
-        payload, payload_bounds: uint8, and int64[batches + 1]: the compressed messages of each batch.
+        payload: uint8, the compressed messages of all batches.
+        payload_bounds: int64[batches + 1], the slice of each batch.
 
-    Returns (problem, batch): OK, or why that batch cannot be written.
+    Returns:
+        As `encode`.
     """
     at = 0
     for b in range(len(bounds) - 1):
@@ -148,7 +158,7 @@ def wrap(columns, bounds, fields, kind, codec, payload, payload_bounds, out, pos
 
 
 def sizes(columns, bounds, fields, kind, out):
-    """Fill out int64[batches] with the bytes of each batch, uncompressed. Arguments as in `encode`."""
+    """Fill out, int64[batches], with the uncompressed size of each batch in bytes. Other arguments: as in `encode`."""
     key_lengths, value_lengths = columns[2], columns[3]
     fixed = fixed_bytes(kind)
     for b in range(len(bounds) - 1):
@@ -160,13 +170,14 @@ def sizes(columns, bounds, fields, kind, out):
 
 
 def survey(data, positions, kind, codecs, bodies, stops, state):
-    """Check each message of a log. Return whether there is a wrapper.
+    """Check each message of a log. Return whether any message is a wrapper.
 
     Args:
-        data, positions: uint8, and int64[messages + 1].
-        kind: see above.
-        codecs, bodies, stops: int8, int64, int64 [messages], to be filled: bounds of a wrapper's payload.
-        state: int8[messages], to be filled; see `status`.
+        data, positions: uint8 log, and int64[messages + 1].
+        kind: the layout, see the module.
+        codecs: int8[messages], filled with the codec of each wrapper, 0 for a plain message.
+        bodies, stops: int64[messages] each, filled: the payload of a wrapper is data[bodies[b]:stops[b]].
+        state: int8[messages], filled with the `status` of each message.
     """
     any_wrapper = False
     for b in range(len(state)):
@@ -191,14 +202,15 @@ def survey(data, positions, kind, codecs, bodies, stops, state):
 
 
 def count(source, starts, ends, codecs, limits, state, counts):
-    """Count and check the messages of each set source[starts[b]:ends[b]]; an incomplete last one is no error.
+    """Count and check the messages of each set source[starts[b]:ends[b]]. An incomplete last message is no error.
 
     Args:
-        source, starts, ends: uint8, and int64[sets].
-        codecs: int8[sets]; 0: the set is one plain message, which `survey` has checked.
-        limits: messages of a set, bytes of a field.
-        state: int8[sets]; a set that breaks a promise gets its state.
-        counts: int64[sets], to be filled.
+        source: uint8, the uncompressed messages.
+        starts, ends: int64[sets].
+        codecs: int8[sets]; 0 means that the set is one plain message, which `survey` has checked.
+        limits: the largest number of messages per set, and the largest key or value in bytes.
+        state: int8[sets], read, and set to the `status` of a set that breaks a promise.
+        counts: int64[sets], filled; 0 for a set that is not sound.
     """
     most_messages, most_bytes = limits
     for b in range(len(state)):
@@ -242,7 +254,10 @@ def count(source, starts, ends, codecs, limits, state, counts):
 
 
 def kernels_for(module, helpers):
-    """Return encode, wrap, sizes, survey and count for `module`; helpers: its globals, with all that is replaced."""
+    """Return encode, wrap, sizes, survey and count, compiled for `module`.
+
+    helpers: the globals of the module, which have all replacements.
+    """
     names = (
         "fixed_bytes", "wrapper_bytes", "put_record", "put_wrapper", "has_relative_offsets", "magic_of", "key_at",
         "codec_of", "check", "HOLDS_CONTROL", "MOST_PAYLOAD_BYTES", "FIRST_MAGIC",
@@ -253,19 +268,22 @@ def kernels_for(module, helpers):
 
 @leaf
 def message_end(source, at):
-    """Return the position after the message at `at`, by its length."""
+    """Return the end of the message at `at`, as its length says."""
     return at + AFTER_LENGTH + np.int64(get_i32(source, at + LENGTH))
 
 
 @leaf
 def value_at(data, key):
-    """Return the position of the value's length; key: that of the key's length."""
+    """Return the position of the value's length. key: the position of the key's length."""
     return key + 4 + max(np.int64(get_i32(data, key)), 0)
 
 
 @leaf
 def _has_long_field(data, key, message_bytes, most_bytes):
-    """Return whether key or value of a checked message is longer than `most_bytes`; key: where the key's length is."""
+    """Return whether key or value of a checked message is longer than `most_bytes`.
+
+    key: the position of the key's length.
+    """
     if message_bytes <= most_bytes:
         return False
     return get_i32(data, key) > most_bytes or get_i32(data, value_at(data, key)) > most_bytes
@@ -273,14 +291,13 @@ def _has_long_field(data, key, message_bytes, most_bytes):
 
 @leaf
 def put_key_and_value(out, at, p, keys, key_start, key_length, values, value_start, value_length):
-    """Write key and value at p, then length and checksum of the message that began at `at`.
+    """Write key and value, then length and checksum of their message. Return the next position.
 
     Args:
         out: uint8 buffer.
-        keys, values: uint8; the key is keys[key_start : key_start + key_length], the value likewise.
-        key_length, value_length: int64, -1 for null.
-
-    Returns the next position.
+        at, p: positions of the message and of the key's length.
+        keys, key_start, key_length: uint8 data, start and length of the key; -1 for null.
+        values, value_start, value_length: the same of the value.
     """
     put_i32(out, p, np.int32(key_length))
     p = put_bytes(out, p + 4, keys, key_start, max(key_length, 0))
@@ -293,7 +310,10 @@ def put_key_and_value(out, at, p, keys, key_start, key_length, values, value_sta
 
 @leaf
 def read_lengths(source, key, q, columns):
-    """Fill row q of the columns from a checked message; key: where the key's length is. Negative lengths are null."""
+    """Fill row q of the columns from a checked message. A negative length becomes null.
+
+    key: the position of the key's length.
+    """
     key_lengths, key_starts, value_lengths, value_starts = columns[3:]
     value = value_at(source, key)
     key_lengths[q], key_starts[q] = max(np.int64(get_i32(source, key)), NULL), key + 4
@@ -302,7 +322,7 @@ def read_lengths(source, key, q, columns):
 
 @leaf
 def describe_message(data, at, end, codec, count, row):
-    """Fill what a BATCH row says of any message in the log; what no message has becomes -1."""
+    """Fill the fields of a BATCH row that all message formats share. Fields that messages do not have become -1."""
     row.position, row.size_bytes, row.magic = at, end - at, get_i8(data, at + MAGIC)
     row.crc, row.attributes, row.codec = get_u32(data, at + CRC), np.int16(get_i8(data, at + ATTRIBUTES)), codec
     row.count, row.timestamp_type = count, 0

@@ -1,20 +1,20 @@
-"""The records of one batch as a reading kernel finds them."""
+"""Arguments of the kernels that read the records of one batch."""
 
 from typing import NamedTuple
 
 
 class RecordRun(NamedTuple):
-    """The place of a batch's records, the rows that they fill, and what the header says; int64 each but is_append."""
+    """The position of a batch's records, the rows that they fill, and header fields; int64 each except is_append."""
 
-    start: int  # the plain records, source[start:end]
+    start: int  # the uncompressed records are source[start:end]
     end: int
-    payload_end: int  # `end`, or `sealing.NEVER` where only the metadata was decompressed
-    row: int  # the first one to be filled
+    payload_end: int  # `end`, or `sealing.NEVER` if only the metadata was decompressed
+    row: int  # the first row to fill
     count: int
-    attribute_bytes: int  # what each record's attributes take, 0 or 1
+    attribute_bytes: int  # the size of each record's attributes, 0 or 1
     base_offset: int
     base_time_ms: int
-    is_append: bool  # readers give the append time
+    is_append: bool  # readers return the append time
     append_time_ms: int
-    shared: int  # headers that tag 1 has for each record
-    most_bytes: int  # that a header key or value may have
+    shared: int  # the number of headers per record in tag 1
+    most_bytes: int  # the size limit of a header key or value

@@ -1,22 +1,8 @@
-"""Records one after another, each with all its fields (`DefaultRecord`): v2, and v3 unless its headers come first."""
+"""Records one after another, each with all its fields (`DefaultRecord`): v2, and v3 unless headers come first."""
 
 import numpy as np
 
-from kfbench.kernels.formats import batch_writing
-from kfbench.kernels.formats.batch_header import (
-    APPEND,
-    CODEC_MASK,
-    HEADERS_FIRST,
-    MAGIC,
-    NULL,
-    ONE,
-    TAGGED,
-    UNSIGNED,
-    V2_SIZE,
-    V3_SIZE,
-    attribute_bytes_of,
-    read_header,
-)
+from kfbench.kernels.formats import batch_header, batch_writing
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i64, get_u8, put_u8
 from kfbench.kernels.wire import status
@@ -41,7 +27,12 @@ from kfbench.kernels.wire.varint import get_varlong, is_shortest, put_uvarint, u
 
 @leaf
 def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers, unsigned):
-    """Write record i. Return the next position, or FULL where it does not fit. Arguments as `_put_records` has them."""
+    """Write record i. Return the next position, or FULL if it does not fit.
+
+    Args:
+        columns, i: the columns of all records, and the number of the record.
+        out, at, span, attribute_bytes, shared, with_headers, unsigned: as in `_put_records`.
+    """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     keys, key_starts, values, value_starts = columns[7:11]
     time_delta = zigzag(timestamps[i] - span.base_time_ms)
@@ -60,13 +51,13 @@ def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers
         return FULL
     # Putting length, deltas and key length together in one word measured 15 % slower than these loops.
     at = put_count(out, at, size, unsigned)
-    put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
+    put_u8(out, at, np.uint8(0))  # overwritten if records have no attributes
     at = put_uvarint(out, at + attribute_bytes, time_delta)
     at = put_uvarint(out, at, offset_delta)
     at = put_field(out, at, keys, key_starts[i], key_length, unsigned)
     at = put_field(out, at, values, value_starts[i], value_length, unsigned)
     if with_headers:
-        first, end = np.int64(header_bounds[i]) + shared, np.int64(header_bounds[i + ONE])
+        first, end = np.int64(header_bounds[i]) + shared, np.int64(header_bounds[i + batch_header.ONE])
         return put_header_list(out, at, columns, first, end, unsigned)
     put_u8(out, at, np.uint8(0))
     return at + 1
@@ -74,9 +65,11 @@ def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers
 
 @leaf
 def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, with_headers, unsigned, crc):
-    """Write the body of a batch, as `batch_writing.put_body` promises.
+    """Write the body of a batch as `batch_writing.put_body` does.
 
-    with_headers and unsigned are literals, so that the compiler drops all that they do not need.
+    Args:
+        out, at, columns, first, end, span, attribute_bytes, shared, crc: as in `batch_writing.put_body`.
+        with_headers, unsigned: literals, so that the compiler drops the unused branches.
     """
     offsets, far = columns[1], np.int64(0)
     for i in range(first, end):
@@ -90,6 +83,7 @@ def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, wi
 
 @leaf
 def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
+    """Write the body of a batch. Args: as in `batch_writing.put_body`."""
     if columns[4][first] == columns[4][end]:
         return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, False, unsigned, crc)
     return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, True, unsigned, crc)
@@ -97,7 +91,7 @@ def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsig
 
 @leaf
 def size_of(columns, i, span, attribute_bytes, shared, unsigned):
-    """Return what the length field of record i says; shared: how many of its headers tag 1 has."""
+    """Return the value of the length field of record i. shared: the number of its headers that tag 1 has."""
     key_length, value_length = np.int64(columns[2][i]), np.int64(columns[3][i])
     return (
         attribute_bytes + varint_bytes(columns[0][i] - span.base_time_ms)
@@ -110,6 +104,7 @@ def size_of(columns, i, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
+    """Return the size of the body of a batch. Args: as in `batch_writing.body_bytes`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     any_headers = len(columns[5]) > 0
     total, wide = np.int64(0), np.int64(0)
@@ -123,7 +118,7 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
             size = size_of(columns, i, span, attribute_bytes, shared, unsigned)
             total += size + count_bytes(size, unsigned)
         return total
-    for i in range(first, end):  # nearly every batch: a loop that compilers turn into vectors
+    for i in range(first, end):  # nearly every batch takes this loop, which compilers vectorize
         time_delta, delta = timestamps[i] - span.base_time_ms, offsets[i] - span.base_offset
         near = (time_delta << 1) ^ (time_delta >> 63)
         far = delta if unsigned else (delta << 1) ^ (delta >> 63)
@@ -144,7 +139,7 @@ encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_uns
 
 @leaf
 def read(source, run, columns, header_bounds, unsigned):
-    """Read the records of a RecordRun into columns (of an `Index`) and header_bounds. Return the batch's state."""
+    """Read the records of a RecordRun into the columns of an `Index` and header_bounds. Return the batch's `status`."""
     timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     p, end, attribute_bytes = run.start, run.end, run.attribute_bytes
     headers_before = header_bounds[run.row]
@@ -165,16 +160,16 @@ def read(source, run, columns, header_bounds, unsigned):
         length, p = get_length(source, p, stop, unsigned)
         if length > stop - p:
             return status.KEY_LENGTH
-        key_lengths[q], key_starts[q] = max(length, NULL), p  # any negative length is null to Kafka
+        key_lengths[q], key_starts[q] = max(length, batch_header.NULL), p  # any negative length is null to Kafka
         length, p = get_length(source, p + max(length, 0), stop, unsigned)
         if length > stop - p:
             return status.VALUE_LENGTH
-        value_lengths[q], value_starts[q] = max(length, NULL), p
+        value_lengths[q], value_starts[q] = max(length, batch_header.NULL), p
         headers, p = get_count(source, p + max(length, 0), stop, unsigned)
-        if headers < 0 or headers > (stop - p) >> 1:  # a header takes two bytes at least
+        if headers < 0 or headers > (stop - p) >> 1:  # a header has at least two bytes
             return status.HEADER_COUNT
         headers_before += run.shared + headers
-        header_bounds[q + ONE] = headers_before
+        header_bounds[q + batch_header.ONE] = headers_before
         for _ in range(headers):
             key_length, p = get_count(source, p, stop, unsigned)
             if key_length < 0 or key_length > stop - p:
@@ -192,9 +187,9 @@ def read(source, run, columns, header_bounds, unsigned):
 
 @leaf
 def read_times(source, run, timestamps, offsets):
-    """Read offsets and a consumer's times alone, of signed numbers; the rest of each record goes unseen.
+    """Read only the offsets and times of records with signed numbers. Return the batch's `status`.
 
-    Return the batch's state.
+    Damage in the other fields goes unseen.
     """
     p, end, attribute_bytes = run.start, run.end, run.attribute_bytes
     for q in range(np.uint64(run.row), np.uint64(run.row + run.count)):
@@ -217,13 +212,13 @@ def read_times(source, run, timestamps, offsets):
 
 @kernel
 def fetch(data, positions, magic, indices, state, columns):
-    """Read one record of each batch, without checking its checksum.
+    """Read one record per batch, without checking checksums.
 
     Args:
-        data, positions: uint8, and int64[batches + 1].
+        data, positions: uint8 log, and int64[batches + 1].
         magic: 2 or 3.
-        indices: int64[batches], the record of each batch by its place in it.
-        state: int8[batches], to be filled; a batch that breaks a promise or has a codec gets its state of `status`.
+        indices: int64[batches], the number of the record within each batch, from 0.
+        state: int8[batches], filled with the `status` of each batch; compressed batches get NOT_FETCHED.
         columns: of an `Index` without created times; row b is filled.
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
@@ -231,20 +226,23 @@ def fetch(data, positions, magic, indices, state, columns):
         ask_ahead(data, positions, b)
         at, end, i = positions[b], positions[b + 1], indices[b]
         state[b] = status.SOUND
-        if get_i8(data, at + MAGIC) != magic:
+        if get_i8(data, at + batch_header.MAGIC) != magic:
             state[b] = status.MAGIC
             continue
-        if end - at < (V2_SIZE if magic == 2 else V3_SIZE):
+        if end - at < (batch_header.V2_SIZE if magic == 2 else batch_header.V3_SIZE):
             state[b] = status.SIZE
             continue
-        header = read_header(data, at, end, magic)
+        header = batch_header.read_header(data, at, end, magic)
         bits, p = header.attributes, header.body
-        attribute_bytes, problem = attribute_bytes_of(bits, magic), status.SOUND
+        attribute_bytes, problem = batch_header.attribute_bytes_of(bits, magic), status.SOUND
         if p > end:
             problem = status.BATCH_HEADER
         elif header.count < 0:
             problem = status.COUNT
-        elif bits & (CODEC_MASK | (UNSIGNED | HEADERS_FIRST | TAGGED if magic == 3 else 0)):
+        elif bits & (
+            batch_header.CODEC_MASK
+            | (batch_header.UNSIGNED | batch_header.HEADERS_FIRST | batch_header.TAGGED if magic == 3 else 0)
+        ):
             problem = status.NOT_FETCHED
         elif i < 0 or i >= header.count:
             problem = status.NO_SUCH_RECORD
@@ -265,38 +263,38 @@ def fetch(data, positions, magic, indices, state, columns):
             state[b] = status.RECORD_LENGTH
             continue
         delta, p = get_varlong(data, p + attribute_bytes, stop)
-        timestamps[b] = header.max_time_ms if bits & APPEND else header.base_time_ms + delta
+        timestamps[b] = header.max_time_ms if bits & batch_header.APPEND else header.base_time_ms + delta
         delta, p = get_delta(data, p, stop, False)
         offsets[b] = get_i64(data, at) + delta
         length, p = get_length(data, p, stop, False)
-        key_lengths[b], key_starts[b] = max(length, NULL), p
+        key_lengths[b], key_starts[b] = max(length, batch_header.NULL), p
         if p > stop or length > stop - p:
             state[b] = status.KEY_LENGTH
             continue
         length, p = get_length(data, p + max(length, 0), stop, False)
-        value_lengths[b], value_starts[b] = max(length, NULL), p
+        value_lengths[b], value_starts[b] = max(length, batch_header.NULL), p
         if p > stop or length > stop - p:
             state[b] = status.VALUE_LENGTH
 
 
 @leaf
 def read_headers(source, p, h, number, headers, unsigned):
-    """Read `number` headers that lie at p and are known to be sound into rows h and up of `headers`."""
+    """Read `number` sound headers at p into the rows of `headers` from h on."""
     key_lengths, key_starts, value_lengths, value_starts = headers
     end = len(source)
     for k in range(np.uint64(h), np.uint64(h + number)):
         length, p = get_count(source, p, end, unsigned)
         key_lengths[k], key_starts[k] = length, p
         length, p = get_length(source, p + length, end, unsigned)
-        value_lengths[k], value_starts[k] = max(length, NULL), p
+        value_lengths[k], value_starts[k] = max(length, batch_header.NULL), p
         p += max(length, 0)
 
 
 @leaf
 def is_canonical(source, p, end, attribute_bytes, unsigned):
-    """Return whether an encoder writes the record at p so, and the next position.
+    """Return whether the record at p is canonical, and the next position.
 
-    Every number is then the shortest, nulls are -1 and attributes 0.
+    All numbers must be the shortest, nulls -1 and attributes 0.
     """
     _, p, whole = skip(source, p, end, unsigned)
     if attribute_bytes:
@@ -309,7 +307,7 @@ def is_canonical(source, p, end, attribute_bytes, unsigned):
     for _ in range(2):
         short = skip(source, p, end, unsigned)[2]
         length, p = get_length(source, p, end, unsigned)
-        whole &= short and length >= NULL
+        whole &= short and length >= batch_header.NULL
         p += max(length, 0)
     headers, p, short = skip(source, p, end, unsigned)
     whole &= short
@@ -319,6 +317,6 @@ def is_canonical(source, p, end, attribute_bytes, unsigned):
         p += key_length
         short = skip(source, p, end, unsigned)[2]
         length, p = get_length(source, p, end, unsigned)
-        whole &= short and length >= NULL
+        whole &= short and length >= batch_header.NULL
         p += max(length, 0)
     return whole, p

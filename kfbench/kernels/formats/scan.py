@@ -1,21 +1,9 @@
-"""Batch headers alone: size, offsets and times of each batch, without a look at its records."""
+"""Scans of batch headers: size, offsets and times of each batch. Records are not read."""
 
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import enriched, kip98
-from kfbench.kernels.formats.batch_header import (
-    APPEND,
-    CODEC_MASK,
-    CONTROL,
-    TAGGED,
-    TRANSACTIONAL,
-    V2_PRODUCER,
-    V2_SIZE,
-    V3_PRODUCER,
-    V3_SIZE,
-    read_header,
-)
+from kfbench.kernels.formats import batch_header, enriched, kip98
 from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.formats.columnar import fields as columnar_fields
@@ -26,28 +14,28 @@ from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, g
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 
-BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: what tells a batch's layout
+BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: the magic gives the layout, or all batches have this layout
 ANY_MAGIC = -1
-AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # what stops a scan
+AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # conditions that stop a scan
 UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
 NOT_SAID = -1
-NO_LENGTH = -1  # a state beside those of `status`: the length is too small to be skipped
+NO_LENGTH = -1  # a state besides those of `status`: the length is too small to skip the batch
 
 
 @leaf
 def _legacy(data, at, end, magic, row):
-    """Fill the row from a message of v0 or v1. The wrapper of a set has the last offset and not the first."""
+    """Fill the row from a message of v0 or v1. The wrapper of a set has the last offset, not the first."""
     fixed = FIXED_V1 if magic else FIXED_V0
     if end - at < fixed:
         return status.SIZE
     bits = np.int64(get_u8(data, at + ATTRIBUTES))
-    row.header_bytes, row.codec = fixed, bits & CODEC_MASK
+    row.header_bytes, row.codec = fixed, bits & batch_header.CODEC_MASK
     row.last_offset = get_i64(data, at)
     row.base_offset = UNSET if row.codec else row.last_offset
     row.count = NOT_SAID if row.codec else 1
     if magic:
         row.max_timestamp_ms = get_i64(data, at + TIMESTAMP)
-        row.is_append_time = bits & APPEND != 0
+        row.is_append_time = bits & batch_header.APPEND != 0
     if row.codec == 0:
         row.keys = 1 if get_i32(data, at + (KEY_V1 if magic else KEY_V0)) >= 0 else 0
     return status.SOUND
@@ -55,7 +43,10 @@ def _legacy(data, at, end, magic, row):
 
 @leaf
 def _enriched(data, at, end, row):
-    """Fill the row from an enriched message. The wrapper of a set has the first offset, and without holes the last."""
+    """Fill the row from an enriched message.
+
+    The wrapper of a set has the first offset. Its count gives the last one, if there are no gaps.
+    """
     if end - at < enriched.FIXED:
         return status.SIZE
     length = np.int64(get_i32(data, at + enriched.TAGS_LENGTH))
@@ -85,41 +76,41 @@ def _kip98(data, at, end, row):
     if end - at < kip98.HEADER:
         return status.SIZE
     bits = np.int64(get_i16(data, at + kip98.ATTRIBUTES))
-    row.header_bytes, row.codec = kip98.HEADER, bits & CODEC_MASK
+    row.header_bytes, row.codec = kip98.HEADER, bits & batch_header.CODEC_MASK
     row.base_offset = get_i64(data, at)
     row.last_offset = row.base_offset + np.int64(get_i32(data, at + kip98.LAST))
     row.max_timestamp_ms = get_i64(data, at + kip98.MAX_TIME)
     row.producer_id = get_i64(data, at + kip98.PRODUCER)
-    row.is_append_time, row.is_transactional = bits & APPEND != 0, bits & TRANSACTIONAL != 0
-    row.is_control = bits & CONTROL != 0
+    row.is_append_time, row.is_transactional = bits & batch_header.APPEND != 0, bits & batch_header.TRANSACTIONAL != 0
+    row.is_control = bits & batch_header.CONTROL != 0
     return status.SOUND
 
 
 @leaf
 def _batch(data, at, end, magic, row):
     """Fill the row from a batch of v2, or of v3 with any features."""
-    if end - at < (V2_SIZE if magic == 2 else V3_SIZE):
+    if end - at < (batch_header.V2_SIZE if magic == 2 else batch_header.V3_SIZE):
         return status.SIZE
-    header = read_header(data, at, end, magic)
+    header = batch_header.read_header(data, at, end, magic)
     bits, body = header.attributes, header.body
     if body > end:
         return status.BATCH_HEADER
     if magic == 3 and bits & ~layouts.V3_ATTRIBUTES_MASK:
         return status.ATTRIBUTES
-    row.is_append_time = bits & APPEND != 0
+    row.is_append_time = bits & batch_header.APPEND != 0
     row.max_timestamp_ms = header.max_time_ms
-    if magic == 3 and bits & TAGGED:
+    if magic == 3 and bits & batch_header.TAGGED:
         tagged = read_tags(data, body, end)
         body = tagged.records_start
         if tagged.state != status.SOUND:
             return tagged.state
         if tagged.has_append_time and row.is_append_time:
             row.max_timestamp_ms = tagged.append_time_ms
-    row.header_bytes, row.codec, row.count = body - at, bits & CODEC_MASK, header.count
+    row.header_bytes, row.codec, row.count = body - at, bits & batch_header.CODEC_MASK, header.count
     row.base_offset = get_i64(data, at)
     row.last_offset = row.base_offset + header.last_delta
-    row.producer_id = get_i64(data, at + (V2_PRODUCER if magic == 2 else V3_PRODUCER))
-    row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+    row.producer_id = get_i64(data, at + (batch_header.V2_PRODUCER if magic == 2 else batch_header.V3_PRODUCER))
+    row.is_transactional, row.is_control = bits & batch_header.TRANSACTIONAL != 0, bits & batch_header.CONTROL != 0
     return status.SOUND
 
 
@@ -127,8 +118,8 @@ def _batch(data, at, end, magic, row):
 def _columnar(data, at, end, row):
     """Fill the row from a columnar batch.
 
-    Its attributes say whether any record has a key. Where some keys are null, encoders make sure that not all are; a
-    reader does not rely on that.
+    Its attributes say whether any record has a key. If some keys are null, `keys` stays unknown: encoders write at
+    least one key then, but a reader does not rely on it.
     """
     if end - at <= columnar.HEADER:
         return status.SIZE
@@ -136,13 +127,13 @@ def _columnar(data, at, end, row):
     if header.state != status.SOUND:
         return header.state
     bits = header.attributes
-    row.header_bytes, row.codec, row.count = header.body - at, bits & CODEC_MASK, header.count
+    row.header_bytes, row.codec, row.count = header.body - at, bits & batch_header.CODEC_MASK, header.count
     row.base_offset = get_i64(data, at)
     row.last_offset = row.base_offset + header.last_delta
     row.max_timestamp_ms = header.max_time
     row.producer_id = columnar_fields.producer(data, at, bits)[0]
-    row.is_append_time, row.is_transactional = bits & APPEND != 0, bits & TRANSACTIONAL != 0
-    row.is_control = bits & CONTROL != 0
+    row.is_append_time, row.is_transactional = bits & batch_header.APPEND != 0, bits & batch_header.TRANSACTIONAL != 0
+    row.is_control = bits & batch_header.CONTROL != 0
     if bits & columnar.NULL_KEYS == 0:
         row.keys = 1 if bits & columnar.KEYS else 0
     return status.SOUND
@@ -150,19 +141,20 @@ def _columnar(data, at, end, row):
 
 @kernel
 def scan(data, at, dialect, magic, stop, target, from_offset, rows):
-    """Fill one HEADER row per batch. An incomplete last batch is the end.
+    """Fill one HEADER row per batch. An incomplete last batch ends the scan.
 
     Args:
-        data, at: uint8, and the position to begin at.
+        data, at: uint8 log, and the position of the first batch.
         dialect: BY_MAGIC, KIP98 or ENRICHED.
-        magic: the only one that is taken, or ANY_MAGIC.
-        stop, target: stop behind the first batch whose last offset (AT_OFFSET) or largest timestamp (AT_TIME) is
-            `target` or more, or at the end (AT_END).
-        from_offset: with AT_TIME, skip batches that cannot reach this offset.
-        rows: HEADER rows (`broker.batch_headers`), to be filled as far as they go.
+        magic: the only magic that is accepted, or ANY_MAGIC.
+        stop, target: stop after the first batch whose last offset (AT_OFFSET) or largest timestamp in ms (AT_TIME) is
+            at least `target`, or at the end (AT_END).
+        from_offset: with AT_TIME, do not stop at batches that end before this offset.
+        rows: HEADER rows (`broker.batch_headers`), filled until they are used up.
 
-    Returns (number of rows filled, position reached, state of `status` or NO_LENGTH, whether the scan is done: it has
-    found the batch, or come to the end or to damage).
+    Returns:
+        The number of filled rows, the position reached, a `status` or NO_LENGTH, and whether the scan is done. It is
+        done if it has found the batch, the end or damage.
     """
     size, b = len(data), 0
     at = np.int64(at)
@@ -205,15 +197,15 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
 
 @kernel
 def counts(data, positions, most, found):
-    """Fill found int64[batches] with the number of records that each header states, from 1 to `most`.
+    """Fill found, int64[batches], with the record count of each header, clipped to 1 … `most`.
 
-    1 where a header does not state it, or is cut short.
+    It is 1 if the header has no count or is cut short.
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         magic, count = get_i8(data, at + MAGIC_AT), np.int64(1)
         if magic == columnar.THIS_MAGIC and end - at > columnar.HEADER:
             count = columnar.read_header(data, at, end).count
-        elif (magic == 2 and end - at >= V2_SIZE) or (magic == 3 and end - at >= V3_SIZE):
-            count = read_header(data, at, end, magic).count
+        elif (magic == 2 and end - at >= batch_header.V2_SIZE) or (magic == 3 and end - at >= batch_header.V3_SIZE):
+            count = batch_header.read_header(data, at, end, magic).count
         found[b] = min(max(count, np.int64(1)), most)

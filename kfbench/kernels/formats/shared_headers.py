@@ -1,4 +1,4 @@
-"""The headers that all records of a batch begin with, which tag 1 of v3 stores once."""
+"""The headers that all records of a batch begin with. Tag 1 of v3 stores them once."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from kfbench.kernels.simd.intrinsics import get_u8, load_le64
 def same_bytes(one, at, other, start, length):
     """Return whether one[at : at + length] equals other[start : start + length].
 
-    Compares eight bytes at a time; the last eight overlap those before.
+    Compare eight bytes at a time. The last eight overlap the ones before.
     """
     if length < 8:
         for k in range(length):
@@ -26,7 +26,7 @@ def same_bytes(one, at, other, start, length):
 
 @kernel
 def count(columns, bounds, shared):
-    """Fill shared int64[batches] with the length of the longest common prefix of the records' header lists."""
+    """Fill shared, int64[batches], with the length of the longest common prefix of the records' header lists."""
     header_bounds, key_lengths, value_lengths = columns[4:7]
     keys, key_starts, values, value_starts = columns[11:15]
     for b in range(len(bounds) - 1):

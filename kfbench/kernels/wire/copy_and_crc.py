@@ -1,4 +1,4 @@
-"""The lower bound of any encoder: a copy of each finished batch, and the checksum that its format asks for."""
+"""The lower bound of any encoder: a copy of each finished batch, and the checksum of its format."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from kfbench.kernels.wire.crc import crc32, crc32c
 
 @kernel
 def copy_and_crc32c(positions, data, crc_at, out):
-    """Copy each batch data[positions[b]:positions[b + 1]]. Return the xor of their checksums from byte crc_at on."""
+    """Copy each batch data[positions[b]:positions[b + 1]]. Return the xor of their CRC-32Cs from byte crc_at on."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]
@@ -20,7 +20,7 @@ def copy_and_crc32c(positions, data, crc_at, out):
 
 @kernel
 def copy_and_crc32(positions, data, crc_at, out):
-    """Do the same with the checksum of v0 and v1; positions are those of the messages."""
+    """Copy each message of v0 or v1. Return the xor of their CRC-32s from byte crc_at on."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]

@@ -1,15 +1,15 @@
 """CRC-32C (v2 and later) and CRC-32 (v0, v1) over a slice of a buffer, fast or portable.
 
 CRC-32C folds 256 bytes per step with AVX-512's carry-less multiply. With SSE4.2 alone it interleaves three chains,
-because the instruction has a latency of 3 and a throughput of 1; that is half as fast. CRC-32 folds 64 bytes per step.
-The portable code is slicing by 16. Constants are computed, not copied.
+because the instruction has a latency of 3 cycles and a throughput of one per cycle. That is half as fast. CRC-32 folds
+64 bytes per step. The portable code is slicing by 16. All constants are computed here.
 """
 
 from functools import partial
 
 import numpy as np
 
-from kfbench.kernels.jit import FAST_CRC, WIDE_CRC, kernel, leaf, part
+from kfbench.kernels.jit import FAST_CRC, WIDE_CRC, leaf, part
 from kfbench.kernels.simd.carry_less import VECTOR_BYTES, carryless_low, crc32c_byte, crc32c_word, fold_lanes, fold_wide
 from kfbench.kernels.simd.intrinsics import load_le64, move
 from kfbench.kernels.wire.varint import put_bytes
@@ -28,7 +28,7 @@ def _power(exponent: int, polynomial: int) -> int:
 
 
 def _tables(polynomial: int) -> np.ndarray:
-    """Return uint32[16, 256], whose row k moves a byte over k more bytes of zeros (slicing by 16)."""
+    """Return the tables of slicing by 16, uint32[16, 256]. Row k is the CRC of a byte that k zero bytes follow."""
     tables = np.zeros((16, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):
@@ -43,7 +43,7 @@ CASTAGNOLI_TABLES, IEEE_TABLES = _tables(CASTAGNOLI), _tables(IEEE)
 
 @leaf
 def _slice8(tables, word, row):
-    """Move the eight bytes of `word` over `row` more bytes of zeros."""
+    """Return the CRC of the eight bytes of `word`, followed by `row` zero bytes."""
     return np.uint64(
         tables[row + 7, word & LOW8]
         ^ tables[row + 6, (word >> np.uint64(8)) & LOW8]
@@ -94,15 +94,22 @@ def _chained_ahead(crc, buffer, start, end):
 
 
 def _chained_copy(crc, buffer, summed, at, data, start, size):
+    """Copy and sum; this is `crc32c_copy` with SSE4.2.
+
+    Args:
+        crc, buffer, summed: the running checksum of `buffer`, and the position that it has reached.
+        at: the position in `buffer` to copy to.
+        data, start, size: the bytes to copy are data[start : start + size].
+    """
     end, step = at + size, 3 * SHORT
-    gap = min((summed - at) % step, size)  # until whole steps are copied and not summed
+    gap = min((summed - at) % step, size)  # then the bytes not summed are whole steps
     move(buffer, at, data, start, gap)
     at += gap
     start += gap
     while summed + step <= at:
         crc = _three_chains(crc, buffer, summed, SHORT, SHORT_2, SHORT_1)
         summed += step
-    while at + step <= end:  # the CPU overlaps one step's chains with the next one's moves
+    while at + step <= end:  # the CPU overlaps the chains of one step with the moves of the next
         move(buffer, at, data, start, step)
         crc = _three_chains(crc, data, start, SHORT, SHORT_2, SHORT_1)
         at += step
@@ -120,7 +127,7 @@ def _chained_rest(crc, buffer, start, end):
 
 
 def _lane_constants(bits: int, polynomial: int) -> tuple[int, int]:
-    """Return the constants that move a lane of 16 bytes forward: for its low word, for its high word."""
+    """Return the constants that move a lane of 16 bytes by `bits`: one for its low word, one for its high word."""
     # A reflected product is one bit short, and the 32-bit constant sits in the high half of its word.
     return _power(bits + 63, polynomial) << 32, _power(bits - 1, polynomial) << 32
 
@@ -141,8 +148,9 @@ _wide_ahead_leaf = leaf(_wide_ahead)
 
 
 def _wide_copy(crc, buffer, summed, at, data, start, size):
+    """Copy and sum; this is `crc32c_copy` with AVX-512. Args: as in `_chained_copy`."""
     end = at + size
-    gap = (summed - at) & (VECTOR_BYTES - 1)  # until whole vectors are copied and not summed
+    gap = (summed - at) & (VECTOR_BYTES - 1)  # then the bytes not summed are whole vectors
     if size < gap + VECTOR_BYTES:
         return _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, size))
     crc, summed = _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, gap))
@@ -157,6 +165,7 @@ def _no_ahead(crc, buffer, start, end):
 
 
 def _portable_copy(crc, buffer, summed, at, data, start, size):
+    """Copy without summing; this is `crc32c_copy` without vector instructions. Args: as in `_chained_copy`."""
     move(buffer, at, data, start, size)
     return crc, summed
 
@@ -175,10 +184,10 @@ def _portable_tail(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end)
 
 
-# A writer may run the checksum behind itself, while its bytes are still in the first cache, from CRC32C_START on.
-# `ahead` sums what is quick to sum and returns the position that it has come to; writers call it for BLOCK bytes at
-# least. `finish` sums the rest. `copy` copies data[start : start + size] to buffer[at:], and may sum it on the way:
-# beside a checksum a copy costs next to nothing.
+# An encoder may update the checksum while it writes, when the bytes are still in the first cache. It starts with
+# CRC32C_START. `crc32c_ahead` sums the bytes that are fast to sum, and returns the position that it has reached. Call
+# it for at least BLOCK bytes. `crc32c_finish` sums the rest. `crc32c_copy` copies data[start : start + size] to
+# buffer[at:] and may sum the bytes on the way, because a copy costs almost nothing next to a checksum.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
 if WIDE_CRC:
     _tier = _wide_ahead, _no_ahead, _fast_tail, _wide_copy
@@ -192,7 +201,7 @@ crc32c_copy = part(_tier[3])
 
 @leaf
 def crc32c_finish(crc, buffer, start, end):
-    """Return the checksum after buffer[start:end]; crc: the running one before it."""
+    """Return the checksum at `end`. crc: the running checksum at `start`."""
     crc, start = crc32c_ahead(crc, buffer, start, end)
     crc, start = _rest_leaf(crc, buffer, start, end)
     return _tail_leaf(crc, buffer, start, end) ^ ALL32
@@ -209,14 +218,14 @@ _fold = fold_lanes({bits: _lane_constants(bits, IEEE) for bits in (128, 256, 384
 
 @leaf
 def _first_lane(buffer, start, size):
-    """Return the first `size` bytes (1 to 16) of a message as one lane, behind zeros: low word, high word, spill.
+    """Return the first `size` bytes (1 to 16) of a message as one lane after zeros: low word, high word, spill.
 
-    A checksum that starts from 0 does not see leading zeros, so the odd bytes go first and no tail is left. The start
-    value covers four bytes; its part beyond `size` is the spill into what follows. Reads the 16 bytes before
-    start + size.
+    Leading zeros do not change a checksum that starts from 0. So the odd bytes go first, and no tail is left. The start
+    value covers four bytes; the part beyond `size` is the spill into the next lane. The function reads the 16 bytes
+    before start + size.
     """
     low, high = load_le64(buffer, start + size - 16), load_le64(buffer, start + size - 8)
-    gap = np.uint64(16 - size) << THREE  # bits of zeros
+    gap = np.uint64(16 - size) << THREE  # the number of zero bits
     if size > 8:
         low = ((low >> gap) << gap) ^ (ALL32 << gap)
         if gap > W32:
@@ -242,21 +251,3 @@ def _portable_crc32(buffer, start, end):
 
 
 crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32)
-
-
-@kernel
-def crc32c_of(buffer):
-    """Return the CRC-32C of a whole uint8 array."""
-    return crc32c(buffer, 0, len(buffer))
-
-
-@kernel
-def crc32_of(buffer):
-    """Return the CRC-32 (IEEE) of a whole uint8 array."""
-    return crc32(buffer, 0, len(buffer))
-
-
-@kernel
-def crc32_between(buffer, start, end):
-    """Return the CRC-32 (IEEE) of buffer[start:end]; the fast path reads 16 bytes before, of a message's header."""
-    return crc32(buffer, start, end)

@@ -1,8 +1,8 @@
-"""Lengths, counts and offset deltas of records: zig-zag as Kafka has them, or unsigned (v3, bit 9).
+"""Lengths, counts and offset deltas of records: zig-zag as in Kafka, or unsigned (v3, bit 9).
 
-Unsigned, a nullable length is stored plus one, and an offset delta as the two's complement of an int32. `unsigned` is a
-literal wherever speed matters, so that the compiler drops the other half. Readers return the value and the next
-position, which is end + 1 where the bytes are cut short.
+In the unsigned form, a nullable length is stored plus one, and an offset delta as the two's complement of an int32.
+Where speed matters, `unsigned` is a literal, so that the compiler drops the other branch. Readers return the value and
+the next position, which is end + 1 if the bytes are cut short.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ from kfbench.kernels.wire.varint import (
 
 @leaf
 def delta_code(delta, unsigned):
-    """Return the uint64 that is written for an offset delta, in groups of seven bits."""
+    """Return the uint64 that stands for an offset delta. It is written as a varint."""
     return np.uint64(delta) & ALL32 if unsigned else zigzag(delta)
 
 
 @leaf
 def count_bytes(count, unsigned):
-    """Return the size of a length or count that is never null. Compilers turn its comparisons into vectors."""
+    """Return the size of a length or count that is never null, in bytes. Compilers vectorize its comparisons."""
     if unsigned:
         return 1 + (count > 0x7F) + (count > 0x3FFF) + (count > 0x1FFFFF) + (count > 0xFFFFFFF)
     return 1 + (count > 0x3F) + (count > 0x1FFF) + (count > 0xFFFFF) + (count > 0x7FFFFFF)
@@ -37,13 +37,13 @@ def count_bytes(count, unsigned):
 
 @leaf
 def small_varint_bytes(code):
-    """Return the bytes of an int64 below 2**28, by comparisons that compilers turn into vectors."""
+    """Return the size of an int64 below 2**28 as a varint, by comparisons that compilers vectorize."""
     return 1 + (code > 0x7F) + (code > 0x3FFF) + (code > 0x1FFFFF)
 
 
 @leaf
 def length_bytes(length, unsigned):
-    """Return the size of a length that may be null (-1)."""
+    """Return the size of a length that may be null (-1), in bytes."""
     return count_bytes(length + 1, True) if unsigned else count_bytes(length, False)
 
 
@@ -68,22 +68,22 @@ def put_field(out, at, data, start, length, unsigned):
 
 @leaf
 def get_count(data, at, end, unsigned):
-    """Return a length or count that is never null; a negative one is for the caller to refuse."""
+    """Read a length or count that is never null. The caller must refuse a negative one."""
     return get_uvarint(data, at, end) if unsigned else get_varint(data, at, end)
 
 
 @leaf
 def get_length(data, at, end, unsigned):
-    """Return a nullable length; any negative one is null to Kafka."""
+    """Read a nullable length. Like Kafka, take any negative length for null."""
     if unsigned:
         value, at = get_uvarint(data, at, end)
-        return value - 1 if at <= end else np.int64(0), at  # 0 past the end, as get_varint has it
+        return value - 1 if at <= end else np.int64(0), at  # past the end the value is 0, as in get_varint
     return get_varint(data, at, end)
 
 
 @leaf
 def get_delta(data, at, end, unsigned):
-    """Return an offset delta."""
+    """Read an offset delta."""
     if unsigned:
         value, at = get_uvarint(data, at, end)
         return (value ^ 2**31) - 2**31, at
@@ -92,7 +92,7 @@ def get_delta(data, at, end, unsigned):
 
 @leaf
 def skip(data, at, end, unsigned):
-    """Return a number as `get_count` does, and whether it is in its shortest form."""
+    """Read a number as `get_count` does. Return it, the next position, and whether its form is the shortest."""
     if unsigned:
         value, after = get_uvarint(data, at, end)
         return value, after, is_shortest_uvarint(data, at, after, value)
@@ -102,7 +102,7 @@ def skip(data, at, end, unsigned):
 
 @leaf
 def header_list_bytes(key_lengths, value_lengths, start, end, unsigned):
-    """Return the size of the headers start to end - 1 (int64) with their count in front."""
+    """Return the size of a count and the headers start to end - 1 (int64), in bytes."""
     size = count_bytes(end - start, unsigned)
     for h in range(np.uint64(start), np.uint64(end)):
         key_length, value_length = np.int64(key_lengths[h]), np.int64(value_lengths[h])
@@ -113,7 +113,7 @@ def header_list_bytes(key_lengths, value_lengths, start, end, unsigned):
 
 @leaf
 def header_bytes(bounds, key_lengths, value_lengths, i, shared, unsigned):
-    """Return the size of record i's headers behind its first `shared`, their count included."""
+    """Return the size of the count and headers of record i without its first `shared` headers, in bytes."""
     return header_list_bytes(
         key_lengths, value_lengths, np.int64(bounds[i]) + shared, np.int64(bounds[i + 1]), unsigned
     )
@@ -121,7 +121,7 @@ def header_bytes(bounds, key_lengths, value_lengths, i, shared, unsigned):
 
 @leaf
 def put_header_list(out, at, columns, start, end, unsigned):
-    """Write the headers start to end - 1 (int64) with their count in front; columns: of `Records`."""
+    """Write a count and the headers start to end - 1 (int64). columns: those of `Records`."""
     key_lengths, value_lengths = columns[5], columns[6]
     keys, key_starts, values, value_starts = columns[11:15]
     at = put_count(out, at, end - start, unsigned)

@@ -1,4 +1,4 @@
-"""Batches of one header, one checksum and a body that a codec may cover (v2, v3, kip98): their length and checksum."""
+"""Length and checksum of batches that have one header and a body that may be compressed (v2, v3, kip98, columnar)."""
 
 from typing import NamedTuple
 
@@ -12,22 +12,23 @@ from kfbench.kernels.wire.crc import BLOCK, crc32c, crc32c_ahead
 LENGTH, AFTER_LENGTH = layouts.position(layouts.ENTRY, "length"), layouts.ENTRY.itemsize
 INT32_MAX = 2**31 - 1
 NO_CHECKSUM = -1
-NEVER = 2**62  # a position that no writer reaches
+NEVER = 2**62  # a position that no encoder reaches
 FULL = -1  # instead of a position: `out` has no room
-OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
+OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # results of an encoder
 
 
 class RunningCrc(NamedTuple):
-    """A checksum that follows behind a writer. value: uint64 so far; summed: the position that it has come to."""
+    """A checksum that an encoder updates while it writes. value: uint64; summed: the position that it has reached."""
 
     value: int
     summed: int
 
 
 class Body(NamedTuple):
-    """The records of a batch that were written, int64 each but crc.
+    """The result of writing a batch's records, int64 each except crc.
 
-    at: the next position. far: the offset deltas plus 2**31, or'ed; bits above 32 mean that one does not fit an int32.
+    at: the next position. far: the bitwise or of all offset deltas plus 2**31; a bit from 32 up means that some delta
+    does not fit an int32.
     """
 
     at: int
@@ -37,7 +38,7 @@ class Body(NamedTuple):
 
 @leaf
 def followed(crc, out, at):
-    """Return the RunningCrc taken further if BLOCK bytes are waiting before `at`."""
+    """Return the RunningCrc, updated if at least BLOCK bytes before `at` are not summed yet."""
     if at - crc.summed >= BLOCK:
         value, summed = crc32c_ahead(crc.value, out, crc.summed, at)
         return RunningCrc(value, summed)
@@ -46,7 +47,7 @@ def followed(crc, out, at):
 
 @leaf
 def problem_of(start, end, far):
-    """Return OK, or why the batch out[start:end] cannot be; far: as in `Body`."""
+    """Return OK, or the problem of the batch out[start:end]. far: as in `Body`."""
     if far >> 32:
         return OFFSET_TOO_FAR
     if end - start - AFTER_LENGTH > INT32_MAX:
@@ -63,17 +64,18 @@ def seal(out, start, end, crc_at, crc):
 
 @kernel
 def assemble(plain, plain_positions, bodies, payload, payload_bounds, crc_at, covered_at, out, positions):
-    """Write compressed batches: each header of `plain`, then its slice of `payload`, sealed.
+    """Write compressed batches: the header of each batch from `plain`, then its slice of `payload`.
 
     Args:
-        plain, plain_positions: uint8, and int64[batches + 1]: batches that are not compressed.
-        bodies: int64[batches], where their records begin.
-        payload, payload_bounds: uint8, and int64[batches + 1]: the compressed records of each.
-        crc_at: the position of the checksum in a batch, or NO_CHECKSUM.
-        covered_at: the position from which on the checksum covers a batch.
-        out, positions: uint8 buffer, and int64[batches + 1], to be filled.
+        plain, plain_positions: the batches before compression, uint8, and int64[batches + 1].
+        bodies: int64[batches], the start of their records.
+        payload, payload_bounds: the compressed records, uint8, and int64[batches + 1].
+        crc_at: the position of the checksum within a batch, or NO_CHECKSUM.
+        covered_at: the first position within a batch that the checksum covers.
+        out, positions: uint8 buffer, and int64[batches + 1], filled.
 
-    Returns (problem, batch): OK, or why that batch cannot be written.
+    Returns:
+        OK or the problem that stopped the kernel, and the batch that has it.
     """
     at = 0
     for b in range(len(bodies)):

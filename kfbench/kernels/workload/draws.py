@@ -1,8 +1,8 @@
-"""Random draws by number: a draw depends on a seed, a purpose and its own number alone.
+"""Random draws by number: a draw depends only on a seed, a purpose and its number.
 
 A stream is the sequence of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-2014) from a state that seed and purpose give. Its word n takes one multiplication and one finaliser, so a slice of
-records costs its own draws only.
+2014). Its first state is a hash of seed and purpose. Word n of a stream takes one multiplication and one finaliser, so
+that a slice of records costs only its own draws.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @leaf
 def mixed(bits):
-    """Return splitmix64's finaliser of a uint64, a bijection."""
+    """Return the result of splitmix64's finaliser for a uint64. It is a bijection."""
     bits = (bits ^ bits >> BITS_30) * FIRST
     bits = (bits ^ bits >> BITS_27) * SECOND
     return bits ^ bits >> BITS_31
@@ -26,7 +26,7 @@ def mixed(bits):
 
 @leaf
 def word(stream, number):
-    """Return word `number`, from 0, of the splitmix64 sequence that starts at `stream`, uint64."""
+    """Return word `number`, counted from 0, of the splitmix64 sequence that starts at `stream`, uint64."""
     return mixed(stream + (np.uint64(number) + ONE) * STEP)
 
 
@@ -38,14 +38,14 @@ def stream_of(seed, purpose):
 
 @leaf
 def sixteen(stream, number):
-    """Return the draw `number` of 16 bits, as uint64; a word gives four."""
+    """Return the draw `number` of 16 bits, as uint64. Each word gives four draws."""
     number = np.uint64(number)
     return word(stream, number >> BITS_2) >> ((number & THREE) << BITS_4) & LOW_16
 
 
 @kernel
 def pick(seed, purpose, start, table, out):
-    """Fill out[n] with equally likely entries of table[65_536], by 16 bits per draw; draw `start` is the first."""
+    """Fill out[n] with equally likely entries of table[65_536], by 16 bits per draw. `start` is the first draw."""
     stream = stream_of(seed, purpose)
     i, number = 0, np.int64(start)
     while i < len(out):
@@ -61,7 +61,7 @@ def pick(seed, purpose, start, table, out):
 
 @kernel
 def pick_at(seed, purpose, numbers, table, out):
-    """Fill out[n] with the draws of `pick` that have these numbers, int64[n], 0 or more."""
+    """Fill out[n] with the draws of `pick` with the given numbers, int64[n], 0 or more."""
     stream = stream_of(seed, purpose)
     for i in range(len(out)):
         out[i] = table[sixteen(stream, numbers[i])]
@@ -69,20 +69,20 @@ def pick_at(seed, purpose, numbers, table, out):
 
 @kernel
 def grouped(seed, purpose, start, bits, table, firsts, widths, out):
-    """Fill out int64[n] with numbers: a group by Walker's method, then one of its numbers, each equally likely.
+    """Draw numbers: a group by Walker's alias method, then one of its numbers, each equally likely.
 
     Args:
-        seed, purpose: of the stream; a draw takes two words.
+        seed, purpose: they give the stream; a draw takes two words.
         start: the number of the first draw.
         bits: 1 to 32.
-        table: uint64[2**bits]. A draw that lands in a cell stays there with a share of 2**32, the entry's upper half;
-            otherwise it goes to the group in the lower half.
+        table: uint64[2**bits], the entries of the alias method. A draw stays at an entry with a probability of its
+            upper half / 2**32. Otherwise it goes to the group in the lower half.
         firsts: int64[groups], the first number of each group.
-        widths: float64[groups], 2**-53 times how many numbers it has.
-        out: int64[n], to be filled.
+        widths: float64[groups], 2**-53 times the count of numbers in each group.
+        out: int64[n], filled.
     """
     stream = stream_of(seed, purpose)
-    if len(firsts) == 1:  # no choice: the second word alone
+    if len(firsts) == 1:  # only the second word is needed
         low, width = firsts[0], widths[0]
         for i in range(len(out)):
             number = np.uint64(start + i) << ONE | ONE

@@ -1,24 +1,24 @@
-"""Places and lengths of records of several kinds, such as a tombstone after each delete."""
+"""Positions and lengths of records of several kinds, such as a tombstone after each delete."""
 
 import numpy as np
 
 from kfbench.kernels.jit import kernel
 from kfbench.layouts import NULL_LENGTH
 
-DRAWN = -2  # instead of a kind's length: each record has its own
+DRAWN = -2  # instead of the length of a kind: the length is drawn per record
 
 
 @kernel
 def pairs(drawn, followed, follower, plain, kinds, starts):
-    """Place drawn kinds, each followed one with a follower after it. Return how many were drawn.
+    """Place drawn kinds in order, and a follower after each kind that has one. Return the number of draws used.
 
     Args:
-        drawn: uint8[n], kinds in order.
+        drawn: uint8[n], drawn kinds.
         followed: bool[256], whether a kind has a follower.
-        follower: the kind of a follower.
-        plain: the kind of the last record in place of one whose follower has no room.
-        kinds: uint8[n], to be filled.
-        starts: int64[n], to be filled: the place of each kind drawn.
+        follower: the kind of all followers.
+        plain: the kind of the last record, if its own kind has a follower that does not fit.
+        kinds: uint8[n], filled.
+        starts: int64[n], filled with the record number of each used draw.
     """
     n, at, event = len(kinds), np.int64(0), np.int64(0)
     while at < n:
@@ -38,9 +38,9 @@ def pairs(drawn, followed, follower, plain, kinds, starts):
 
 @kernel
 def places(kinds, wanted, out):
-    """Fill out int64[at least n + 1] with the numbers of the records of wanted kinds. Return how many there are.
+    """Fill out, int64[at least n + 1], with the numbers of the records of wanted kinds. Return the count.
 
-    kinds: uint8[n]; wanted: bool[256]. Every number is written and most are overwritten: a branch would be
+    kinds: uint8[n]; wanted: bool[256]. Every number is written and most are overwritten, because a branch would be
     mispredicted.
     """
     count = np.int64(0)
@@ -52,9 +52,10 @@ def places(kinds, wanted, out):
 
 @kernel
 def settle(kinds, same, null_shares, chances, out):
-    """Set the lengths out int32[n] of nulls, and of records whose kind has one length for all.
+    """Set the lengths of nulls, and of records whose kind has a fixed length.
 
-    same: int32[256], that length or DRAWN; null_shares: int32[256], parts of 65,536; chances: int32[n], below 65,536.
+    kinds: uint8[n]; same: int32[256], the fixed length per kind, or DRAWN; null_shares: int32[256], in parts of 65,536;
+    chances: int32[n], drawn, below 65,536; out: int32[n], the drawn lengths, changed.
     """
     for i in range(len(kinds)):
         kind = kinds[i]
@@ -65,7 +66,7 @@ def settle(kinds, same, null_shares, chances, out):
 
 @kernel
 def has_null(lengths, bounds, out):
-    """Fill out bool[batches] with whether any length from bounds[b] to bounds[b + 1] - 1 is a null's."""
+    """Fill out, bool[batches], with whether any length from bounds[b] to bounds[b + 1] - 1 is null."""
     for b in range(len(out)):
         nulls = np.int64(0)
         for length in lengths[bounds[b] : bounds[b + 1]]:

@@ -1,4 +1,4 @@
-"""Batch bounds of a producer, for one partition, in v2.
+"""Batch bounds of a producer for one partition and v2.
 
 Source: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`.
 """
@@ -12,21 +12,21 @@ from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
 
 HEADER_BYTES = V2_HEADER.itemsize
 MOST_DELTA_BYTES = 20  # `DefaultRecord.MAX_RECORD_OVERHEAD` without the attributes
-MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # lengths of a null key and a null value are -1
+MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # plus 1 for each of key and value, because a null has length -1
 MOST_HEADER_BYTES = MAX_HEADER_OVERHEAD + 1
 ONE, NO_HEADERS = np.int64(1), np.int64(1)
 
 
 @leaf
 def _payload_bytes(key, value):
-    """Return the bytes of a record without headers, all but its length and its two deltas."""
+    """Return the size of a record without headers, except its length and its two deltas, in bytes."""
     key, value = np.int64(key), np.int64(value)
     return ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0) + NO_HEADERS
 
 
 @leaf
 def _fixed_bytes(columns, i):
-    """Return the bytes of record i with its headers, all but its length and its two deltas."""
+    """Return the size of record i with its headers, except its length and its two deltas, in bytes."""
     bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
     if bounds[i] == bounds[i + 1]:
         return size
@@ -34,23 +34,23 @@ def _fixed_bytes(columns, i):
 
 
 @leaf
-def _placed(fixed, time_delta, offset_delta):
-    """Return the bytes of a record with its deltas and its length."""
+def _record_bytes(fixed, time_delta, offset_delta):
+    """Return the size of a record with its deltas and its length, in bytes. fixed: the rest, from `_fixed_bytes`."""
     size = fixed + varint_bytes(time_delta) + count_bytes(offset_delta, False)
     return size + count_bytes(size, False)
 
 
 @leaf
-def _written(columns, first, end):
-    """Return the bytes of records first to end - 1 in one batch, by loops that become vectors where possible."""
+def _records_bytes(columns, first, end):
+    """Return the size of the records first to end - 1 in one batch, by loops that compilers vectorize if possible."""
     times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
     bounds, written = columns[4], np.int64(0)
     if bounds[first] == bounds[end]:
         for i in range(len(times)):
-            written += _placed(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
+            written += _record_bytes(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
         return written
-    # Count records and headers separately. That is right where the length of a record takes the same bytes with no
-    # header as with all headers of the batch.
+    # Sum records and headers separately. The sum is exact if the length of each record takes as many bytes without
+    # headers as with all headers of the batch.
     begins, ends = bounds[first:end], bounds[first + 1 : end + 1]
     names, contents = columns[5][bounds[first] : bounds[end]], columns[6][bounds[first] : bounds[end]]
     headers, longer = np.int64(0), np.int64(0)
@@ -67,13 +67,13 @@ def _written(columns, first, end):
         return written + headers
     written = np.int64(0)
     for i in range(len(times)):
-        written += _placed(_fixed_bytes(columns, first + i), times[i] - times[0], i)
+        written += _record_bytes(_fixed_bytes(columns, first + i), times[i] - times[0], i)
     return written
 
 
 @leaf
 def _most_bytes(columns, i):
-    """Return an upper bound of the bytes of record i."""
+    """Return an upper bound for the size of record i in bytes."""
     bounds = columns[4]
     most = np.int64(columns[2][i]) + np.int64(columns[3][i]) + MOST_OVERHEAD_BYTES
     for h in range(bounds[i], bounds[i + 1]):
@@ -82,21 +82,23 @@ def _most_bytes(columns, i):
 
 
 @leaf
-def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share):
-    """Return the end of the batch that begins with record `first`, as the client counts. Records before `sure` fit.
+def _batch_end(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share):
+    """Return the end of the batch that begins with record `first`, by the client's estimates.
 
-    The other arguments are as in `linger`.
+    Args:
+        times_us, columns, linger_us, batch_size_bytes, compressed_share: as in `linger`.
+        first, sure: records; those before `sure` are known to fit.
     """
     room = np.int64(batch_size_bytes)
     if HEADER_BYTES + _most_bytes(columns, first) > room:
         room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
-    written = _written(columns, first, sure)
+    written = _records_bytes(columns, first, sure)
     for i in range(sure, len(times_us)):
         taken = HEADER_BYTES + np.int64(written * compressed_share)
         least = max(np.int64(columns[2][i]), 0) + max(np.int64(columns[3][i]), 0)
         if times_us[i] - times_us[first] >= linger_us or taken + least > room:
             return np.int64(i)
-        size = _placed(_fixed_bytes(columns, i), columns[0][i] - columns[0][first], i - first)
+        size = _record_bytes(_fixed_bytes(columns, i), columns[0][i] - columns[0][first], i - first)
         if taken + size > room:
             return np.int64(i)
         written += size
@@ -107,24 +109,24 @@ def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compr
 def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bounds):
     """Find the batches of a producer. Return their number.
 
-    A batch opens with its first record and takes those that come less than linger_us after it, up to batch_size_bytes.
-    It takes its first record whatever the size. Its buffer is then as large as the client's highest estimate of that
-    record, so that a second one may still fit. No batch waits for the sender, for memory or for an acknowledgement.
+    A batch opens with its first record, of any size. It takes the records that come less than linger_us later, up to
+    batch_size_bytes. If the first record is larger, the buffer is as large as the client's upper estimate for it, so
+    that a second record may still fit. No batch waits for the sender, for memory or for an acknowledgement.
 
     Args:
-        times_us: int64[n], when the producer is given each record, never falling.
-        columns: of `Shapes`; its timestamps go into the deltas.
+        times_us: int64[n], the time at which the producer gets each record, never falling.
+        columns: of `Shapes`; its timestamps give the deltas.
         linger_us, batch_size_bytes: `linger.ms`, in microseconds, and `batch.size`.
-        compressed_share: the share that the client believes to be left of the bytes written so far, its margin of 1.05
-            included; 1 without a codec. The next record counts in full.
-        bounds: int64[n + 1], to be filled up to the number of batches.
+        compressed_share: the client's estimate of compressed / uncompressed bytes of the open batch, with its margin
+            of 1.05; 1 without a codec. The next record counts in full.
+        bounds: int64[n + 1], filled up to the number of batches.
     """
     batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
     bounds[0] = 0
     if n:
         opened = times_us[0] - linger_us
     while i < n:
-        # Selections instead of branches: the end of a batch is hardly ever predicted.
+        # Selections instead of branches, because the end of a batch is hard to predict.
         late = times_us[i] - opened >= linger_us
         batches += np.int64(late)
         first = i if late else first
@@ -133,7 +135,7 @@ def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bou
         i += 1
         if HEADER_BYTES + most > batch_size_bytes:
             sure = i - 1 if compressed_share <= 1 and i - 1 > first else first + 1
-            i = _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share)
+            i = _batch_end(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share)
             if i < n:
                 opened = times_us[i] - linger_us
         bounds[batches] = i

@@ -42,7 +42,7 @@ def murmur2(data, start, length):
 
 @kernel
 def partitions_of(keys, starts, lengths, partitions, out):
-    """Fill out with the partition of each key; NO_PARTITION for a null."""
+    """Fill out, int64[n], with the partition of each key, or NO_PARTITION for a null."""
     for i in range(len(lengths)):
         length = np.int64(lengths[i])
         if length < 0:

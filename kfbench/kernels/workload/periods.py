@@ -1,4 +1,4 @@
-"""Arrival times for a rate that repeats. A period is cut into cells of equally many arrivals."""
+"""Arrival times for a periodic rate. A period is cut into cells with equal numbers of expected arrivals."""
 
 import numpy as np
 
@@ -8,17 +8,19 @@ from kfbench.kernels.simd.intrinsics import leading_zeros
 
 @kernel
 def times(waited, unit, first, starts, lengths, period, since, last, out):
-    """Fill out int64[n] with the times at which so many arrivals are expected; they never fall.
+    """Compute the times at which given numbers of arrivals are expected. They never fall.
+
+    All times have one unit, which the caller chooses.
 
     Args:
-        waited: float64[n], rising: numbers of arrivals.
+        waited: float64[n], rising numbers of arrivals.
         unit: cells per arrival.
-        first: float64, the cell in which the wait begins, with the share of it that is over.
-        starts, lengths: float64[a power of two], of the cells of a period, in units of time.
+        first: float64, the cell at time 0 of the wait, and the elapsed fraction of it.
+        starts, lengths: float64[a power of two], start and length of each cell of a period.
         period: the length of a period.
-        since: the time at which the period of `first` began.
-        last: no time is later.
-        out: int64[n], to be filled.
+        since: the start of the period that `first` counts from.
+        last: the latest time; later ones become `last`.
+        out: int64[n], filled.
     """
     mask, begun = np.uint64(len(starts) - 1), np.int64(since)
     bits, before = np.int64(63 - leading_zeros(np.uint64(len(starts)))), begun

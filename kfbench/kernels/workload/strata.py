@@ -1,4 +1,4 @@
-"""Draws that are spread evenly, in random order."""
+"""Stratified draws in random order."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ LOW_32 = np.uint64(0xFFFFFFFF)
 def evenly(seed, purpose, block, table, out):
     """Fill out[n] with one entry from each of n equal parts of table, shuffled (Durstenfeld, CACM 1964, inside out).
 
-    Half a word chooses the entry, the other half its place. Each block has draws of its own.
+    One half of a word chooses the entry, the other half its position. Different blocks use different words.
     """
     stream, scale = stream_of(seed, purpose), len(table) / len(out)
     first = np.uint64(block) << BITS_32

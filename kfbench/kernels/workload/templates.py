@@ -1,8 +1,8 @@
-"""Records from a template: literal text, and slots that draws fill.
+"""Records from a template: literal text, and slots that random draws fill.
 
-A draw is a word of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) whose state is a hash of seed and record number, so
-that a record's bytes depend on nothing else: any slice, in any order, on any machine. Moves of 32 bytes run past the
-end of what they write, over what is written next; the last record needs SLACK_BYTES behind it.
+A draw is a word of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) whose state is a hash of seed and record number.
+So any slice can be made in any order on any machine. An elastic slot fills a record up to its length. Moves of 32 bytes
+may write beyond their end, and the next bytes overwrite that. The last record needs SLACK_BYTES after it.
 """
 
 from typing import NamedTuple
@@ -14,62 +14,45 @@ from kfbench.kernels.simd.intrinsics import get_u8, leading_zeros, move32, put_i
 from kfbench.kernels.workload.draws import mixed, stream_of, word
 
 (
-    CHARACTERS,
-    RAW,
-    ZEROS,
-    WORDS,
-    INT,
-    LOW,
-    DRIFT,
-    COUNT,
-    ID,
-    TEXT,
-    ISO,
-    CLF,
-    SECONDS,
-    MILLIS,
-    END,
-) = range(15)
+    CHARACTERS, RAW, ZEROS, WORDS, INT, LOW, DRIFT, COUNT, ID, TEXT, ISO, CLF, SECONDS, MILLIS, END,
+) = range(15)  # fmt: skip
 
 OPERATION = np.dtype([  # the literal before a slot, and the slot
     ("literal_at", np.int64),  # in the text
     ("literal_bytes", np.int64),
     ("kind", np.int64),
-    ("elastic", np.int64),  # 1: takes what the record has to spare
+    ("elastic", np.int64),  # 1 or 0
     ("width", np.int64),  # of characters, digits and raw bytes
-    ("at", np.int64),  # the alphabet in the text; the first word; a number's first step
-    ("size", np.int64),  # of the alphabet; what an id is reduced by; how many steps, 0 where there are none
-    ("picks", np.int64),  # the first of 256 is at 256 times this
+    ("at", np.int64),  # the alphabet in the text; the first word; the first STEP of a number
+    ("size", np.int64),  # of the alphabet; the modulus of an id; the number of STEPs
+    ("picks", np.int64),  # the row of 256 picks
     ("low", np.int64),
-    ("span", np.int64),  # a number is low ... low + span - 1
+    ("span", np.int64),  # a number is low … low + span - 1
     ("step", np.int64),
     ("by_key", np.int64),
-    ("every", np.int64),  # neighbours that share a draw
-    ("of", np.int64),  # number of different draws; 0: no limit
-    ("channel", np.uint64),  # slots of one channel and state draw the same
-    ("pick", np.uint64),  # and of one pick choose the same of `of`
+    ("every", np.int64),  # the number of neighbours that share a draw
+    ("of", np.int64),  # the number of different draws; 0: no limit
+    ("channel", np.uint64),  # slots with equal channel and state draw the same
+    ("pick", np.uint64),  # slots with equal pick choose the same of `of` draws
 ])  # fmt: skip
 
-# Every program's text begins with this.
-PRELUDE = (
-    b"2026-01-01T00:00:00.000Z".ljust(32)
-    + b"01/Jan/2026:00:00:00 +0000".ljust(32)
-    + b"JanFebMarAprMayJunJulAugSepOctNovDec"
-)
+# The text of every program begins with this.
+PRELUDE = b"2026-01-01T00:00:00.000Z".ljust(32) + b"01/Jan/2026:00:00:00 +0000".ljust(32)
+PRELUDE += b"JanFebMarAprMayJunJulAugSepOctNovDec"
 ISO_AT, CLF_AT, MONTHS_AT = 0, 32, 64
 SLACK_BYTES = 32
 LAST_MS = 9_999_999_999_999  # 2286: the last of 13 digits
 
-# What is no field of an operation: WORD is one that WORDS choose from, or a phrase of TEXT; STEP says from which draw
-# on a number has so many characters more.
+# A WORD is an item that WORDS slots choose from, or a phrase of TEXT. A STEP gives the least draw with which a number
+# has `more` additional characters.
 WORD = np.dtype([("at", np.int64), ("length", np.int64)])
 STEP = np.dtype([("least", np.uint64), ("more", np.int64)])
 
-KEYS_PURPOSE = 2**40  # draws that follow a key: the same whatever they are for
+KEYS_PURPOSE = 2**40  # the purpose of all draws that depend on a key
 BITS_4, BITS_6, BITS_8, BITS_16, BITS_32, BITS_56 = (np.uint64(bits) for bits in (4, 6, 8, 16, 32, 56))
 LOW_16, LOW_32 = np.uint64(2**16 - 1), np.uint64(2**32 - 1)
 ZERO, ONE, TEN, FIFTEEN, SIXTY_FOUR, THOUSAND = (np.uint64(number) for number in (0, 1, 10, 15, 64, 1_000))
-ID_FACTOR = np.uint64(618_033_989)  # has no factor in common with a power of ten
+ID_FACTOR = np.uint64(618_033_989)  # coprime to the powers of ten
 POWERS = np.array([0, *(10**k for k in range(1, 20))], np.uint64)  # 0 has a digit too
 DIGIT_0, MINUS = 48, 45
 
@@ -91,12 +74,12 @@ def put_digits(out, at, width, value):
 
 @leaf
 def _states(streams, number, key):
-    """Return the states from which the draws of a record and of its key start."""
+    """Return the first states of the draws of a record and of its key."""
     return word(streams[0], number), word(streams[1], key)
 
 
 class Slot(NamedTuple):
-    """The fields of an OPERATION that draws depend on, in registers: after each write an array would be read again."""
+    """The fields of an OPERATION that draws depend on, kept in registers. An array is read again after each write."""
 
     kind: int
     low: int
@@ -111,25 +94,25 @@ class Slot(NamedTuple):
 
 @leaf
 def _run(op, number):
-    """Return the number of a run of neighbours; most slots need no division."""
+    """Return the number of the record's run of neighbours. Most slots need no division."""
     return number if op.every == 1 else number // op.every
 
 
 @leaf
 def _one_of(op, state):
-    """Return the choice among `op.of` values, as uint64."""
+    """Return the number of the chosen value among `op.of`, as uint64."""
     drawn = mixed(state ^ op.pick)
-    # An octave of 1, 2, 4 … numbers, each octave as likely: the k-th is about 1/k as likely as the first.
+    # Octaves of 1, 2, 4 … numbers are equally likely. So the k-th number is about 1/k as likely as the first.
     octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
     chosen = (ONE << octave) - ONE
     chosen += drawn & chosen
-    # The last octave ends before twice as many. Whichever does not wrap, for a branch would be mispredicted.
+    # The last octave may end beyond `of`. The minimum takes the value that does not wrap, without a branch.
     return min(chosen, chosen - np.uint64(op.of))
 
 
 @leaf
 def state_of(op, streams, states, number):
-    """Return the state that a slot draws from: of the record, a run of records, the key, or one of a few."""
+    """Return the state for a slot's draw: of the record, a run of records, the key, or one of `op.of` states."""
     if op.by_key:
         base, state = streams[1], states[1]
     else:
@@ -173,15 +156,18 @@ def decimal_width(value):
 
 @leaf
 def _draw(slot, streams, states, numbers, keys, known, drawn):
-    """Fill drawn uint64[n] with the draw of a slot for each record.
+    """Compute the draw of a slot for each record.
 
-    states, numbers, keys: uint64[n], int64[n], int64[n]: the records' own states, numbers and keys; streams: of records
-    and keys; known: uint64 scratch for slots of few values.
+    Args:
+        slot, streams: the Slot, and the two uint64 streams of records and of keys.
+        states, numbers, keys: uint64[n], int64[n], int64[n], of the records.
+        known: uint64 scratch memory for slots with few values.
+        drawn: uint64[n], filled.
     """
     if slot.of == 0 and not slot.by_key and slot.every == 1:
         for i in range(len(drawn)):
             drawn[i] = mixed(states[i] ^ slot.channel)
-    elif 0 < slot.of <= len(known):  # each of these few once
+    elif 0 < slot.of <= len(known):  # compute each value once
         base = streams[1] if slot.by_key else streams[0]
         for k in range(slot.of):
             known[k] = mixed(word(base, k) ^ slot.channel)
@@ -198,7 +184,7 @@ def _draw(slot, streams, states, numbers, keys, known, drawn):
 
 @leaf
 def _add_widths(op, widths, steps, drawn, out):
-    """Add to out int32[n] the width of a slot that draws its words, its number or the length of its text."""
+    """Add the width of a slot to out, int32[n]. The slot draws a word, a number or the length of a text."""
     if op.kind == WORDS:
         row = np.uint64(op.picks * 256)
         for i in range(len(out)):
@@ -216,18 +202,18 @@ def _add_widths(op, widths, steps, drawn, out):
 
 @kernel
 def natural(ops, varying, widths, steps, seed, purpose, fixed, numbers, keys, scratch, out):
-    """Fill out int32[n] with each record's length while its elastic slots are empty.
+    """Compute the natural length of each record: its length if all elastic slots are empty.
 
-    Works slot by slot, so that loops over records have no branches and become vectors.
+    It works slot by slot, so that loops over records have no branches and compilers vectorize them.
 
     Args:
         ops, seed, purpose, numbers, keys: as in `fill`.
-        varying: int64, which ops have a drawn width.
-        widths: int32[256 per row of `picks`], of the word that a random byte picks.
-        steps: rows (least, more): a draw of `least` or above gives a number `more` digits.
-        fixed: the bytes of everything else, and those of numbers before their first step.
+        varying: int64, the numbers of the ops with a drawn width.
+        widths: int32[256 per row of `picks`], the width of the word for each random byte.
+        steps: STEP rows.
+        fixed: the bytes of everything else, and of numbers before their first step.
         scratch: uint64[3 * r], for r records at a time.
-        out: int32[n], to be filled.
+        out: int32[n], filled.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     room = len(scratch) // 3
@@ -259,7 +245,13 @@ def _copied(out, at, text, start, length):
 
 @leaf
 def _put_text(out, at, end, op, text, words, picks, state):
-    """Write phrases up to `end`, where the last one is cut."""
+    """Write phrases up to `end`. The last one is cut there.
+
+    Args:
+        out, at, end: uint8 buffer, and the bounds of the text in it.
+        op, text, words, picks: as in `fill`.
+        state: uint64, of the draw.
+    """
     k, drawn = 0, ZERO
     while at < end:
         if k & 7 == 0:
@@ -283,7 +275,12 @@ def _put_characters(out, at, width, op, text, state):
 
 @leaf
 def _put_drawn(out, at, width, op, text, words, picks, state):
-    """Write characters, raw bytes, zeros or a word drawn from `state`. Return the width. Arguments as in `fill`."""
+    """Write characters, raw bytes, zeros or a word. Return the width.
+
+    Args:
+        out, at, width: uint8 buffer, position, and width in bytes; a word has its own width.
+        op, text, words, picks, state: as in `_put_text`.
+    """
     if op.kind == CHARACTERS:
         _put_characters(out, at, width, op, text, state)
     elif op.kind == WORDS:
@@ -298,7 +295,7 @@ def _put_drawn(out, at, width, op, text, words, picks, state):
 
 @leaf
 def _date(days):
-    """Return year, month and day of a number of days since 1970, none before (H. Hinnant, civil_from_days)."""
+    """Return year, month and day for a number of days since 1970, at least 0 (H. Hinnant, civil_from_days)."""
     days += 719_468
     era = days // 146_097
     day = days - era * 146_097
@@ -312,9 +309,9 @@ def _date(days):
 
 @leaf
 def _put_time(out, at, kind, text, ms, date):
-    """Write a date and a time of day, to the millisecond but in access logs (CLF). Return the width.
+    """Write a date and a time of day, to the second in access logs (CLF), else to the millisecond. Return the width.
 
-    out, at: buffer and position; text: the program's; ms: Unix milliseconds; date: its year, month and day.
+    text: as in `fill`; ms: Unix milliseconds; date: year, month and day of ms.
     """
     year, month, day = date
     if kind == CLF:
@@ -340,19 +337,19 @@ def _put_time(out, at, kind, text, ms, date):
 
 @kernel
 def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_ms, naturals, lengths, starts, out):
-    """Write record i to out[starts[i]:][:lengths[i]], cut if that is less than its natural length; -1: nothing.
+    """Write record i to out[starts[i]:][:lengths[i]]. Cut it there if its natural length is larger.
 
     Args:
         ops: OPERATION[k], the last of kind END.
         text: uint8, literals and words.
-        words: rows (at, length) of words in the text, with 32 bytes to read behind each.
-        picks: uint8[256 per row], a random byte's word.
-        seed, purpose: of the stream.
-        elastic: how many slots are elastic.
+        words: WORD rows, positions in the text; 32 bytes after each must be readable.
+        picks: uint8[256 per row], the word for each random byte.
+        seed, purpose: they give the stream of draws.
+        elastic: the number of elastic slots.
         numbers, keys, times_ms: int64[n], of the records.
-        naturals: int32[n], as `natural` fills it. A length is above it only where a slot is elastic.
-        lengths, starts: of the records in `out`; starts rise.
-        out: uint8, with room for the longest natural length and SLACK_BYTES behind the last record.
+        naturals: int32[n], from `natural`. Without elastic slots, no length may be larger.
+        lengths, starts: int32[n] and int64[n], of the records in `out`; -1 is a null. Starts rise.
+        out: uint8, with room for the longest natural length and SLACK_BYTES after the last record.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     known_day, date = -1, (1970, 1, 1)

@@ -1,4 +1,4 @@
-"""Times from gaps between records. They are computed in place: fresh memory costs as much as the sums."""
+"""Times from gaps between records, computed in place, because fresh memory costs as much as the sums."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ THOUSAND = np.uint64(1_000)
 
 @kernel
 def add_up(gaps):
-    """Replace each gap, float64[n], by the sum of all up to it. Return the last."""
+    """Replace each gap, float64[n], by the sum of all gaps up to it. Return the last sum."""
     waited = 0.0
     for i in range(len(gaps)):
         waited += gaps[i]
@@ -19,9 +19,9 @@ def add_up(gaps):
 
 @kernel
 def begin(lengths, end, out):
-    """Fill out int64[at least n] with the starts of stretches of these lengths that follow one another from 0 on.
+    """Fill out, int64[at least n], with the starts of stretches of the given lengths, one after another from 0 on.
 
-    Stops at the first start that is not below `end`. Returns how many are below, and the end of the last.
+    Stop at the first start that is not below `end`. Return the number of starts, and the end of the last stretch.
     """
     at, count = np.int64(0), 0
     while count < len(lengths) and at < end:
@@ -33,10 +33,12 @@ def begin(lengths, end, out):
 
 @kernel
 def pause(starts, pauses, length, gaps):
-    """Put pauses float64[bursts] into the gaps float64[n] before the records starts int64[bursts], which rise.
+    """Replace the gap before the first record of each burst by a pause.
 
-    All pauses are stretched alike, so that pauses and gaps add up to `length`. They stay as they are where the gaps
-    alone are longer.
+    All pauses are stretched by one factor, so that pauses and gaps add up to `length`. If the other gaps are longer
+    than that, pauses are not stretched.
+
+    starts: int64[bursts], rising; pauses: float64[bursts]; gaps: float64[n], changed.
     """
     within, paused = 0.0, 0.0
     for i in range(len(gaps)):
@@ -51,21 +53,21 @@ def pause(starts, pauses, length, gaps):
 
 @kernel
 def scale(waited, factor, first, out):
-    """Fill out int64[n] with first + waited * factor, rounded down; out may be the memory of waited float64[n]."""
+    """Fill out, int64[n], with first + waited * factor, rounded down. It may share memory with waited, float64[n]."""
     for i in range(len(waited)):
         out[i] = first + np.int64(waited[i] * factor)
 
 
 @kernel
 def milliseconds(times_us, first_ms, out):
-    """Fill out int64[n] with times_us int64[n], none negative, in whole milliseconds from first_ms on."""
+    """Fill out, int64[n], with first_ms + times_us in whole ms. times_us: int64[n], none negative."""
     for i in range(len(out)):
         out[i] = first_ms + np.int64(np.uint64(times_us[i]) // THOUSAND)
 
 
 @kernel
 def follow(gaps, before, out):
-    """Fill out int64[n] with times: each is its gap, int32[n], after the one before, the first after `before`."""
+    """Fill out, int64[n], with running sums of the gaps, int32[n], from `before` on."""
     at = np.int64(before)
     for i in range(len(out)):
         at += np.int64(gaps[i])
