@@ -36,15 +36,6 @@ DEBEZIUM = (
     '"transaction":null}'
 )
 TRACEPARENT = "00-<$trace every 6:32x>-<16x>-<01|00>"
-CLOUDEVENTS = {
-    "ce_specversion": "1.0",
-    "ce_id": "<uuid>",
-    "ce_source": "/shop/<orders|carts|stock>/<$ of 4:2d>",
-    "ce_type": "com.example.<order|cart|stock>.<created|updated|deleted>",
-    "ce_subject": "order-<$order every 3:6d>",
-    "ce_time": "<time iso>",
-    "content-type": "application/json",
-}
 EVERY_SLOT = (
     "<3d>/<2x>/<4a>/<2A>/<5w>/<7b>/<1raw>/<9raw>/<3zeros>/<uuid>/<id 1>/<id 9>/<$n every 4 of 10:uuid>/<$n>/"
     "<|one|three and thirty characters, and some more>/<$ even:a|b|c>/<text 0..70>/<$ of 3:text 5..5>/"

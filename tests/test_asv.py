@@ -140,9 +140,9 @@ def test_asv_runs_in_a_clean_clone(tmp_path: Path) -> None:
     git("clone", "--quiet", str(ROOT), str(clone))
     shutil.rmtree(clone / CONF["results_dir"])
     chosen = [rf"--bench={OVERHEAD}\('v[23]', 1\)", r"--bench=Append.track_written_bytes\('v[12]', 'none'\)"]
-    told = asv(clone, home, "continuous", "HEAD~1", "HEAD", *chosen)
-    assert "failed" not in told and "BENCHMARKS NOT SIGNIFICANTLY CHANGED" in told
-    assert re.search(r"v2 +70.* v3 +57", told.replace("\n", " "))
+    printed = asv(clone, home, "continuous", "HEAD~1", "HEAD", *chosen)
+    assert "failed" not in printed and "BENCHMARKS NOT SIGNIFICANTLY CHANGED" in printed
+    assert re.search(r"v2 +70.* v3 +57", printed.replace("\n", " "))
     (facts,) = clone.glob(f"{CONF['results_dir']}/host-*/machine.json")
     assert json.loads(facts.read_text())["machine"] == facts.parent.name
     compared = asv(clone, home, "compare", "HEAD~1", "HEAD")
@@ -209,7 +209,7 @@ def test_overhead_is_the_known_one_in_every_commit(benchmarks: Any) -> None:
         assert values(each, benchmarks, OVERHEAD)["'v2'", "1"] == 70.0, each.commit_hash
 
 
-def test_the_newest_commit_lacks_nothing_that_its_formats_have(benchmarks: Any) -> None:
+def test_the_newest_commit_has_every_applicable_value(benchmarks: Any) -> None:
     for newest in committed():
         if newest.commit_hash == listed_commits()[0]:
             for name, benchmark in BY_NAME.items():
@@ -229,7 +229,7 @@ def test_no_graph_opens_empty(benchmarks: Any) -> None:
         assert any(value is not None and not isnan(value) for value in shown), name
 
 
-def test_the_history_is_small_and_tells_no_machine_s_name() -> None:
+def test_the_history_is_small_and_names_no_machine() -> None:
     """test_workplace.py searches for paths."""
     for each in committed():
         assert re.fullmatch("host-[0-9a-f]{8}", each.params["machine"])

@@ -31,7 +31,7 @@ def test_a_plan_takes_any_integer(batch_size: int) -> None:
 
 
 @given(st.integers(0, 50).flatmap(lambda n: st.tuples(st.just(n), strategies.plans(n))))
-def test_a_plan_by_bounds_is_taken_as_it_is(drawn: tuple[int, list[int]]) -> None:
+def test_a_plan_by_bounds_keeps_them(drawn: tuple[int, list[int]]) -> None:
     records, bounds = drawn
     made = plan(records, bounds)
     assert made.tolist() == bounds
@@ -180,7 +180,7 @@ def test_fields_of_some_batches_and_with_other_columns() -> None:
     assert len(BatchFields().replace(base_offset=[1, 2]).rows) == 2
 
 
-def test_columns_that_do_not_fit_the_fields() -> None:
+def test_columns_of_another_length_are_refused() -> None:
     fields = BatchFields(producer_id=[1, 2, 3])
     assert fields.replace().rows["producer_id"].tolist() == [1, 2, 3]
     with pytest.raises(InvalidRecords, match="one item, or one per batch"):

@@ -1,4 +1,4 @@
-"""The benchmarks run for every parameter set, import public names alone, and track known figures."""
+"""The benchmarks run for every parameter set, import only public names, and track known figures."""
 
 import ast
 import inspect
@@ -39,7 +39,7 @@ def methods(benchmark: Any) -> list[str]:
 
 
 def imported(path: Path) -> Iterator[tuple[str, str]]:
-    """Module and name of each import of kfbench."""
+    """Yield (module, name) of each import of kfbench."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "kfbench":
             yield from ((str(node.module), alias.name) for alias in node.names)
@@ -48,8 +48,8 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
-def test_benchmarks_import_public_names_alone(path: Path) -> None:
-    """So that they run on commits whose modules lie elsewhere. kfbench.broker's are imported by name when needed."""
+def test_benchmarks_import_only_public_names(path: Path) -> None:
+    """Check this so that benchmarks run on commits whose modules have other names."""
     for module, name in imported(path):
         public = module == "kfbench.errors" or (module == "kfbench" and name in kfbench.__all__)
         assert public, f"{module}: {name}"
@@ -113,13 +113,13 @@ def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: p
     monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version
     assert len(benchmark.params) == len(benchmark.param_names)
-    passed_over = []
+    not_applicable = []
     for parameters in product(*benchmark.params):
         prepared = benchmark()
         try:
             prepared.setup(*parameters)
         except NotImplementedError:
-            passed_over.append(parameters)
+            not_applicable.append(parameters)
             continue
         for method in methods(benchmark):
             found = getattr(prepared, method)(*parameters)
@@ -127,8 +127,8 @@ def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: p
                 assert (found >= 0 or isnan(found)) and (hasattr(benchmark, "unit") or getattr(benchmark, method).unit)
             elif method.startswith("time_"):
                 assert benchmark.timer.__name__ == "process_time"
-    assert passed_over == [each for each in product(*benchmark.params) if not is_measured(benchmark, each)]
-    assert len(passed_over) < len(list(product(*benchmark.params)))
+    assert not_applicable == [each for each in product(*benchmark.params) if not is_measured(benchmark, each)]
+    assert len(not_applicable) < len(list(product(*benchmark.params)))
 
 
 @pytest.mark.thorough
@@ -143,7 +143,7 @@ def test_every_benchmark_of_the_full_lists_runs() -> None:
     assert f"{len(CLASSES)} passed" in done.stdout
 
 
-def test_setup_prepares_once_a_process() -> None:
+def test_setup_prepares_once_per_process() -> None:
     """asv calls it before every sample."""
     encode: Any = formats.Encode()
     encode.setup("v2", 1, "none")
@@ -152,7 +152,7 @@ def test_setup_prepares_once_a_process() -> None:
     assert encode.out is first
 
 
-def test_what_a_commit_lacks_is_passed_over() -> None:
+def test_what_an_older_commit_lacks_is_skipped() -> None:
     """Each of these errors shows that an older commit lacks something."""
     append: Any = broker.Append()
     with pytest.raises(NotImplementedError, match="no-such-format"):
@@ -199,7 +199,7 @@ def test_a_conversion_writes_the_size_of_its_target() -> None:
 def test_what_a_workload_is_made_of_is_tracked() -> None:
     made: Any = workloads.Made()
     made.setup("cluster-metadata")
-    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as a real one has
+    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # like a real one
     made = workloads.Made()
     made.setup("kv-ycsb")
     assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000

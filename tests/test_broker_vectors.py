@@ -10,7 +10,7 @@ VECTORS = [vector for category in ("validate", "downconvert", "compaction") for 
 
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
-def test_what_came_out_came_from_what_went_in(vector: BrokerVector) -> None:
+def test_records_of_the_result_come_from_the_input(vector: BrokerVector) -> None:
     if vector.refused:
         assert (vector.expected, vector.sidecar["batches"]) == (b"", [])
         return

@@ -1,4 +1,4 @@
-"""Streams of codecs: they give a prefix without reading the rest, and stop bombs at their limit."""
+"""Streams of codecs return a prefix without reading the rest. They stop compression bombs at their limit."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def test_a_stream_is_read_in_any_steps(name: str, steps: list[int], is_one: bool
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_does_no_more_than_the_prefix_needs(name: str) -> None:
+def test_a_stream_decompresses_only_what_the_prefix_needs(name: str) -> None:
     payload = STREAMS[name].compress(MIXED)
     stream = STREAMS[name].stream(payload)
     assert (stream.plain_bytes, stream.taken_bytes) == (0, 0)
@@ -67,7 +67,7 @@ def test_a_stream_does_no_more_than_the_prefix_needs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_streams_that_are_read_in_turns_do_not_disturb_each_other(name: str) -> None:
+def test_streams_can_be_read_alternately(name: str) -> None:
     codec = CODECS[name]
     streams = [(codec.stream(codec.compress(data)), data) for data in (MIXED, TEXT, NOISE)]
     for at in range(0, 300_000, 30_000):
@@ -77,7 +77,7 @@ def test_streams_that_are_read_in_turns_do_not_disturb_each_other(name: str) -> 
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_damage_behind_the_prefix_goes_unseen_and_inside_it_does_not(name: str) -> None:
+def test_only_damage_inside_the_prefix_is_seen(name: str) -> None:
     """A reader of a prefix misses later damage: half of the payload may be gone."""
     codec = CODECS[name]
     payload = codec.compress(MIXED)
@@ -94,11 +94,8 @@ def test_damage_behind_the_prefix_goes_unseen_and_inside_it_does_not(name: str) 
 
 
 @given(st.sampled_from(list(STREAMS)), st.data())
-def test_a_stream_refuses_nothing_that_the_whole_does_not(name: str, data: st.DataObject) -> None:
-    """A stream agrees with a whole read, under bit flips and cuts.
-
-    If the whole can be read, the prefixes are equal. At the end, both refuse or neither does.
-    """
+def test_a_stream_agrees_with_a_whole_read(name: str, data: st.DataObject) -> None:
+    """Flip bits and cut. If the whole can be read, the prefixes are equal. At the end both refuse or neither does."""
     codec = STREAMS[name]
     payload, plain = several(name) if data.draw(st.booleans()) else (codec.compress(MIXED[300_000:]), MIXED[300_000:])
     hostile = bytearray(payload[: data.draw(st.integers(0, len(payload)))] if data.draw(st.booleans()) else payload)
@@ -171,14 +168,14 @@ def test_bombs_are_stopped_before_they_take_memory() -> None:
     assert (done.returncode, done.stdout) == (0, "stopped 9\n"), done.stderr
 
 
-def test_snappy_claims_are_not_believed() -> None:
+def test_a_false_snappy_size_is_refused() -> None:
     claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # two bytes that claim 4 GiB
     with pytest.raises(Undecodable, match="snappy"):
         CODECS["snappy"].decompress(claim, limit_bytes=2**33)
 
 
 @pytest.mark.parametrize("claimed", [1 << 20, 1 << 33, 1 << 62])
-def test_an_lz4_frame_that_lies_about_its_size_is_refused_before_anything_is_allocated(claimed: int) -> None:
+def test_a_false_lz4_size_is_refused(claimed: int) -> None:
     frame = bytearray(lz4_library.compress(bytes(100), block_linked=False, store_size=True))
     frame[6:14] = claimed.to_bytes(8, "little")
     frame[14] = xxhash.xxh32_intdigest(bytes(frame[4:14])) >> 8 & 0xFF

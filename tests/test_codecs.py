@@ -41,10 +41,10 @@ def test_foreign_readers_read_ours_and_we_read_theirs(name: str, sample: str, ma
     if name == "zstd" and magic < 2:
         magic = 2
     codec, data = by_magic(name, magic), SAMPLES[sample]
-    ours = codec.compress(data)
-    assert codec.decompress(ours) == data
+    compressed = codec.compress(data)
+    assert codec.decompress(compressed) == data
     if not (name == "snappy" and not data):
-        assert reference.decompress(name, ours, magic) == data
+        assert reference.decompress(name, compressed, magic) == data
     assert codec.decompress(reference.compress(name, data, magic)) == data
 
 
@@ -242,7 +242,7 @@ ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # from zstd's 
 
 
 @pytest.mark.parametrize("level", [None, *ZSTD_WINDOW_LOGS])
-def test_zstd_frame_is_of_a_stream_that_is_flushed_and_then_closed(level: int | None) -> None:
+def test_zstd_frame_is_that_of_a_flushed_and_closed_stream(level: int | None) -> None:
     for data in (b"x", TEXT[:1000], TEXT, NOISE, bytes(300_000)):
         frame = CODECS["zstd"].compress(data, level)
         header = zstandard.get_frame_parameters(frame)
@@ -260,7 +260,7 @@ def test_zstd_frame_of_nothing_says_that_it_is_empty() -> None:
         assert CODECS["zstd"].compress(b"", level) == bytes.fromhex("28b52ffd 20 00 010000")
 
 
-def test_zstd_levels_in_turn_write_what_each_writes_alone() -> None:
+def test_zstd_levels_do_not_influence_each_other() -> None:
     """The compressor keeps one context, for the latest level."""
     levels = (3, 1, 3, 3, 19, -7, 3, 1)
     samples = [TEXT[at : at + 5000] for at in range(0, 5000 * len(levels), 5000)]
@@ -348,7 +348,7 @@ def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
         CODECS["snappy"].decompress(stream + old)
 
 
-def test_zstd_compresses_on_after_a_context_could_not_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_works_after_a_failed_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
     zstd = Zstd()
     found = zstd.compress(TEXT, 3)
 

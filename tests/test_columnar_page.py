@@ -12,6 +12,7 @@ import pytest
 
 from kfbench import FORMATS, Limits, layouts
 from kfbench.errors import CorruptLog
+from tests.page_tables import mask_of, tables
 from tests.reference import columnar, columnar_columns, columnar_headers, v23
 from tests.reference.model import Fields, Message, RefusedError
 from tests.reference.varint import unsigned, zigzag
@@ -22,19 +23,10 @@ NOON_MS = 1_700_000_000_000
 ONE = ([Message(offset=42, timestamp_ms=NOON_MS, key=b"lamp", value=b"on")], Fields(partition_leader_epoch=7))
 
 
-def tables(heading: str) -> list[list[list[str]]]:
-    """Return the tables below a heading as rows of cells, without table heads."""
-    part = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    blocks = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
-    return [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]] for block in blocks
-    ]
-
-
 def four() -> tuple[list[Message], Fields]:
     """Return the records of the second example, from its first table."""
     messages = []
-    for offset, time, key, value, *headers in tables("A batch of four")[0]:
+    for offset, time, key, value, *headers in tables(PAGE, "A batch of four")[0]:
         later = int(time.split()[1]) if time.startswith("+") else 0
         messages.append(
             Message(
@@ -50,7 +42,7 @@ def four() -> tuple[list[Message], Fields]:
 
 @pytest.mark.parametrize(("heading", "example"), [("A batch of one", ONE), ("A batch of four", four())])
 def test_every_byte_of_the_examples(heading: str, example: tuple[list[Message], Fields]) -> None:
-    rows, at = tables(heading)[-1], 0
+    rows, at = tables(PAGE, heading)[-1], 0
     for row in rows:
         assert int(row[0]) == at, row
         at += len(bytes.fromhex(row[1]))
@@ -64,7 +56,7 @@ def test_every_byte_of_the_examples(heading: str, example: tuple[list[Message], 
 def test_every_field_of_the_header() -> None:
     sizes = {"i64": 8, "i48": 6, "i32": 4, "u32": 4, "u16": 2, "i8": 1}
     at = 0
-    for offset, _, kind, _ in tables("The batch")[0]:
+    for offset, _, kind, _ in tables(PAGE, "The batch")[0]:
         assert int(offset) == at
         at += sizes[kind]
     assert at == columnar.FIXED_BYTES
@@ -72,20 +64,19 @@ def test_every_field_of_the_header() -> None:
 
 def test_every_bit_is_the_constant_that_it_names() -> None:
     seen = 0
-    for bits, name, _ in tables("Attributes bits")[0]:
-        low, _, high = bits.partition("-")
-        mask = sum(1 << bit for bit in range(int(low), int(high or low) + 1))
+    for bits, name, _ in tables(PAGE, "Attributes bits")[0]:
+        mask = mask_of(bits)
         assert getattr(columnar, name) == mask
         seen |= mask
     assert seen == 0xFFFF
 
 
-def test_what_the_kernels_are_told() -> None:
+def test_the_kernels_constants() -> None:
     """The constants of the kernels' layout equal the page's. Both are declared separately."""
     fields = [
         [str(layouts.position(layouts.COLUMNAR_HEADER, name)), name] for name in layouts.COLUMNAR_HEADER.names or ()
     ]
-    assert [row[:2] for row in tables("The batch")[0]] == fields
+    assert [row[:2] for row in tables(PAGE, "The batch")[0]] == fields
     own = {name: f"{name}_BIT" for name in ("PRODUCER", "AGES", "OFFSETS", "KEYS", "NULL_KEYS", "VALUES", "NULL_VALUES",
                                            "HEADERS", "EXTENSIONS", "TRANSACTIONAL", "CONTROL")}  # fmt: skip
     own |= {"CODEC": "CODEC_MASK", "APPEND_TIME": "TIMESTAMP_TYPE_BIT", "HORIZON": "DELETE_HORIZON_BIT"}
@@ -95,13 +86,13 @@ def test_what_the_kernels_are_told() -> None:
 
 
 def test_every_extension() -> None:
-    rows = tables("Extensions")[0]
+    rows = tables(PAGE, "Extensions")[0]
     assert [getattr(columnar, name) for _, _, name, _ in rows] == [int(tag) for tag, *_ in rows]
     assert tuple(int(size) for _, size, *_ in rows) == columnar.EXTENSION_BYTES
 
 
 def test_every_form_of_header() -> None:
-    assert [getattr(columnar_headers, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
+    assert [getattr(columnar_headers, name) for _, name, *_ in tables(PAGE, "Headers")[0]] == [0, 1, 2, 3, 4]
 
 
 # Per kind: the two bits or all of its descriptor, values that the encoder gives this kind, their description.
@@ -119,8 +110,8 @@ KINDS: dict[str, tuple[int, columnar_columns.Nature, list[int]]] = {
 
 
 def test_every_kind_of_column() -> None:
-    assert [name for _, name, *_ in tables("Columns")[0]] == list(KINDS)
-    for kind, name, *_ in tables("Columns")[0]:
+    assert [name for _, name, *_ in tables(PAGE, "Columns")[0]] == list(KINDS)
+    for kind, name, *_ in tables(PAGE, "Columns")[0]:
         wanted, nature, values = KINDS[name]
         high, _, low = kind.partition(", low bits ")
         assert wanted == (int(high) << 6 | int(low) if low else int(high)), name
@@ -131,8 +122,8 @@ def test_every_kind_of_column() -> None:
     assert "3 with low bits 6 to 63 is refused." in TEXT
 
 
-@pytest.mark.parametrize("row", tables("Columns")[0], ids=lambda row: str(row[1]))
-def test_what_follows_the_descriptor(row: list[str]) -> None:
+@pytest.mark.parametrize("row", tables(PAGE, "Columns")[0], ids=lambda row: str(row[1]))
+def test_fields_after_the_descriptor(row: list[str]) -> None:
     """The fields in the table form the column, and its last cell gives the values."""
     _, nature, values = KINDS[row[1]]
     data = columnar_columns.column(values, nature)
@@ -171,7 +162,7 @@ def test_what_follows_the_descriptor(row: list[str]) -> None:
         assert [base + i * slope + r for i, r in enumerate(bits)] == values
 
 
-def test_what_our_encoder_tries_in_a_column() -> None:
+def test_columns_that_our_encoder_tries() -> None:
     most, tried = columnar_columns.MOST_VALUES, columnar_columns.TRIED_VALUES
     assert f"*A dictionary* has d values, 2 to {most}, and" in TEXT
     assert f"W(max - base) ≥ 4 and 2 to {tried} values are distinct" in TEXT
@@ -186,7 +177,7 @@ def claim(count: int) -> bytes:
     return struct.pack(">qiibI", 0, 9 + len(covered), 0, columnar.MAGIC, crc32c.crc32c(covered)) + covered
 
 
-def test_what_34_bytes_may_claim() -> None:
+def test_34_bytes_that_claim_many_records() -> None:
     """The reader refuses 34 bytes that claim too many records before it allocates memory."""
     data, fmt = claim(2**31 - 1), FORMATS["columnar"]
     assert len(data) == 34
@@ -202,7 +193,7 @@ def test_what_34_bytes_may_claim() -> None:
             tracemalloc.stop()
 
 
-def test_what_33_bytes_are() -> None:
+def test_the_most_records_in_33_bytes() -> None:
     """Check the sizes in v2 and v0 for the most records that the default limit allows. A thousand of them are read."""
     most = Limits().batch_records
     assert most == 2**24
@@ -234,7 +225,7 @@ def v2_bytes(count: int, record: int) -> int:
     return total
 
 
-def test_what_an_anchor_takes() -> None:
+def test_bytes_of_an_anchor() -> None:
     """The first extension of a batch takes its number, tag, size, and 8 bytes."""
     messages = [Message(offset=0, timestamp_ms=NOON_MS)]
     more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))

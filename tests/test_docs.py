@@ -88,7 +88,7 @@ def code(page: Path) -> str:
     return "\n".join([*FENCED.findall(text(page)), *indented]).replace("\\\n", " ")
 
 
-def typed(line: str) -> Iterator[tuple[str, list[str]]]:
+def commands_of(line: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the program or module and the words of each command of a line."""
     for part in re.split(r" (?:&&|\|) ", line.partition("  #")[0]):
         if found := TYPED.match(part.strip()):
@@ -99,7 +99,7 @@ def typed(line: str) -> Iterator[tuple[str, list[str]]]:
 @every_page
 def test_commands_and_their_options_exist(page: Path) -> None:
     for line in code(page).splitlines():
-        for program, words in typed(line):
+        for program, words in commands_of(line):
             assert program in OPTIONS or importlib.util.find_spec(program), line
             if program in OPTIONS and words[0] not in ("--version", "[OPTIONS]"):
                 name, *rest = words
@@ -120,17 +120,17 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         ("the kfbench command", []),
     ],
 )  # fmt: skip
-def test_what_is_typed_is_found(line: str, found: list[tuple[str, list[str]]]) -> None:
-    assert list(typed(line)) == found
+def test_commands_of_a_line(line: str, found: list[tuple[str, list[str]]]) -> None:
+    assert list(commands_of(line)) == found
 
 
 @every_page
 def test_targets_that_are_named_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE))
-    asked = re.findall(r"^ *(?:\$ )?make ([a-z]+)", code(page), re.MULTILINE) + re.findall(
+    named = re.findall(r"^ *(?:\$ )?make ([a-z]+)", code(page), re.MULTILINE) + re.findall(
         r"`make ([a-z]+)", text(page)
     )
-    assert set(asked) <= targets
+    assert set(named) <= targets
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -47,7 +47,7 @@ def test_json_says_the_same_as_text() -> None:
     assert found["python"]["found"].endswith(f"({sys.executable})")
 
 
-def test_whatever_is_not_ok_says_how_to_mend_it() -> None:
+def test_each_problem_has_a_remedy() -> None:
     assert all(check.mend for check in checks() if check.state != "ok")
     text = Check(name="java", state="missing", found="none", mend="install it").to_text()
     assert text == "missing  java: none\n         mend it: install it"
@@ -70,7 +70,7 @@ def test_a_java_that_is_missing(tmp_path: Path) -> None:
     assert found["bash"]["state"] == "missing"
 
 
-def test_without_an_extra_its_packages_are_named_and_nothing_that_only_it_needs_is_missed(tmp_path: Path) -> None:
+def test_a_missing_extra_is_a_warning_that_names_its_packages(tmp_path: Path) -> None:
     """Simulate a base installation: no metadata and no modules of PySpark, the JRE and the peers."""
     without = (
         "import sys; from importlib import metadata\n"
@@ -129,12 +129,12 @@ def _check(name: str) -> Check:
 
 def test_little_memory_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kfbench.doctor.LEAST_MEMORY_BYTES", 1 << 62)
-    memory = next(check for check in checks() if check.name == "memory")
+    memory = _check("memory")
     assert LEAST_MEMORY_BYTES < 1 << 62
     assert (memory.state, bool(memory.mend)) == ("warning", True)
 
 
-def test_code_that_is_kept_for_nobody_is_counted_and_a_warning_where_it_is_much(
+def test_unused_caches_are_counted_and_large_ones_are_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, others = tmp_path / "kernels-now", [tmp_path / "kernels-before", tmp_path / "code-before"]
@@ -142,9 +142,9 @@ def test_code_that_is_kept_for_nobody_is_counted_and_a_warning_where_it_is_much(
         (folder / "sources").mkdir(parents=True)
         (folder / "sources" / "kernel.nbc").write_bytes(bytes(3 << 20))
     monkeypatch.setattr("kfbench.kernels.CACHE_FOLDER", ours)
-    cached = next(check for check in checks() if check.name == "cached code")
+    cached = _check("cached code")
     assert cached.state == "ok" and cached.found.startswith("6 MiB ") and cached.found.endswith(f" in {tmp_path}")
     monkeypatch.setattr("kfbench.doctor.MOST_CACHED_BYTES", 5 << 20)
-    cached = next(check for check in checks() if check.name == "cached code")
+    cached = _check("cached code")
     assert cached.state == "warning"
     assert str(tmp_path) in cached.mend

@@ -39,7 +39,7 @@ def test_an_extra_that_is_missing_is_one_line_with_the_command(extra: str, monke
 
 
 @pytest.mark.parametrize("arguments", [["run", "smoke"], ["sweep", "smoke"], ["pack", "environment.tar.gz"]])
-def test_commands_that_need_spark_say_so(arguments: list[str]) -> None:
+def test_commands_that_need_spark_name_the_extra(arguments: list[str]) -> None:
     done = python("from kfbench.cli import main; sys.exit(main())", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [

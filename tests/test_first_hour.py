@@ -64,8 +64,8 @@ def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> 
     shown = re.search(r"<!-- report (\S+):", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown
     report = (ROOT / shown[1] / "README.md").read_text(encoding="utf-8")
-    asked = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the sections of your case")[2].partition("\n## ")[0])
-    assert len(asked) == 3 and set(asked) <= set(re.findall(r"^## (.*)$", report, re.MULTILINE))
+    questions = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the sections of your case")[2].partition("\n## ")[0])
+    assert len(questions) == 3 and set(questions) <= set(re.findall(r"^## (.*)$", report, re.MULTILINE))
 
 
 def printed(step: Step, folder: Path) -> str:

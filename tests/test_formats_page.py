@@ -1,6 +1,5 @@
 """docs/formats.md agrees with the code: offsets, types, bits, losses, limits and byte counts."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from kfbench.formats import FORMATS
 from kfbench.layouts import SHARED_HEADERS
 from kfbench.limits import Limits
 from kfbench.workloads.grid import GridPoint
+from tests.page_tables import mask_of, tables
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
 LAYOUTS = {
@@ -24,20 +24,9 @@ LAYOUTS = {
 TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32", ">u2": "u16", "|V6": "i48"}
 
 
-def tables(heading: str | None = None) -> list[list[list[str]]]:
-    """Return the tables below a heading, or before the first one, as rows of cells without table heads."""
-    part = (
-        PAGE.partition("\n## ")[0] if heading is None else PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    )
-    blocks = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
-    return [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]] for block in blocks
-    ]
-
-
 @pytest.mark.parametrize("heading", LAYOUTS)
-def test_every_field_stands_where_the_layout_has_it(heading: str) -> None:
-    found = [table for table in tables(heading) if table[0][2] in TYPES.values()]
+def test_every_field_has_the_offset_of_the_layout(heading: str) -> None:
+    found = [table for table in tables(PAGE, heading) if table[0][2] in TYPES.values()]
     assert len(found) == len(LAYOUTS[heading])
     for rows, layout in zip(found, LAYOUTS[heading], strict=True):
         declared = [[str(layouts.position(layout, name)), name, TYPES[layout[name].str]] for name in layout.names or ()]
@@ -51,11 +40,10 @@ def test_sizes_in_prose() -> None:
 
 
 def test_every_bit_is_the_constant_that_it_names() -> None:
-    (rows,) = tables("Attributes bits of v2 and v3")
+    (rows,) = tables(PAGE, "Attributes bits of v2 and v3")
     masks = {"v2": 0, "v3": 0}
     for bits, constant, formats, _ in rows:
-        low, _, high = bits.partition("-")
-        mask = sum(1 << bit for bit in range(int(low), int(high or low) + 1))
+        mask = mask_of(bits)
         assert getattr(layouts, constant) == mask
         for name in formats.split(", "):
             masks[name] |= mask
@@ -63,12 +51,12 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
 
 
 def test_every_tag_of_an_enriched_message() -> None:
-    (rows,) = [table for table in tables("enriched message") if len(table[0]) == 3]
+    (rows,) = [table for table in tables(PAGE, "enriched message") if len(table[0]) == 3]
     assert {int(tag): int(size) for tag, size, _ in rows} == layouts.TAG_BYTES
 
 
 def test_the_names_their_magic_bits_and_bytes() -> None:
-    (rows,) = tables()
+    (rows,) = tables(PAGE)
     assert sorted(row[0] for row in rows) == sorted(FORMATS)
     for name, magic, bits, _, one, hundred in rows:
         fmt = FORMATS[name]
@@ -83,10 +71,10 @@ def overhead(name: str, batch: int) -> float:
     return float((FORMATS[name].size(records, batch).sum() - records.shapes.payload_bytes) / batch)
 
 
-def test_what_is_lost_is_what_capabilities_leave_out() -> None:
-    (rows,) = tables("What each cannot carry")
-    said = {name: lost.split(", ") if lost else [] for names, lost in rows for name in _names(names)}
-    assert said == {name: fmt.capabilities.missing for name, fmt in FORMATS.items()}
+def test_losses_equal_the_missing_capabilities() -> None:
+    (rows,) = tables(PAGE, "What each cannot carry")
+    stated = {name: lost.split(", ") if lost else [] for names, lost in rows for name in _names(names)}
+    assert stated == {name: fmt.capabilities.missing for name, fmt in FORMATS.items()}
 
 
 def _names(text: str) -> list[str]:
@@ -96,7 +84,7 @@ def _names(text: str) -> list[str]:
 
 
 def test_limits_are_the_defaults() -> None:
-    (rows,) = tables("Limits of readers")
+    (rows,) = tables(PAGE, "Limits of readers")
     defaults = Limits()
     assert {name: int(default.replace(",", "")) for name, default, _ in rows} == {
         name: getattr(defaults, name) for name in Limits.__dataclass_fields__

@@ -103,7 +103,7 @@ def test_the_stored_notebook_is_its_source_with_outputs(name: str) -> None:
 
 
 @every_notebook
-def test_a_notebook_says_what_it_asks_and_begins_with_its_parameters(name: str) -> None:
+def test_a_notebook_begins_with_its_question_and_parameters(name: str) -> None:
     first, parameters, *_ = stored(name)
     assert text(first).startswith("# ") and text(first).partition("\n")[0].endswith("?")
     assert "*How to read it*" in text(first) and "*What would change the answer*" in text(first)

@@ -161,13 +161,13 @@ def test_a_base_installation_inspects_a_log(base: Base, segment: Path) -> None:
     assert sum(batch["count"] for batch in json.loads(done.stdout)[0]["batches"]) == 500
 
 
-def test_a_base_installation_says_what_another_format_would_take_as_any_other_does(base: Base, segment: Path) -> None:
+def test_a_base_installation_computes_a_what_if(base: Base, segment: Path) -> None:
     done = base.kfbench("what-if", segment, "--format", "v3", "--codec", "none", "--codec", "zstd", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["sizes"] == what_if(segment, ["v3"], ["none", "zstd"]).to_dict()["sizes"]
 
 
-def test_a_base_installation_writes_a_page_of_what_it_says(base: Base, segment: Path) -> None:
+def test_a_base_installation_writes_a_page(base: Base, segment: Path) -> None:
     out = base.folder / "pages"
     done = base.kfbench("what-if", segment, "--format", "v3", "--codec", "none", "--out", out)
     assert done.returncode == 0, done.stderr
@@ -220,7 +220,7 @@ def test_a_base_installation_has_the_api(base: Base) -> None:
     ],
     ids=" ".join,
 )
-def test_what_needs_spark_names_the_extra_that_brings_it(base: Base, segment: Path, command: list[str]) -> None:
+def test_commands_that_need_spark_name_the_extra(base: Base, segment: Path, command: list[str]) -> None:
     done = base.kfbench(*command)
     assert done.returncode == 1
     assert done.stdout == ""

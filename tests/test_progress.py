@@ -18,12 +18,12 @@ def shown(is_terminal: bool) -> str:
     return console.file.getvalue()
 
 
-def test_a_bar_is_shown_at_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_is_shown_only_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SILENT_S", 0)
     assert "4.0/4.0 MB" in shown(is_terminal=True)
     assert shown(is_terminal=False) == ""
 
 
-def test_what_is_soon_done_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_read_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SILENT_S", 3600)
     assert shown(is_terminal=True) == ""

@@ -34,7 +34,7 @@ def recorder(fetched: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.oracle
 @pytest.mark.slow
-def test_kafka_says_the_same_of_the_committed_bytes(recorder: ModuleType, tmp_path: Path) -> None:
+def test_kafkas_readers_confirm_the_committed_facts(recorder: ModuleType, tmp_path: Path) -> None:
     for name in NAMES:
         shutil.copyfile(FOLDER / name, tmp_path / name)
     recorder.write_facts(tmp_path)

@@ -41,19 +41,9 @@ def records(n: int = 3, **changes: Any) -> Records:
     return Records(**parts | changes)
 
 
-def build(messages: tuple[Message, ...]) -> Records:
-    return Records.from_lists(
-        [message.value for message in messages],
-        keys=[message.key for message in messages],
-        timestamps_ms=[message.timestamp_ms for message in messages],
-        headers=[message.headers for message in messages],
-        offsets=[message.offset for message in messages],
-    )
-
-
 @given(strategies.message_lists())
 def test_lists_come_back(messages: tuple[Message, ...]) -> None:
-    built = build(messages)
+    built = records_of(messages)
     assert len(built) == len(messages)
     for i, message in enumerate(messages):
         assert (built.key(i), built.value(i)) == (message.key, message.value)
@@ -63,7 +53,7 @@ def test_lists_come_back(messages: tuple[Message, ...]) -> None:
 
 @given(strategies.message_lists())
 def test_totals_count_bytes_and_no_nulls(messages: tuple[Message, ...]) -> None:
-    shape = build(messages).shapes
+    shape = records_of(messages).shapes
     assert shape.key_bytes == sum(len(message.key or b"") for message in messages)
     assert shape.value_bytes == sum(len(message.value or b"") for message in messages)
     pairs = [pair for message in messages for pair in message.headers]
@@ -74,7 +64,7 @@ def test_totals_count_bytes_and_no_nulls(messages: tuple[Message, ...]) -> None:
 
 @given(strategies.message_lists())
 def test_arrow_round_trip(messages: tuple[Message, ...]) -> None:
-    built = build(messages)
+    built = records_of(messages)
     table = built.to_arrow()
     table.validate(full=True)
     assert Records.from_arrow(table) == built
@@ -114,11 +104,11 @@ def test_unequal(difference: str) -> None:
         "null for empty": {"value": None},
     }
     other = dataclasses.replace(message, **changes[difference])
-    assert build((message,)) == build((message,))
-    assert build((message,)) != build((other,))
+    assert records_of((message,)) == records_of((message,))
+    assert records_of((message,)) != records_of((other,))
 
 
-def test_equal_whatever_the_buffers_look_like() -> None:
+def test_equality_ignores_the_order_of_buffers() -> None:
     scattered = records(value_data=b"....45..01..23", value_starts=[8, 12, 4])
     assert scattered == Records.from_lists([b"01", b"23", b"45"], timestamps_ms=[0, 1, 2])
     assert scattered.to_arrow().column("value").to_pylist() == [b"01", b"23", b"45"]
@@ -195,7 +185,7 @@ def test_lists_refuse(arguments: dict[str, Any]) -> None:
     assert "\n" not in str(refusal.value)
 
 
-def test_a_nulls_start_is_not_looked_at() -> None:
+def test_the_start_of_a_null_is_ignored() -> None:
     built = records(key_starts=[2**62, -5, 7])
     assert [built.key(i) for i in range(3)] == [None] * 3
     table = built.to_arrow()
@@ -237,10 +227,10 @@ def test_arrow_buffers_are_taken_as_they_are(kind: pa.DataType) -> None:
     array = pa.array([b"one", None, b"", b"four"]).cast(kind)
     built = Records.from_arrow(pa.table({"value": array}))
     assert [built.value(i) for i in range(4)] == [b"one", None, b"", b"four"]
-    theirs = array.buffers()[2]
-    assert built.value_data.ctypes.data == theirs.address
+    data = array.buffers()[2]
+    assert built.value_data.ctypes.data == data.address
     back = built.to_arrow().column("value").chunk(0)
-    assert back.buffers()[2].address == theirs.address
+    assert back.buffers()[2].address == data.address
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
@@ -320,13 +310,13 @@ def test_indices_count_from_the_end_and_stop_at_it() -> None:
 
 
 def test_a_read_only_view_of_a_writeable_array_is_copied() -> None:
-    mine = np.arange(3, dtype=np.int64)
-    view = mine.view()
+    column = np.arange(3, dtype=np.int64)
+    view = column.view()
     view.flags.writeable = False
     columns: dict[str, Any] = {"key_data": b"", "key_starts": [0] * 3, "value_data": b"abc", "value_starts": view}
     lengths: dict[str, Any] = {"key_lengths": [-1] * 3, "value_lengths": [1] * 3}
     records = Records(shapes=Shapes(timestamps_ms=np.zeros(3, int), offsets=np.arange(3), **lengths), **columns)
-    mine[:] = 1 << 46
+    column[:] = 1 << 46
     assert [records.value(i) for i in range(3)] == [b"a", b"b", b"c"]
 
 

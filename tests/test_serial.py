@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return serial(load_profile(folder / "two.toml"), folder, "python -m tools.serial two.toml")
 
 
-def test_it_is_a_run_that_says_how_it_came_about(run: Run) -> None:
+def test_the_manifest_describes_the_run(run: Run) -> None:
     manifest = open_run(run.path).manifest
     assert (manifest["command"], manifest["master"]) == ("python -m tools.serial two.toml", "none: one process")
     assert manifest["counts"] == {"cells": 2, "ok": 2 * 2 * 3, "skipped": 0, "error": 0}
@@ -40,7 +40,7 @@ def test_it_is_a_run_that_says_how_it_came_about(run: Run) -> None:
     assert (stage["kind"], stage["cells"], stage["slots"]) == ("cpu", 2, 1)
 
 
-def test_what_was_not_compared_is_not_met(run: Run) -> None:
+def test_missing_rows_fail_the_comparison(run: Run) -> None:
     assert is_met(agreement(run.table, run.table, 0.03))
     without = run.table.filter(pc.not_equal(run.table["format"], "v3"))
     assert not is_met(agreement(run.table, without, 0.03))

@@ -15,7 +15,7 @@ ROOT: Final = Path(__file__).parents[1]
 # Folders of files that programs wrote on a person's machine -> the least number of files.
 WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 4}
 # Home and checkout folders, and a kernel release with more than its first two numbers.
-TELLING: Final = re.compile(
+PRIVATE: Final = re.compile(
     rf"(?<![\w.$>-])(?:/(?:home|root|tmp|work|Users|mnt|private)(?=/)|{re.escape(str(ROOT))}(?=/))|file://"
     r"|(?:Linux|Darwin)[ -]\d+\.\d+(?!\d)[.+\w-]"
 )
@@ -28,17 +28,17 @@ TELLING: Final = re.compile(
         "/Users/anna/x", f'"{ROOT}/kfbench"', "Linux 6.18.1-cloud-7", "Linux-6.1.0-17-amd64-x86_64", "Darwin 23.1.0",
     ],
 )  # fmt: skip
-def test_what_tells_a_machine_is_seen(text: str) -> None:
-    assert TELLING.search(text)
+def test_private_names_are_found(text: str) -> None:
+    assert PRIVATE.search(text)
 
 
 @pytest.mark.parametrize("text", ["Linux 6.18, glibc 2.36", "datasets/work/x", "/workloads/a", "https:", "Darwin 23.1"])
-def test_what_tells_none_is_not(text: str) -> None:
-    assert not TELLING.search(text)
+def test_public_names_are_not_found(text: str) -> None:
+    assert not PRIVATE.search(text)
 
 
 @pytest.mark.parametrize("folder", WRITTEN)
-def test_no_file_tells_whose_machine_it_was(folder: str) -> None:
+def test_no_file_identifies_a_machine(folder: str) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", folder], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -46,7 +46,7 @@ def test_no_file_tells_whose_machine_it_was(folder: str) -> None:
     assert len(names) >= WRITTEN[folder]
     for name in names:
         text = (ROOT / name).read_bytes().decode("utf-8", "replace")
-        assert not (found := TELLING.search(text)), f"{name}: {text[max(0, found.start() - 40) : found.end() + 40]}"
+        assert not (found := PRIVATE.search(text)), f"{name}: {text[max(0, found.start() - 40) : found.end() + 40]}"
 
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="not the environment that `make setup` makes")

@@ -1,4 +1,4 @@
-"""The same sweeps on a cluster of real processes: the same bytes, hosts that are known, CPU times of one of them."""
+"""Sweeps on a cluster of real processes: the same bytes as on one machine, known hosts, CPU times of one host."""
 
 import json
 import os
@@ -63,13 +63,13 @@ def undisturbed(tiny: Path) -> pa.Table:
 
 
 def where(_: int) -> str:
-    """The host of the executor that asks."""
+    """Return the host of the executor that runs this."""
     time.sleep(0.2)
     return host()
 
 
 def executors(cluster: Cluster) -> list[psutil.Process]:
-    """Not what is left of the shell that became the worker."""
+    """Return the executors, without the zombie of the shell that started a worker."""
     children = [child for worker in cluster.workers for child in psutil.Process(worker.pid).children()]
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
@@ -104,28 +104,28 @@ def test_a_local_cluster_gives_them_too_and_writes_nothing_into_pyspark(
 
 
 def test_what_if_is_the_same_on_a_cluster(cluster: Cluster) -> None:
-    asked: dict[str, Any] = {"formats": ["v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
+    options: dict[str, Any] = {"formats": ["v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
     path = FOLDER / "telemetry.log"
-    assert ask.what_if(path, **asked, master=cluster.url) == ask.what_if(path, **asked)
+    assert ask.what_if(path, **options, master=cluster.url) == ask.what_if(path, **options)
 
 
 @two_hosts
-def test_times_are_of_one_host_which_may_lose_its_executor(cluster: Cluster) -> None:
+def test_all_times_come_from_one_host_also_after_its_executor_is_lost(cluster: Cluster) -> None:
     with session(cluster.url) as spark:
         running = Executors(spark, cluster.url)
         running.prepare()
         assert set(running.hosts) == HOSTS and running.slots() == 2
         calls = [(where, i) for i in range(8)]
         assert {found for _, found in done(running, calls, 2)} == HOSTS
-        for asked in sorted(HOSTS):  # the second is given nothing any more when it is asked
-            running.stay_on(asked)
+        for chosen in sorted(HOSTS):  # the second host has no executor any more
+            running.stay_on(chosen)
             wait_for("one executor", lambda: len(executors(cluster)) == 1, 60)
-            assert {running.run(call, asked) for call in calls[:4]} == {asked}
-        running._request(2)  # as Spark does on its own: the other host's executor comes in the place of a lost one
+            assert {running.run(call, chosen) for call in calls[:4]} == {chosen}
+        running._request(2)  # as Spark does: the other host's executor replaces a lost one
         wait_for("two executors", lambda: running.slots() == 2, 60)
         before = {each.pid for each in executors(cluster)}
         kill_executors(cluster)
-        assert {running.run(call, asked) for call in calls} == {asked}
+        assert {running.run(call, chosen) for call in calls} == {chosen}
         assert not before & {each.pid for each in executors(cluster)}
 
 
@@ -156,11 +156,11 @@ def test_a_run_is_resumed_where_it_was_timed(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("kfbench.sweep.run.plan.ALONE_TASK_S", 1e-9)  # every cell that is timed a task of its own
+        patched.setattr("kfbench.sweep.run.plan.ALONE_TASK_S", 1e-9)  # one task per timed cell
         patched.setattr(RunWriter, "add", interrupted)
         patched.setattr(
             "kfbench.sweep.run.runner.min", max, raising=False
-        )  # not the host that the next session would take
+        )  # time on another host than the next session
         with pytest.raises(KeyboardInterrupt):
             run_sweep(profile, tmp_path, RunOptions(master=cluster.url))
     (run,) = (tmp_path / "runs").iterdir()
@@ -180,8 +180,8 @@ def test_a_run_is_resumed_where_it_was_timed(
     assert len(set(timed["cell_id"].to_pylist())) == 2 and len(set(timed["host"].to_pylist())) == 1
 
 
-def test_an_executor_of_other_code_measures_nothing_whenever_it_comes(cluster: Cluster, tmp_path: Path) -> None:
-    """The code of the executors is changed under the run: it is their successors that load it."""
+def test_an_executor_with_other_code_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """Change the code of the executors during a run. New executors load it."""
     code = tmp_path / "code"
     here = Path(kfbench.__file__).parents[1]
     shutil.copytree(here / "kfbench", code / "kfbench", ignore=shutil.ignore_patterns("__pycache__"))
@@ -217,8 +217,8 @@ def test_a_cluster_without_room_is_one_clear_line(cluster: Cluster, monkeypatch:
         pass
 
 
-def test_the_archive_stands_on_its_own_and_keeps_its_kernels_in_one_place(archive: Path, tmp_path: Path) -> None:
-    said = []
+def test_the_archive_needs_nothing_else_and_has_one_kernel_cache(archive: Path, tmp_path: Path) -> None:
+    folders = []
     environ = {"HOME": str(tmp_path / "home"), "PATH": os.defpath}
     for name in ("first", "second"):
         with tarfile.open(archive) as packed:
@@ -229,5 +229,7 @@ def test_the_archive_stands_on_its_own_and_keeps_its_kernels_in_one_place(archiv
         digest, kernels, *modules = found.stdout.split("\n")[:-1]
         assert digest == code_digest()
         assert {path for path in modules if not path.startswith(str(tmp_path))} == set()
-        said.append(kernels)
-    assert said == [str(tmp_path / "home/.cache/kfbench" / f"code-{code_digest()}" / "kfbench/kernels/__init__.py")] * 2
+        folders.append(kernels)
+    assert (
+        folders == [str(tmp_path / "home/.cache/kfbench" / f"code-{code_digest()}" / "kfbench/kernels/__init__.py")] * 2
+    )

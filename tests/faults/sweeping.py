@@ -1,6 +1,6 @@
-"""A real sweep in a process of its own, to be killed: many small tasks, so that there is always something half done.
+"""A real sweep in its own process, for tests that kill it. It has many small tasks, so some are always half done.
 
-All its processes inherit a mark in the environment, which shows those that are left.
+All its processes inherit a mark in the environment. Tests find remaining processes by this mark.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Self
+from typing import NamedTuple, Self
 
 import psutil
 
@@ -53,9 +53,17 @@ plan.TASK_S = plan.ALONE_TASK_S = 1e-9  # every cell is a task
 """
 RUN = "sys.exit(cli.main())"
 ROOT = Path(__file__).parents[2]
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what a JVM takes that lives for so short
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the time of a short-lived JVM
 MARK = "KFBENCH_TEST_MARK"
 PATIENCE_S = 600.0
+
+
+class Finished(NamedTuple):
+    """The end of a sweep. stderr: without progress, and without lines about other measurements on this host."""
+
+    status: int
+    stdout: str
+    stderr: str
 
 
 class Sweeping:
@@ -67,7 +75,7 @@ class Sweeping:
     def __init__(self, out: Path, *options: str | Path, patch: str = "", through: Sequence[str] = ()) -> None:
         out.mkdir(parents=True, exist_ok=True)
         profile = out.parent / "faults.toml"
-        if not profile.exists():  # who resumes may find a disk that cannot be written
+        if not profile.exists():  # a resumed sweep may have a read-only disk
             profile.write_text(SWEEP)
         self.out = out
         self.mark = uuid.uuid4().hex
@@ -88,11 +96,11 @@ class Sweeping:
         self.process.communicate()
 
     def others(self, *words: str) -> list[psutil.Process]:
-        """The processes that it has started, of which the command line has all these words."""
+        """Return the processes that it started whose command line has all these words."""
         return [each for each in _marked(self.mark) if each.pid != self.process.pid and _has(each, words)]
 
     def workers(self) -> list[psutil.Process]:
-        """Python workers: not the daemons, which a JVM starts. They live on without theirs."""
+        """Return the Python workers, without their daemons. A JVM starts the daemons; workers can outlive them."""
         jvms = {each.pid for each in self.others("java")}
         return [each for each in self.others("pyspark.daemon") if _parent(each) not in jvms | {None}]
 
@@ -107,9 +115,9 @@ class Sweeping:
         """The number of stored parts, one per cell."""
         return len(list(self.out.glob("runs/*/measurements/*.parquet")))
 
-    def until(self, parts: int, there: Callable[[], object] = lambda: True) -> None:
-        """Wait until it has stored this number of parts, and `there` holds. Fail if it ends before."""
-        wait_until(lambda: (self.parts() >= parts and there()) or self.process.poll() is not None)
+    def until(self, parts: int, reached: Callable[[], object] = lambda: True) -> None:
+        """Wait until it has stored this number of parts and `reached` returns True. Fail if it ends before."""
+        wait_until(lambda: (self.parts() >= parts and reached()) or self.process.poll() is not None)
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
@@ -130,11 +138,11 @@ class Sweeping:
     def until_nobody_is_left(self) -> None:
         wait_until(lambda: not self.others())
 
-    def finish(self) -> tuple[int, str, str]:
-        """Exit status, stdout, stderr without progress and without what it says of others who measure on this host."""
+    def finish(self) -> Finished:
         out, err = self.process.communicate(timeout=PATIENCE_S)
         lines = without_progress(err).splitlines(keepends=True)
-        return self.process.returncode, out, "".join(line for line in lines if ": waiting for a turn, " not in line)
+        rest = "".join(line for line in lines if ": waiting for a turn, " not in line)
+        return Finished(self.process.returncode, out, rest)
 
 
 def wait_until(reached: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""A disk that is full, or that nobody may write to: one line, and a run to resume once that is mended."""
+"""A full or read-only disk: one line of error, and a run that can be resumed later."""
 
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """160 KiB of memory as a disk."""
+    """Mount 160 KiB of memory as a disk."""
     folder = tmp_path / "disk"
     folder.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", folder], capture_output=True, text=True)
@@ -31,7 +31,7 @@ def remount(disk: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", disk], check=True)
 
 
-def test_a_disk_that_is_full_and_then_not_to_be_written(small_disk: Path, undisturbed: Run) -> None:
+def test_a_full_and_then_read_only_disk(small_disk: Path, undisturbed: Run) -> None:
     out = small_disk / "out"
     with Sweeping(out, "--master", "local[2]") as sweep:
         status, printed, err = sweep.finish()
@@ -50,10 +50,10 @@ def test_a_disk_that_is_full_and_then_not_to_be_written(small_disk: Path, undist
 
 
 def test_no_room_for_temporary_files(small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM would write a few bytes there, and wait for ever where it cannot."""
+    """Refuse to start, because the JVM would wait without end for room."""
     (small_disk / "full").write_bytes(bytes(156 << 10))
     monkeypatch.setenv("TMPDIR", str(small_disk))
     with Sweeping(tmp_path / "out", "--master", "local[2]") as sweep:
         status, printed, err = sweep.finish()
-    said = f"kfbench: {small_disk}: no room for Spark's temporary files: No space left on device\n"
-    assert (status, printed, err) == (1, "", said)
+    message = f"kfbench: {small_disk}: no room for Spark's temporary files: No space left on device\n"
+    assert (status, printed, err) == (1, "", message)

@@ -1,4 +1,4 @@
-"""A driver that dies at any moment leaves a run that can be resumed, and nobody who works on."""
+"""A driver that dies at any moment leaves a run that can be resumed, and no running process."""
 
 import json
 import os
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
-    """Among its cells, and as it goes on with them."""
+    """Kill it during the first session, and again after it resumed."""
     out = tmp_path / "out"
     with Sweeping(out, "--master", "local[2]") as sweep:
         sweep.until(moments.randint(1, undisturbed.manifest["counts"]["cells"] - 4))
@@ -49,12 +49,12 @@ def killed(sweep: Sweeping, after_s: float) -> None:
 
 
 def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
-    """The JVM is killed; somebody else wants the run; parts are damaged; the folder may not be written any more."""
+    """Kill the JVM, resume from a second process, damage parts, and forbid writing to the folder."""
     out = tmp_path / "out"
     through = without_root()
     with Sweeping(out, "--master", "local[2]", through=through) as sweep:
         sweep.until(moments.randint(3, 20))
-        sweep.process.send_signal(signal.SIGSTOP)  # for others to come in time
+        sweep.process.send_signal(signal.SIGSTOP)  # so that the other process starts in time
         with Sweeping(out, "--resume", sweep.run()) as other:
             assert other.finish() == (1, "", f"kfbench: {sweep.run()}: another process is writing this run\n")
         sweep.process.send_signal(signal.SIGCONT)
@@ -68,7 +68,7 @@ def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: R
     damaged = sorted(moments.sample(sorted(measurements.glob("*.parquet")), 3))
     for part, damage in zip(damaged, moments.sample((turn_a_bit, cut, empty), 3), strict=True):
         part.write_bytes(damage(part, moments))
-    said = "".join(
+    damage_lines = "".join(
         f"kfbench: {part.with_suffix('.damaged')}: damaged, and set aside; its cells are measured again\n"
         for part in damaged
     )
@@ -76,8 +76,8 @@ def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: R
         sweep.until(sweep.parts() + moments.randint(1, 10))
         measurements.chmod(0o555)
         status, printed, err = sweep.finish()
-    assert (status, printed) == (1, "") and err.startswith(said), err
-    last = err.removeprefix(said)
+    assert (status, printed) == (1, "") and err.startswith(damage_lines), err
+    last = err.removeprefix(damage_lines)
     assert ".parquet: cannot be written: Permission denied; --resume" in last and last.count("\n") == 1
     measurements.chmod(0o755)
     with Sweeping(out, "--resume", sweep.run(), through=through) as sweep:
@@ -96,7 +96,9 @@ def without_root() -> list[str]:
 
 def turn_a_bit(part: Path, moments: Random) -> bytes:
     data = bytearray(part.read_bytes())
-    column = pq.ParquetFile(part).metadata.row_group(0).column(0)  # checksums are of pages' bodies: its last byte
+    column = (
+        pq.ParquetFile(part).metadata.row_group(0).column(0)
+    )  # a checksum covers the body of a page: take its last byte
     data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1 << moments.randrange(8)
     return bytes(data)
 

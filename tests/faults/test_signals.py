@@ -1,4 +1,4 @@
-"""Signals, whatever a sweep does just then: it ends with a line or none, nobody works on, and it can be resumed."""
+"""Signals at any moment of a sweep: it ends with at most two lines, leaves no process, and can be resumed."""
 
 import signal
 import threading
@@ -34,10 +34,10 @@ runner.compilations = lambda cells: [(os.mkdir, {mark!r}), (time.sleep, {endless
 
 
 def ended_by(sweep: Sweeping, sent: Sent) -> None:
-    number, status, said = sent
+    number, status, message = sent
     assert sweep.process.poll() is None
     sweep.process.send_signal(number)
-    assert sweep.finish() == (status, "", said.format(run=sweep.run()))
+    assert sweep.finish() == (status, "", message.format(run=sweep.run()))
     sweep.until_nobody_is_left()
 
 
@@ -61,7 +61,7 @@ def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) 
     with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, host_lock():
         assert sweep.process.stderr is not None
         assert any(": waiting for a turn, " in line for line in iter(sweep.process.stderr.readline, ""))
-        time.sleep(moments.uniform(0, 6))  # a task asks for five seconds, then the next one does
+        time.sleep(moments.uniform(0, 6))  # a task waits for five seconds, then the next one does
         ended_by(sweep, sent)
 
 
@@ -96,7 +96,7 @@ def mapped(spark: SparkSession, mark: Path) -> Callable[[], Any]:
 def test_while_a_job_is_awaited(
     tmp_path: Path, job: Callable[[SparkSession, Path], Callable[[], Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job as that of a topic. If it is not cancelled, this waits for its end."""
+    """Run a job like that of a topic. Without cancellation the test would not end."""
     mark = tmp_path / "begun"
 
     def stop(*_: object) -> None:

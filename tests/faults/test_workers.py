@@ -1,5 +1,4 @@
-"""Python workers and executors that are killed while they measure, and cells that end or never leave theirs: the others
-lose nothing."""
+"""Killed workers and executors, and cells that fail or hang: all other cells are measured."""
 
 import time
 from functools import partial
@@ -57,7 +56,7 @@ def loaded(name):
 profiles.load_profile = loaded
 """
 MARKS = f"TookTooLong: it took longer than {LIMIT_S} s", "no worker survived it: ", "RuntimeError: out of ideas"
-FORMATS = 5  # each of the cell that raises says so
+FORMATS = 5  # each format of the cell that raises has an error
 
 
 def test_cells_that_fail_are_rows_with_an_error(tmp_path: Path, undisturbed: Run) -> None:
@@ -72,13 +71,13 @@ def test_cells_that_fail_are_rows_with_an_error(tmp_path: Path, undisturbed: Run
         sweep.until_nobody_is_left()
     parts = sweep.run().glob("measurements/*.parquet")
     failed = [row for part in parts for row in pq.read_table(part).to_pylist() if row["status"] == "error"]
-    said = [sorted({row["error"] for row in failed if mark in row["error"]}) for mark in MARKS]
-    assert sum(map(len, said)) == len({row["error"] for row in failed})
-    assert [len(each) for each in said] == [1, 2, FORMATS], said
+    errors = [sorted({row["error"] for row in failed if mark in row["error"]}) for mark in MARKS]
+    assert sum(map(len, errors)) == len({row["error"] for row in failed})
+    assert [len(each) for each in errors] == [1, 2, FORMATS], errors
     with Sweeping(out, "--resume", sweep.run()) as sweep:
         status, printed, err = sweep.finish()
     assert (status, printed) == (3, f"{sweep.run()}\n") and err.count("\n") == 1, err
     rows, whole = deterministic(sweep.run()), deterministic(undisturbed.path)
     raised = pc.equal(rows["status"], "error")
     assert rows.filter(pc.invert(raised)).equals(whole.filter(pc.invert(raised)))
-    assert sorted(rows.filter(raised)["error"].to_pylist()) == said[2]
+    assert sorted(rows.filter(raised)["error"].to_pylist()) == errors[2]

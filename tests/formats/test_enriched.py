@@ -13,14 +13,12 @@ from kfbench.errors import CorruptLog, WouldLose
 from tests import strategies
 from tests.common import ENRICHED, check_against_reference, check_codec_against_reference, messages_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
-from tests.reference import codecs, enriched
+from tests.reference import codecs, enriched, v01
 from tests.reference.model import Fields, Message
 from tests.strategies import INT64, NOW_MS, Case
 
 CODECS = ["gzip", "snappy", "lz4"]
 every_name = pytest.mark.parametrize("name", ENRICHED)
-TAGS = {"enriched": {}, "enriched-ms": {0: NOW_MS}}
-OVERHEAD = {"enriched": 34, "enriched-ms": 43}
 WRAPPER_TAGS = {32: 3, 33: 1, 34: 1}
 MESSAGES = [Message(offset=i, timestamp_ms=NOW_MS, key=b"k%d" % i, value=b"value-%d" % i) for i in range(3)]
 
@@ -129,7 +127,7 @@ def test_losses_are_counted(name: str, codec: str) -> None:
 def wrapper(
     inner: bytes, tags: bytes = enriched.tags_field(WRAPPER_TAGS), offset: int = 100, codec: str = "gzip"
 ) -> bytes:
-    kind = enriched.CODECS.index(codec)
+    kind = v01.CODECS.index(codec)
     return enriched.entry(offset, kind, NOW_MS // 1000, None, codecs.compress(codec, inner, 1), tags)
 
 

@@ -15,7 +15,6 @@ from tests.reference.model import Fields, Message
 from tests.strategies import INT32, NOW_MS
 
 KIP98 = FORMATS["kip98"]
-CODECS = ["gzip", "snappy", "lz4", "zstd"]
 ATTRIBUTES_AT, RECORDS_AT = 17, 53
 SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")
 

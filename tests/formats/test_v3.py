@@ -28,7 +28,6 @@ BITS = {
     "v3-full": 0x0E80,
 }
 NAMES = list(BITS)
-KIP_NAMES = ["v3", "v3-attributes-only", "v3-header-only"]
 COMPACT_NAMES = [name for name in NAMES if name != "v3-attributes-only"]
 ATTRIBUTES_AT, COMPACT_AT = 21, 37
 every_name = pytest.mark.parametrize("name", NAMES)

@@ -23,7 +23,7 @@ def written(folder: Path, data: bytes | bytearray) -> Path:
 
 
 def content(value: Any) -> bytes | None:
-    """Back from JSON."""
+    """Return the bytes of a JSON value."""
     if value is None:
         return None
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else str(value).encode()
@@ -36,7 +36,7 @@ def batch_lines(found: Inspection) -> list[str]:
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
-def test_json_has_what_kafka_says(name: str) -> None:
+def test_json_equals_kafkas_facts(name: str) -> None:
     found = json.loads(json.dumps(inspect(FOLDER / name, records=True).to_dict()))
     wanted = facts(name)
     for column, values in wanted.batches.items():
@@ -54,7 +54,7 @@ def test_json_has_what_kafka_says(name: str) -> None:
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
-def test_text_has_a_line_a_batch_and_a_line_a_record(name: str) -> None:
+def test_text_has_a_line_per_batch_and_per_record(name: str) -> None:
     wanted = facts(name)
     lines = batch_lines(inspect(FOLDER / name))
     assert [int(line.split()[0]) for line in lines] == wanted.positions[:-1]
@@ -63,7 +63,7 @@ def test_text_has_a_line_a_batch_and_a_line_a_record(name: str) -> None:
     assert [line for line in with_records if line in lines] == lines
 
 
-def test_control_batches_say_what_they_mark() -> None:
+def test_control_batches_name_their_type() -> None:
     lines = [line for line in batch_lines(inspect(FOLDER / "transactions.log")) if "control" in line]
     # Recorder.java: one producer always commits, the other aborts in every other round.
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["commit", "abort", "commit", "commit"] * 3
@@ -82,7 +82,7 @@ def test_bytes_that_are_no_log_are_not_called_an_incomplete_batch(tmp_path: Path
         assert found.to_dict()["trailing_bytes"] == found.size_bytes and found.damage == ()
 
 
-def test_damage_stands_in_its_place_among_the_sound_batches(tmp_path: Path) -> None:
+def test_damage_is_listed_between_the_sound_batches(tmp_path: Path) -> None:
     positions = facts("activity-gzip.log").positions
     data = bytearray((FOLDER / "activity-gzip.log").read_bytes())
     data[positions[3] + 70] ^= 4
@@ -152,7 +152,7 @@ def test_an_empty_segment_has_nothing_to_show(tmp_path: Path) -> None:
     assert (zeros.damage, zeros.allocated_bytes) == ((), 99) and found.unreadable == zeros.unreadable
 
 
-def test_what_is_cut_off_is_sound_before_that_byte_alone(tmp_path: Path) -> None:
+def test_a_cut_file_is_sound_before_the_cut(tmp_path: Path) -> None:
     data, positions = (FOLDER / "activity-lz4.log").read_bytes(), facts("activity-lz4.log").positions
     copy = tmp_path / "copy.log"
     copy.write_bytes(data[: positions[4] + 100])

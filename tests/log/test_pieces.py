@@ -1,4 +1,4 @@
-"""A file in pieces: every whole batch once, whatever the size of a piece."""
+"""A file read in pieces: each whole batch once, for every size of a piece."""
 
 import os
 from itertools import pairwise
@@ -66,7 +66,7 @@ def test_every_batch_once(segment: Path, piece_bytes: int, cut: int) -> None:
 
 @given(cuts=st.lists(st.integers(0, len(LOG)), max_size=4), piece_bytes=st.integers(12, len(LOG) + 100))
 def test_shares_hold_every_batch_once(segment: Path, cuts: list[int], piece_bytes: int) -> None:
-    """A batch belongs to the share that it begins in, however small the shares are."""
+    """Check that a batch belongs to the share in which it begins, also in small shares."""
     segment.write_bytes(LOG)
     descriptor = os.open(segment, os.O_RDONLY)
     starts = Entries.of(np.frombuffer(LOG, np.uint8)).positions[:-1]
@@ -102,17 +102,17 @@ def test_an_open_file(segment: Path) -> None:
     segment.write_bytes(LOG)
     descriptor = os.open(segment, os.O_RDONLY)
     try:
-        for _ in range(2):  # from its beginning, and it stays open
+        for _ in range(2):  # each reading starts at byte 0 and leaves the file open
             check(list(pieces(descriptor, 500)), LOG)
     finally:
         os.close(descriptor)
 
 
-def test_a_length_that_is_a_lie_allocates_nothing(segment: Path) -> None:
-    lie = LOG + LOG[:8] + (2**31 - 1).to_bytes(4, "big") + LOG[12:40]
-    segment.write_bytes(lie)
+def test_a_false_length_allocates_nothing(segment: Path) -> None:
+    false_log = LOG + LOG[:8] + (2**31 - 1).to_bytes(4, "big") + LOG[12:40]
+    segment.write_bytes(false_log)
     found = list(pieces(segment, 100))
-    check(found, lie)
+    check(found, false_log)
     assert found[-1].trailing_bytes == 40
 
 
@@ -144,7 +144,7 @@ def test_a_length_that_cannot_be_skipped(segment: Path, length: int) -> None:
     assert refusal.value.position == len(LOG)
 
 
-def test_what_is_no_piece(segment: Path) -> None:
+def test_invalid_sizes_and_empty_files(segment: Path) -> None:
     with pytest.raises(InvalidRecords, match="piece_bytes"):
         next(pieces(segment, 11))
     segment.write_bytes(b"")

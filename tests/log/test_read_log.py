@@ -1,4 +1,4 @@
-"""Reading and writing whole logs: mixed magics, damage batch by batch, cut tails, and every byte back again."""
+"""Read and write whole logs: mixed magics, damaged batches, cut tails, and the same bytes again."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ AGELESS = [Message(offset=i, key=b"k%d" % i, value=b"value-%d" % i) for i in ran
 
 
 def written(name: str, codec: str = "none") -> bytes:
-    """Four small records in batches of two."""
+    """Return four small records in batches of two."""
     return bytes(FORMATS[name].encode(records_of(AGELESS if name == "v0" else SAMPLE), 2, codec))
 
 
@@ -162,11 +162,6 @@ def test_a_first_batch_that_is_cut_short_is_a_log(name: str) -> None:
         assert (len(log), log.trailing_bytes) == (0, cut)
 
 
-def test_zeros_behind_the_last_batch_are_named_as_kafka_does_and_are_no_other_file() -> None:
-    log = read_log(written("v2") + bytes(100), on_error="skip")
-    assert len(log) == 2 and [error.field for error in log.errors] == ["length"]
-
-
 # Damage
 
 
@@ -201,9 +196,9 @@ def test_sound_batches_around_damage_in_every_format() -> None:
     sound_log = read_log(data, on_error="skip")
     assert [error.position for error in sound_log.errors] == broken
     assert {error.field for error in sound_log.errors} == {"crc"}
-    left = [row for row in sound.batches.to_dict("records") if row["position"] not in broken]
-    assert sound_log.batches.to_dict("records") == left
-    assert len(sound_log.records) == sum(row["count"] for row in left)
+    remaining = [row for row in sound.batches.to_dict("records") if row["position"] not in broken]
+    assert sound_log.batches.to_dict("records") == remaining
+    assert len(sound_log.records) == sum(row["count"] for row in remaining)
     again = read_log(bytes(write_log(sound_log)))
     assert messages_of(again.records) == messages_of(sound_log.records)
 
@@ -234,10 +229,10 @@ def test_a_length_that_ends_the_walk(length: int) -> None:
 
 
 def test_zeros_after_the_last_batch() -> None:
-    """A segment that was allocated ahead ends in zeros, which are no batch."""
+    """Report the zeros of a segment that was allocated ahead as an error of its length."""
     sound_log = read_log(written("v2") + bytes(4096), on_error="skip")
     assert messages_of(sound_log.records) == SAMPLE
-    assert len(sound_log.errors) == 1
+    assert [error.field for error in sound_log.errors] == ["length"]
 
 
 def test_the_limit_reaches_every_format() -> None:
@@ -268,7 +263,7 @@ def test_noise_is_read_or_refused(noise: bytes, name: str, draw: st.DataObject) 
 
 
 def test_header_keys_that_are_not_utf8_survive() -> None:
-    """The text of such names has the replacement character; the bytes stay."""
+    """Show such names with the replacement character and keep their bytes."""
     message = Message(offset=0, value=b"v", headers=(("abc", b"1"),))
     data = sealed(v23.encode("v2", [message]).replace(b"abc", b"\xffbc"))
     log = read_log(data)
@@ -324,7 +319,7 @@ def test_every_combination_of_v3_features_is_written_again(features: int) -> Non
 
 
 @pytest.mark.parametrize("field", ["base_offset", "base_timestamp_ms", "max_timestamp_ms"])
-def test_a_header_that_encoders_take_for_unset_is_not_called_canonical(field: str) -> None:
+def test_a_header_value_that_means_unset_is_not_canonical(field: str) -> None:
     data = bytearray(bytes(FORMATS["v2"].encode(Records.from_lists([b"a"]))))
     at = position(V2_HEADER, field)
     data[at : at + 8] = int(UNSET).to_bytes(8, "big", signed=True)
@@ -334,14 +329,14 @@ def test_a_header_that_encoders_take_for_unset_is_not_called_canonical(field: st
     read_log(write_log(log).data)
 
 
-def test_a_path_that_cannot_be_one() -> None:
+def test_an_invalid_path() -> None:
     with pytest.raises(KfbenchError, match="null"):
         read_log("a\0b")
 
 
 @pytest.mark.parametrize("sizes", [[], [1], [5000, *[1] * 500], [1] * 500, [*[1] * 500, 5000], [300, 1] * 50])
-def test_entries_are_found_whatever_the_first_one_promises(sizes: list[int]) -> None:
-    """Room is made for as many as the first one's size suggests, and then for as many as there are."""
+def test_entries_of_unequal_sizes_are_found(sizes: list[int]) -> None:
+    """Check that the first allocation, from the size of the first entry, grows."""
     parts = [bytes(FORMATS["v1"].encode(Records.from_lists([bytes(size)]))) for size in sizes]
     log = read_log(b"".join(parts) + b"\0" * 5)
     assert [len(log.records.value(i) or b"") for i in range(len(log.records))] == sizes
@@ -350,7 +345,7 @@ def test_entries_are_found_whatever_the_first_one_promises(sizes: list[int]) -> 
 
 
 @pytest.mark.parametrize("name", ["kip98", "enriched", "enriched-ms"])
-def test_formats_that_no_magic_tells_are_written_again_as_they_were(name: str) -> None:
+def test_formats_without_own_magic_keep_their_bytes(name: str) -> None:
     fmt = FORMATS[name]
     records = Records.from_lists([b"a", b"b"], keys=[None, b"k"], timestamps_ms=[1_700_000_000_000] * 2)
     log = fmt.encode(records, 1)

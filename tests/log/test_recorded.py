@@ -1,4 +1,4 @@
-"""Segments of real brokers: we read what Kafka's own readers read, and damage costs one batch only."""
+"""Segments of real brokers: kfbench reads what Kafka's readers read. Damage costs one batch only."""
 
 import hashlib
 from dataclasses import replace
@@ -22,7 +22,7 @@ LOSSLESS = ["v2", "v3", "v3-attributes-only", "v3-header-only"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_bytes_are_those_that_kafka_read(name: str) -> None:
+def test_the_files_have_their_recorded_hashes(name: str) -> None:
     data = (FOLDER / name).read_bytes()
     assert len(data) == INDEX[name]["size_bytes"] == facts(name).positions[-1]
     assert hashlib.sha256(data).hexdigest() == INDEX[name]["sha256"]
@@ -67,8 +67,8 @@ def test_each_codec_holds_the_same_records() -> None:
 
 
 @pytest.mark.parametrize("codec", MOST_OFF)
-def test_what_kafka_compressed_is_compressed_to_its_bytes(codec: str) -> None:
-    """Or to nearly as many in total, where the library is not Kafka's."""
+def test_compressing_again_gives_kafkas_bytes(codec: str) -> None:
+    """Check nearly the same total if the library is not Kafka's."""
     kafkas, ours = [], []
     for name in NAMES:
         for magic, found, payload in payloads((FOLDER / name).read_bytes()):
@@ -98,7 +98,7 @@ def test_each_codec_of_an_older_format_holds_the_same_records(magic: int) -> Non
 
 @pytest.mark.parametrize("name", ["changelog-v0.log", "changelog-v1.log", "changelog-upgraded.log"])
 def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) -> None:
-    """Offsets inside a set of v1 count from a base that the cleaner moved (KIP-31); those of v0 are absolute."""
+    """Read inner offsets of v1 from the base that the cleaner moved (KIP-31), and absolute ones of v0."""
     log = read_log(FOLDER / name)
     older = log.batches[log.batches["magic"] < 2]
     assert (np.diff(log.records.offsets) > 1).any() and (np.diff(log.records.offsets) > 0).all()
@@ -109,12 +109,12 @@ def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) ->
 
 
 def test_a_marker_that_outlives_its_records_has_a_delete_horizon() -> None:
-    """KIP-534: the base timestamp says when the marker may go, and its own time is a delta from there."""
+    """KIP-534: the base timestamp is the horizon. The marker's time is a delta from it."""
     log = read_log(FOLDER / "changelog-transactions.log")
-    outlived = log.batches[log.batches["is_control"] & (log.batches["delete_horizon_ms"] >= 0)]
-    assert (outlived["base_timestamp_ms"] == outlived["delete_horizon_ms"]).all()
-    assert (outlived["max_timestamp_ms"] < outlived["delete_horizon_ms"]).all()
-    keys = {log.records.key(log.bounds[batch]) for batch in outlived.index}
+    remaining = log.batches[log.batches["is_control"] & (log.batches["delete_horizon_ms"] >= 0)]
+    assert (remaining["base_timestamp_ms"] == remaining["delete_horizon_ms"]).all()
+    assert (remaining["max_timestamp_ms"] < remaining["delete_horizon_ms"]).all()
+    keys = {log.records.key(log.bounds[batch]) for batch in remaining.index}
     assert keys == {b"\0\0\0\0", b"\0\0\0\1"}  # version, type: abort and commit
 
 
@@ -126,7 +126,7 @@ def test_an_upgraded_topic_changes_its_format_midway() -> None:
 
 
 def test_append_time_of_a_set_that_the_broker_did_not_open() -> None:
-    """The wrapper has the append time, its messages still have their own: both can be read."""
+    """Read the append time of the wrapper and the create times of its messages."""
     untouched, log = (read_log(FOLDER / f"older-producer-{kind}v1.log") for kind in ("", "append-time-"))
     in_set = np.repeat(log.batches["codec"] != "none", np.diff(log.bounds))
     assert (log.records.timestamps_ms > untouched.records.timestamps_ms).all()
@@ -138,13 +138,13 @@ def test_append_time_of_a_set_that_the_broker_did_not_open() -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_writing_anew_gives_the_same_bytes(name: str) -> None:
+def test_writing_again_gives_the_same_bytes(name: str) -> None:
     assert bytes(write_log(read_log(FOLDER / name))) == (FOLDER / name).read_bytes()
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(PLAIN)))
-def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> None:
+def test_writing_compressed_batches_again_keeps_records_and_fields(name: str) -> None:
     log = read_log(FOLDER / name)
     again = read_log(write_log(log).data)
     assert again.records == log.records
@@ -157,7 +157,7 @@ def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> N
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("format_name", LOSSLESS)
-def test_formats_that_carry_it_all_give_it_all_back(format_name: str, codec: str, name: str) -> None:
+def test_lossless_formats_keep_records_and_fields(format_name: str, codec: str, name: str) -> None:
     log, fmt = read_log(FOLDER / name), FORMATS[format_name]
     encoded = fmt.encode(log.source_records, log.bounds, codec, batch_fields=log.batch_fields)
     back = fmt.decode(encoded)
@@ -186,7 +186,7 @@ def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -
     whole = read_log(sound)
     path = tmp_path / name
     for batch, (start, end) in enumerate(pairwise(positions)):
-        # The stored checksum, the first byte that it covers behind the magic, the last, and one between.
+        # The stored checksum; the first, a middle and the last byte that it covers.
         crc, covered = (17, 21) if whole.batch_rows["magic"][batch] == 2 else (12, 17)
         for at in (start + crc, start + covered, (start + covered + end) // 2, end - 1):
             damaged = bytearray(sound)
@@ -206,7 +206,7 @@ def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["transactions.log", "edges.log", "upgraded.log"])
-def test_a_tail_that_was_cut_off_is_no_error(name: str) -> None:
+def test_a_cut_tail_is_no_error(name: str) -> None:
     data, positions = (FOLDER / name).read_bytes(), facts(name).positions
     for batch, (start, end) in enumerate(pairwise(positions)):
         for cut in (start, start + 1, start + 11, start + 12, min(start + 60, end - 1), end - 1):

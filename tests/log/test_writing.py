@@ -12,7 +12,7 @@ BOUNDS = np.array([0, 1, 3, 4, 6])
 KINDS = [Kind(fmt=FORMATS["v2"]), Kind(fmt=FORMATS["v3-tagged"], codec="zstd", level=3), Kind(fmt=FORMATS["v1"])]
 
 
-def test_each_batch_is_of_its_kind() -> None:
+def test_each_batch_has_its_format_and_codec() -> None:
     fields = BatchFields(partition_leader_epoch=[4, 5, -1, 6])
     log = write_batches(RECORDS, BOUNDS, fields, np.array([0, 1, 2, 0]), KINDS)
     back = read_log(log)
@@ -25,8 +25,8 @@ def test_each_batch_is_of_its_kind() -> None:
     assert [kinds[k].fmt.name for k in number] == ["v2", "v3-tagged", "v1", "v2"]
 
 
-def test_only_what_a_codec_covers_is_counted_as_taken_by_it() -> None:
-    """Columns lie outside: of columnar only keys, values and headers go through."""
+def test_codec_bytes_count_only_the_compressed_part() -> None:
+    """Count only keys, values and headers of columnar, whose columns are not compressed."""
     records = Records.from_lists(
         [b"value"] * 100, keys=[b"k%02d" % i for i in range(100)], headers=[[("h", b"x")]] * 100
     )
@@ -60,7 +60,7 @@ def test_no_batches() -> None:
     assert (len(log), len(log.data), log.positions.tolist()) == (0, 0, [0])
 
 
-def test_kinds_by_turns_are_written_in_order() -> None:
+def test_alternating_kinds_are_written_in_order() -> None:
     records = Records.from_lists([b"v%d" % i for i in range(400)], timestamps_ms=list(range(400)))
     bounds, number = np.arange(401), np.arange(400) % 3
     log = write_batches(records, bounds, BatchFields(), number, KINDS)

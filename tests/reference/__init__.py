@@ -1,4 +1,4 @@
-"""Slow, plain codecs of every format, from the specification alone: a record at a time, struct and bytes.
+"""Slow codecs of every format, written from the specification alone, one record at a time.
 
-They judge the kernels. So they share no code with kfbench, and use other compressors where there is a choice.
+Tests compare the kernels with them. They share no code with kfbench, and use other compression libraries if possible.
 """

@@ -1,7 +1,7 @@
 """The log cleaner in plain Python, batch after batch: the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
 
-A round first goes over the whole log, for transactions that were aborted or have not ended, and for the last offset of
-each producer. Then it goes over the batches to clean: for the last offset of each key, and to decide on each batch.
+A round first reads the whole log: it collects aborted and open transactions, and the last offset of each producer. Then
+it reads the batches to clean: it collects the last offset of each key, and decides on each batch.
 """
 
 import struct
@@ -15,7 +15,7 @@ ABORT, COMMIT = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A batch of the result: copied as it is, or written with these messages and fields."""
+    """A batch of the result: a copy, or written with these messages and fields."""
 
     source: int  # the number of the batch it comes from
     copied: bool
@@ -58,7 +58,7 @@ def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
 
 
 def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
-    """Return first offset and producer of each, as the transaction index has them."""
+    """Return (first offset, producer id) per aborted transaction, like the transaction index."""
     started: dict[int, int] = {}
     aborted = []
     for batch in batches:
@@ -72,11 +72,11 @@ def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
 
 
 class Transactions:
-    """Transactions, as the cleaner knows them while it goes over the batches."""
+    """The state of transactions while the cleaner reads batch after batch."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.ahead = _aborted_transactions(batches)
-        self.aborted: dict[int, bool] = {}  # whether a batch of it was seen
+        self.aborted: dict[int, bool] = {}  # True after a batch of it
         self.committed: set[int] = set()
 
     def can_discard(self, batch: Batch) -> bool:
@@ -92,7 +92,7 @@ class Transactions:
             return False
         if not batch.messages:
             return True
-        if batch.producer_id < 0:  # no marker of Kafka's
+        if batch.producer_id < 0:  # not a marker of Kafka
             return False
         if _type(batch) == ABORT:
             return not self.aborted.pop(batch.producer_id, False)
@@ -194,7 +194,7 @@ def _fields(batch: Batch, is_tagged: bool, **given: int | None) -> Fields:
 def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool) -> Kept:
     """Return a batch of the survivors.
 
-    Under append time Kafka's builder takes the times that a consumer sees; tagged formats have room for both.
+    Under append time Kafka's builder takes the times that a consumer sees; tagged formats carry both times.
     """
     times = [message.timestamp_ms for message in survivors]
     if batch.is_append_time and not is_tagged:

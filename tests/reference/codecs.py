@@ -1,4 +1,4 @@
-"""Compression as Kafka frames it, by other means than kfbench's own."""
+"""Compression with Kafka's framing, by other libraries than those of kfbench."""
 
 import gzip
 import struct

@@ -9,7 +9,7 @@ attribute bits: 0-2 codec, 3 append time, 4 transactional, 5 control, 6 delete h
 
 import struct
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import crc32c
 
@@ -23,16 +23,21 @@ from tests.reference.columnar_columns import (
     read_lengths,
     wrapped,
 )
-from tests.reference.columnar_headers import Headers, HeadersOf, encode_headers, read_headers
+from tests.reference.columnar_headers import Headers, encode_headers, read_headers
 from tests.reference.model import (
     CODEC_NAMES,
     NO_TIMESTAMP,
     UNSET,
+    Bases,
     Batch,
     Fields,
     Message,
     RefusedError,
+    bases_of,
     check_control,
+    default_base_timestamp_ms,
+    flag_bits,
+    latest_ms,
     signed,
 )
 from tests.reference.varint import unsigned
@@ -51,70 +56,50 @@ BATCH_RECORDS = 1 << 24  # the default of kfbench.Limits
 # Batches
 
 
-def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
-    """Return base offset, last offset, base timestamp, max timestamp."""
-    base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
-    last_offset = fields.last_offset
-    if last_offset is None:
-        last_offset = messages[-1].offset if messages else base_offset
-    base_timestamp = _default_base_timestamp(messages, fields.delete_horizon_ms)
-    if fields.base_timestamp_ms is not None and fields.delete_horizon_ms is None:
-        base_timestamp = fields.base_timestamp_ms
-    max_timestamp = _latest(messages)
-    if fields.append_time_ms is not None and fields.readers_see_append_time:
-        max_timestamp = fields.append_time_ms
-    if fields.max_timestamp_ms is not None:
-        max_timestamp = fields.max_timestamp_ms
-    return base_offset, last_offset, base_timestamp, max_timestamp
-
-
-def _default_base_timestamp(messages: Sequence[Message], delete_horizon_ms: int | None) -> int:
-    if delete_horizon_ms is not None:
-        return delete_horizon_ms
-    return messages[0].timestamp_ms if messages else NO_TIMESTAMP
-
-
-def _latest(messages: Sequence[Message]) -> int:
-    return max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
-
-
 def payload_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
     """Return the bytes that a codec covers: all keys, all values, all header bytes. They do not depend on `fields`."""
     keys = b"".join(message.key or b"" for message in messages)
     values = b"".join(message.value or b"" for message in messages)
-    return keys + values + (encode_headers(messages)[1] if any(message.headers for message in messages) else b"")
+    return keys + values + (encode_headers(messages).payload if any(message.headers for message in messages) else b"")
 
 
 def _extensions_of(messages: Sequence[Message], fields: Fields) -> dict[int, bytes]:
     """Return the extensions of a batch by tag."""
-    _, _, base_timestamp, max_timestamp = _bases(messages, fields)
+    bases = bases_of(messages, fields)
     extensions = {}
-    if base_timestamp != _default_base_timestamp(messages, fields.delete_horizon_ms):
-        extensions[BASE_TIMESTAMP] = struct.pack(">q", base_timestamp)
+    if bases.base_timestamp_ms != default_base_timestamp_ms(messages, fields.delete_horizon_ms):
+        extensions[BASE_TIMESTAMP] = struct.pack(">q", bases.base_timestamp_ms)
     if fields.delete_horizon_ms is not None:
         extensions[DELETE_HORIZON] = struct.pack(">q", fields.delete_horizon_ms)
-    anchor = _latest(messages)
+    anchor = latest_ms(messages)
     is_known = any(message.timestamp_ms != NO_TIMESTAMP for message in messages)
-    if is_known if fields.readers_see_append_time else messages and anchor != max_timestamp:
+    if is_known if fields.readers_see_append_time else messages and anchor != bases.max_timestamp_ms:
         extensions[ANCHOR] = struct.pack(">q", anchor)
-    if not -(2**47) <= max_timestamp < 2**47:
-        extensions[WIDE_MAX_TIMESTAMP] = struct.pack(">q", max_timestamp)
+    if not -(2**47) <= bases.max_timestamp_ms < 2**47:
+        extensions[WIDE_MAX_TIMESTAMP] = struct.pack(">q", bases.max_timestamp_ms)
     return extensions
 
 
-def _columns_of(messages: Sequence[Message], base_offset: int, last_offset: int) -> tuple[int, bytes, bytes]:
-    """Return the attribute bits of the columns, the last offset delta if it is written, and the columns."""
+class Columns(NamedTuple):
+    """The columns of a batch, their attribute bits, and the last offset delta, which is empty if it is not written."""
+
+    attributes: int
+    last_delta: bytes
+    columns: bytes
+
+
+def _columns_of(messages: Sequence[Message], bases: Bases) -> Columns:
     attributes, columns, last_delta = 0, b"", b""
-    ages = [wrapped(_latest(messages) - message.timestamp_ms) for message in messages]
+    ages = [wrapped(latest_ms(messages) - message.timestamp_ms) for message in messages]
     if any(ages):
         attributes |= AGES
         columns += numbers(ages, "ages")
-    deltas = [message.offset - base_offset for message in messages]
-    if any(not -(2**31) <= delta <= INT32_MAX for delta in [*deltas, last_offset - base_offset]):
+    deltas = [message.offset - bases.base_offset for message in messages]
+    if any(not -(2**31) <= delta <= INT32_MAX for delta in [*deltas, bases.last_delta]):
         raise RefusedError("an offset is further than an int32 from the base offset")
-    if not messages or deltas != list(range(len(messages))) or last_offset - base_offset != len(messages) - 1:
+    if not messages or deltas != list(range(len(messages))) or bases.last_delta != len(messages) - 1:
         attributes |= OFFSETS
-        last_delta = unsigned((last_offset - base_offset) & 0xFFFFFFFF)
+        last_delta = unsigned(bases.last_delta & 0xFFFFFFFF)
         columns += numbers(deltas, "offsets") if messages else b""
     for bit, null_bit, contents in (
         (KEYS, NULL_KEYS, [message.key for message in messages]),
@@ -125,29 +110,23 @@ def _columns_of(messages: Sequence[Message], base_offset: int, last_offset: int)
             columns += field_lengths(contents)
     if any(message.headers for message in messages):
         attributes |= HEADERS
-        columns += encode_headers(messages)[0]
-    return attributes, last_delta, columns
+        columns += encode_headers(messages).columns
+    return Columns(attributes, last_delta, columns)
 
 
 def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
     """Return the batch around `payload`, the compressed payload section of `messages`."""
     if fields.is_control:
         check_control(messages)
-    base_offset, last_offset, _, max_timestamp = _bases(messages, fields)
-    attributes = CODEC_NAMES.index(codec) if messages else 0
-    attributes |= APPEND_TIME if fields.readers_see_append_time else 0
-    attributes |= TRANSACTIONAL if fields.is_transactional else 0
-    attributes |= CONTROL if fields.is_control else 0
-    attributes |= HORIZON if fields.delete_horizon_ms is not None else 0
-    extensions = _extensions_of(messages, fields)
-
+    bases, extensions = bases_of(messages, fields), _extensions_of(messages, fields)
+    attributes = flag_bits(fields) | (CODEC_NAMES.index(codec) if messages else 0)
     producer = b""
     if (fields.producer_id, fields.producer_epoch, fields.base_sequence) != (-1, -1, -1):
         attributes |= PRODUCER
         producer = struct.pack(">qhi", fields.producer_id, fields.producer_epoch, fields.base_sequence)
 
-    column_bits, last_delta, columns = _columns_of(messages, base_offset, last_offset)
-    attributes |= column_bits
+    columns = _columns_of(messages, bases)
+    attributes |= columns.attributes
     extended = b""
     if extensions:
         attributes |= EXTENSIONS
@@ -157,10 +136,10 @@ def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: byte
         )
 
     covered = struct.pack(">H", attributes)
-    covered += struct.pack(">q", 0 if WIDE_MAX_TIMESTAMP in extensions else max_timestamp)[2:]
-    covered += producer + unsigned(len(messages)) + last_delta + extended + columns + payload
+    covered += struct.pack(">q", 0 if WIDE_MAX_TIMESTAMP in extensions else bases.max_timestamp_ms)[2:]
+    covered += producer + unsigned(len(messages)) + columns.last_delta + extended + columns.columns + payload
     tail = struct.pack(">ibI", fields.partition_leader_epoch, MAGIC, crc32c.crc32c(covered)) + covered
-    return struct.pack(">qi", base_offset, len(tail)) + tail
+    return struct.pack(">qi", bases.base_offset, len(tail)) + tail
 
 
 def encode(messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
@@ -203,44 +182,38 @@ def _timestamp(extensions: dict[int, bytes], tag: int, default: int) -> int:
     return struct.unpack(">q", extensions[tag])[0] if tag in extensions else default
 
 
-def _read_payload(
-    raw: bytes,
-    key_lengths: Sequence[int | None],
-    value_lengths: Sequence[int | None],
-    headers_of: HeadersOf | None,
-    by_rows: bool,
-) -> tuple[list[bytes | None], list[bytes | None], list[Headers]]:
-    """Return the keys, the values and the headers of all records."""
-    payload = Reader(raw, 0)
-    if by_rows:
-        lengths = zip(key_lengths, value_lengths, strict=True)
-        rows = [(payload.content(key), payload.content(value)) for key, value in lengths]
-        keys, values = [key for key, _ in rows], [value for _, value in rows]
-    else:
-        keys = [payload.content(length) for length in key_lengths]
-        values = [payload.content(length) for length in value_lengths]
-    headers: list[Headers] = headers_of(payload) if headers_of else [()] * len(keys)
-    if payload.at != len(raw):
-        raise RefusedError(f"{len(raw) - payload.at} bytes after the payload")
-    return keys, values, headers
+class Header(NamedTuple):
+    """The fields of a batch up to its extensions."""
+
+    base_offset: int
+    leader_epoch: int
+    crc: int
+    attributes: int
+    max_timestamp_ms: int
+    producer: tuple[int, int, int]
+    record_count: int
+    last_delta: int
+    extensions: dict[int, bytes]
+
+    @property
+    def is_by_rows(self) -> bool:
+        return BY_ROWS in self.extensions
 
 
-def decode_one(data: bytes, at: int) -> Batch:
-    """Read the batch at `at` and check every promise."""
-    if len(data) - at < FIXED_BYTES:
-        raise RefusedError("no room for the header")
-    base_offset, length, leader_epoch, magic, crc, attributes = struct.unpack_from(">qiibIH", data, at)
-    end = at + 12 + length
-    if magic != MAGIC or length < FIXED_BYTES + 1 - 12 or end > len(data):
+def _read_header(reader: Reader) -> Header:
+    """Read the header. `reader` begins and ends with the batch."""
+    start = reader.at
+    base_offset, length, leader_epoch, magic, crc = reader.unpack("qiibI")
+    if magic != MAGIC or length < FIXED_BYTES + 1 - 12 or start + 12 + length > len(reader.data):
         raise RefusedError(f"magic {magic}, length {length}")
-    if crc32c.crc32c(data[at + 21 : end]) != crc:
+    reader.data = reader.data[: start + 12 + length]
+    if crc32c.crc32c(reader.data[reader.at :]) != crc:
         raise RefusedError("crc")
+    (attributes,) = reader.unpack("H")
     if attributes & CODEC >= len(CODEC_NAMES):
         raise RefusedError(f"codec {attributes & CODEC}")
-
-    reader = Reader(data[:end], at + 23)
-    max_timestamp = int.from_bytes(reader.take(6), "big", signed=True)
-    producer = struct.unpack(">qhi", reader.take(14)) if attributes & PRODUCER else (-1, -1, -1)
+    max_timestamp_ms = int.from_bytes(reader.take(6), "big", signed=True)
+    producer = reader.unpack("qhi") if attributes & PRODUCER else (-1, -1, -1)
     count = reader.number()
     if count > BATCH_RECORDS:
         raise RefusedError(f"{count} records")
@@ -250,44 +223,75 @@ def decode_one(data: bytes, at: int) -> Batch:
         raise RefusedError("the bit of the delete horizon and its extension disagree")
     if {BASE_TIMESTAMP, DELETE_HORIZON} <= extensions.keys():
         raise RefusedError("base timestamp and delete horizon")
-    max_timestamp = _timestamp(extensions, WIDE_MAX_TIMESTAMP, max_timestamp)
-    columns = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS
-    if not count and (attributes & columns or not attributes & OFFSETS or reader.at < end):
-        raise RefusedError(f"empty batch of attributes {attributes:#06x}, {end - reader.at} bytes behind it")
+    max_timestamp_ms = _timestamp(extensions, WIDE_MAX_TIMESTAMP, max_timestamp_ms)
+    left, columns = len(reader.data) - reader.at, AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS
+    if not count and (attributes & columns or not attributes & OFFSETS or left):
+        raise RefusedError(f"empty batch of attributes {attributes:#06x}, {left} bytes behind it")
+    return Header(
+        base_offset, leader_epoch, crc, attributes, max_timestamp_ms, (producer[0], producer[1], producer[2]), count,
+        last_delta, extensions,
+    )  # fmt: skip
 
+
+class Records(NamedTuple):
+    """The records of a batch, and its plain payload."""
+
+    messages: list[Message]
+    raw: bytes
+
+
+def _read_messages(reader: Reader, header: Header, log_bytes: int) -> Records:
+    """Read the columns and the payload. log_bytes: of the log, for the limit of shared headers."""
+    attributes, count = header.attributes, header.record_count
     ages = _read_numbers(reader, count, "ages") if attributes & AGES else [0] * count
     deltas = _read_numbers(reader, count, "offsets") if attributes & OFFSETS and count else list(range(count))
     if any(not -(2**31) <= delta <= INT32_MAX for delta in deltas):
         raise RefusedError("offset delta")
     key_lengths = _read_field_lengths(reader, attributes, KEYS, NULL_KEYS, count)
     value_lengths = _read_field_lengths(reader, attributes, VALUES, NULL_VALUES, count)
-    headers_of = read_headers(reader, count, len(data)) if attributes & HEADERS else None
-
+    headers_of = read_headers(reader, count, log_bytes) if attributes & HEADERS else None
     raw = reader.rest()
     if raw:
         raw = codecs.decompress(CODEC_NAMES[attributes & CODEC], raw, 2)
-    keys, values, headers = _read_payload(raw, key_lengths, value_lengths, headers_of, BY_ROWS in extensions)
-
-    anchor = _timestamp(extensions, ANCHOR, max_timestamp)
-    is_known = ANCHOR in extensions or not attributes & APPEND_TIME
+    payload = Reader(raw)
+    if header.is_by_rows:
+        pairs = zip(key_lengths, value_lengths, strict=True)
+        contents = [(payload.content(key), payload.content(value)) for key, value in pairs]
+    else:
+        keys = [payload.content(length) for length in key_lengths]
+        contents = list(zip(keys, [payload.content(length) for length in value_lengths], strict=True))
+    headers: list[Headers] = headers_of(payload) if headers_of else [()] * count
+    payload.finish("the payload")
+    anchor = _timestamp(header.extensions, ANCHOR, header.max_timestamp_ms)
+    is_known = ANCHOR in header.extensions or not attributes & APPEND_TIME
     messages = [
         Message(
-            offset=base_offset + deltas[i],
+            offset=header.base_offset + deltas[i],
             timestamp_ms=wrapped(anchor - ages[i]) if is_known else NO_TIMESTAMP,
-            key=keys[i],
-            value=values[i],
+            key=key,
+            value=value,
             headers=headers[i],
         )
-        for i in range(count)
+        for i, (key, value) in enumerate(contents)
     ]
-    if attributes & CONTROL:
+    return Records(messages, raw)
+
+
+def decode_one(data: bytes, at: int) -> Batch:
+    """Read the batch at `at` and check every promise."""
+    reader = Reader(data, at)
+    header = _read_header(reader)
+    messages, raw = _read_messages(reader, header, len(data))
+    if header.attributes & CONTROL:
         check_control(messages)
-    horizon = _timestamp(extensions, DELETE_HORIZON, NO_TIMESTAMP) if attributes & HORIZON else None
+    horizon = None
+    if header.attributes & HORIZON:
+        horizon = _timestamp(header.extensions, DELETE_HORIZON, NO_TIMESTAMP)
+    base_timestamp_ms = _timestamp(header.extensions, BASE_TIMESTAMP, default_base_timestamp_ms(messages, horizon))
     return Batch(
-        position=at, size_bytes=end - at, magic=magic, crc=crc, attributes=attributes,
-        base_offset=base_offset, last_offset=base_offset + last_delta, max_timestamp_ms=max_timestamp,
-        messages=messages, raw=raw,
-        base_timestamp_ms=_timestamp(extensions, BASE_TIMESTAMP, _default_base_timestamp(messages, horizon)),
-        partition_leader_epoch=leader_epoch, producer_id=producer[0], producer_epoch=producer[1],
-        base_sequence=producer[2], delete_horizon_ms=horizon,
+        position=at, size_bytes=reader.at - at, magic=MAGIC, crc=header.crc, attributes=header.attributes,
+        base_offset=header.base_offset, last_offset=header.base_offset + header.last_delta,
+        max_timestamp_ms=header.max_timestamp_ms, messages=messages, raw=raw, base_timestamp_ms=base_timestamp_ms,
+        partition_leader_epoch=header.leader_epoch, producer_id=header.producer[0],
+        producer_epoch=header.producer[1], base_sequence=header.producer[2], delete_horizon_ms=horizon,
     )  # fmt: skip

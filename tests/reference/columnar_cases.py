@@ -69,7 +69,6 @@ def shaped(draw: Draw, name: str, count: int) -> list[int]:
 
 
 def _contents(draw: Draw, count: int, nulls: str, shapes: Sequence[str] = LENGTH_SHAPES) -> list[bytes | None]:
-    """nulls: one of NULLS."""
     lengths = [min(length, 700) for length in shaped(draw, draw.choice(shapes), count)]
     contents: list[bytes | None] = [draw.randbytes(length) for length in lengths]
     if nulls == "none":
@@ -137,7 +136,7 @@ def messages(
     kind: str,
     lengths: Sequence[str] = LENGTH_SHAPES,
 ) -> tuple[Message, ...]:
-    """is_now: times are around today; nulls: among keys, among values; kind: of headers."""
+    """Draw messages. is_now: times are close to NOW_MS. nulls: for keys and values. kind: one of HEADER_KINDS."""
     offsets = list(range(count)) if holes == "dense" else shaped(draw, holes, count)
     keys, values = (_contents(draw, count, each, lengths) for each in nulls)
     headers = _headers(draw, count, kind)
@@ -192,7 +191,7 @@ def drawn(seed: int) -> tuple[tuple[Message, ...], Fields]:
     kind = draw.choice(["none", "by position", "by position", "one", "any", "rare"])
     nulls, count = (draw.choice(NULLS), draw.choice(NULLS)), draw.choice([1, 2, 3, 9, 17, 33])
     lengths: Sequence[str] = LENGTH_SHAPES
-    if seed % 5 == 0:  # quotients and dictionaries ask for many records, a small batch for short ones
+    if seed % 5 == 0:  # quotients and dictionaries need many records, so make them short
         times, holes, kind, count = draw.choice(["a tail below", "gaps"]), draw.choice(["a tail", "gaps"]), "none", 40
         nulls, lengths = draw.choice([("none", "all"), ("all", "none"), ("some", "all")]), ("a tail", "few", "few")
     return messages(draw, count, times, draw.random() < 0.5, holes, nulls, kind, lengths), draw.choice(FIELDS)

@@ -5,12 +5,12 @@ column: descriptor u8 (kind in bits 6-7, width code in bits 0-5), the fields of 
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from tests.reference import varint
 from tests.reference.model import RefusedError, signed
-from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
+from tests.reference.varint import unsigned, zigzag
 
 BITS, FRAME, SLOPE, OTHER = range(4)
 DELTA, PATCHED, PATCHED_DELTA, RICE, RICE_DELTA, COLUMN_DICTIONARY = range(6)
@@ -208,32 +208,8 @@ def numbers(values: Sequence[int], nature: Literal["ages", "offsets"]) -> bytes:
 # Reading
 
 
-@dataclass
-class Reader:
-    """A position in bytes. Every read moves it on; none goes past their end."""
-
-    data: bytes
-    at: int
-
-    def take(self, size: int) -> bytes:
-        if size > len(self.data) - self.at:
-            raise RefusedError(f"{size} bytes wanted, {len(self.data) - self.at} are left")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def rest(self) -> bytes:
-        return self.take(len(self.data) - self.at)
-
-    def byte(self) -> int:
-        return self.take(1)[0]
-
-    def number(self, bits: int = 32) -> int:
-        value, self.at = read_unsigned(self.data, self.at, bits)
-        return value
-
-    def zigzag(self) -> int:
-        value, self.at = read_zigzag(self.data, self.at, 64)
-        return value
+class Reader(varint.Reader):
+    """A reader of columns."""
 
     def length(self) -> int:
         return checked_length(self.number())

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from tests.reference.columnar_columns import (
     INT32_MAX,
@@ -33,64 +34,79 @@ Headers = tuple[tuple[str, bytes | None], ...]
 # Writing
 
 
-def encode_headers(messages: Sequence[Message]) -> tuple[bytes, bytes]:
-    """Return the columns and the payload."""
+class Encoded(NamedTuple):
+    """Header columns, and the payload that a codec covers."""
+
+    columns: bytes
+    payload: bytes
+
+
+def encode_headers(messages: Sequence[Message]) -> Encoded:
     rows = [[(key.encode(), value) for key, value in message.headers] for message in messages]
     flat = [header for row in rows for header in row]
     payload = b"".join(key + (value or b"") for key, value in flat)
     if len(messages) == 1:
-        return unsigned(len(flat)) + b"".join(unsigned(len(key)) + coded_length(value) for key, value in flat), payload
+        columns = unsigned(len(flat)) + b"".join(unsigned(len(key)) + coded_length(value) for key, value in flat)
+        return Encoded(columns, payload)
     if len({tuple(key for key, _ in row) for row in rows}) == 1:
         return _headers_by_position(rows)
     metadata = struct.pack(">B", BY_RECORD) + column([len(row) for row in rows], "lengths")
     if len(flat) == 1:
         ((key, value),) = flat
-        return metadata + unsigned(len(key)) + coded_length(value), payload
+        return Encoded(metadata + unsigned(len(key)) + coded_length(value), payload)
     values = [value for _, value in flat]
     has_nulls = None in values
     metadata += lengths_column([key for key, _ in flat], has_nulls=False)
     metadata += struct.pack(">B", has_nulls) + lengths_column(values, has_nulls)
-    return metadata, payload
+    return Encoded(metadata, payload)
 
 
-def _headers_by_position(rows: Sequence[Sequence[tuple[bytes, bytes | None]]]) -> tuple[bytes, bytes]:
+def _headers_by_position(rows: Sequence[Sequence[tuple[bytes, bytes | None]]]) -> Encoded:
     metadata = struct.pack(">B", BY_POSITION) + unsigned(len(rows[0]))
     payload = b""
     for position in zip(*rows, strict=True):
         key = position[0][0]
         values = [value for _, value in position]
-        form, described, content = min(_forms(values), key=lambda each: len(each[1]) + len(each[2]))
+        form, described, content = min(_forms(values), key=lambda form: len(form.columns) + len(form.payload))
         metadata += unsigned(len(key)) + struct.pack(">B", form) + described
         payload += key + content
-    return metadata, payload
+    return Encoded(metadata, payload)
 
 
-def _forms(values: Sequence[bytes | None]) -> list[tuple[int, bytes, bytes]]:
-    """Return each form that these values can have: its number, its columns, its payload."""
+class Form(NamedTuple):
+    """One way to write the values of a header position."""
+
+    number: int
+    columns: bytes
+    payload: bytes
+
+
+def _forms(values: Sequence[bytes | None]) -> list[Form]:
     distinct = list(dict.fromkeys(values))  # in order of first appearance
     if len(distinct) == 1:
-        return [(CONSTANT, coded_length(values[0]), values[0] or b"")]
+        return [Form(CONSTANT, coded_length(values[0]), values[0] or b"")]
     form = PLAIN_WITH_NULLS if None in values else PLAIN
-    found = [(form, lengths_column(values, form == PLAIN_WITH_NULLS), b"".join(value or b"" for value in values))]
+    found = [Form(form, lengths_column(values, form == PLAIN_WITH_NULLS), b"".join(value or b"" for value in values))]
     if len(distinct) <= TRIED_VALUES:
         metadata = unsigned(len(distinct)) + b"".join(map(coded_length, distinct))
         metadata += packed([distinct.index(value) for value in values], (len(distinct) - 1).bit_length())
-        found.append((DICTIONARY, metadata, b"".join(value or b"" for value in distinct)))
+        found.append(Form(DICTIONARY, metadata, b"".join(value or b"" for value in distinct)))
     texts = [value for value in values if value is not None]
     if form == PLAIN and len({len(text) for text in texts}) == 1:
         varies = [len(set(characters)) > 1 for characters in zip(*texts, strict=True)]
         digits = [[text[k] for k in range(len(text)) if varies[k]] for text in texts]
         if all(digit in DIGITS for row in digits for digit in row):
-            found.append((HEX_TEMPLATE, *_hex_template(texts[0], varies, digits)))
+            found.append(_hex_template(texts[0], varies, digits))
     return found
 
 
-def _hex_template(text: bytes, varies: Sequence[bool], digits: Sequence[Sequence[int]]) -> tuple[bytes, bytes]:
+def _hex_template(text: bytes, varies: Sequence[bool], digits: Sequence[Sequence[int]]) -> Form:
     metadata = unsigned(len(text)) + packed([int(each) for each in varies], 1)
     nibbles = [DIGITS.index(digit) for row in digits for digit in row]
     nibbles += [0] * (len(nibbles) % 2)
     constant = bytes(text[k] for k in range(len(text)) if not varies[k])
-    return metadata, constant + bytes(high << 4 | low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+    packed_digits = bytes(high << 4 | low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+    return Form(HEX_TEMPLATE, metadata, constant + packed_digits)
 
 
 # Reading
@@ -151,9 +167,9 @@ def _read_positions(reader: Reader, count: int, log_bytes: int) -> HeadersOf:
     expanded = 0
     for _ in range(number):
         key_length = reader.length()
-        values_of, value_bytes = _read_form(reader, count)
-        positions.append((key_length, values_of))
-        expanded += count * key_length + value_bytes
+        values = _read_form(reader, count)
+        positions.append((key_length, values.read))
+        expanded += count * key_length + values.shared_bytes
         if expanded > BATCH_BYTES + LOG_EXPANSION * log_bytes:
             raise RefusedError(f"headers of {expanded} bytes")
 
@@ -170,13 +186,20 @@ def _read_positions(reader: Reader, count: int, log_bytes: int) -> HeadersOf:
 _ValuesOf = Callable[[Reader], list[bytes | None]]
 
 
-def _read_form(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
-    """Return a reader of a position's values in the payload, and the bytes that shared values stand for."""
+class Values(NamedTuple):
+    """The values of a header position. shared_bytes: the bytes of all records' values that are stored once."""
+
+    read: _ValuesOf
+    """Return the values, read from the payload."""
+    shared_bytes: int
+
+
+def _read_form(reader: Reader, count: int) -> Values:
     form = reader.byte()
     if form == HEX_TEMPLATE:
         return _read_template(reader, count)
     if form in (PLAIN, PLAIN_WITH_NULLS):
-        return _chosen(read_lengths(reader, count, form == PLAIN_WITH_NULLS), range(count)), 0
+        return Values(_chosen(read_lengths(reader, count, form == PLAIN_WITH_NULLS), range(count)), 0)
     if form == CONSTANT:
         lengths, chosen = [reader.nullable_length()], [0] * count
     elif form == DICTIONARY:
@@ -187,7 +210,7 @@ def _read_form(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
         chosen = read_indexes(reader, count, number)
     else:
         raise RefusedError(f"header of form {form}")
-    return _chosen(lengths, chosen), sum(lengths[i] or 0 for i in chosen)
+    return Values(_chosen(lengths, chosen), sum(lengths[i] or 0 for i in chosen))
 
 
 def _chosen(lengths: Sequence[int | None], chosen: Sequence[int]) -> _ValuesOf:
@@ -198,7 +221,7 @@ def _chosen(lengths: Sequence[int | None], chosen: Sequence[int]) -> _ValuesOf:
     return values_of
 
 
-def _read_template(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
+def _read_template(reader: Reader, count: int) -> Values:
     length = reader.length()
     if not length:
         raise RefusedError("template of no characters")
@@ -216,4 +239,4 @@ def _read_template(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
         digits = (DIGITS[nibble] for nibble in nibbles)
         return [bytes(next(digits) if varies[k] else template[k] for k in range(length)) for _ in range(count)]
 
-    return values_of, count * length
+    return Values(values_of, count * length)

@@ -1,4 +1,4 @@
-"""The "Kafka Enriched Message Metadata" proposal: magic 1, but not Kafka's.
+"""The "Kafka Enriched Message Metadata" proposal: magic 1, with another layout than v1.
 
 offset i64, size i32, crc u32 (zlib's, over magic..end), magic i8 = 1, attributes i8, timestamp i32 (Unix seconds,
 -1: none), tagsLength i32 (-1: none), tags, keyLength i32, key, valueLength i32, value
@@ -16,12 +16,14 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tests.reference import codecs
 from tests.reference.model import NO_TIMESTAMP, UNSET, Batch, Fields, Message, RefusedError, check_control, signed
+from tests.reference.v01 import CODECS, entry_starts, field
+from tests.reference.varint import Reader
 
 INT32 = 2**31 - 1
-CODECS = ("none", "gzip", "snappy", "lz4")
 TIMESTAMP, NUMBER_OF_MESSAGES, RELATIVE_OFFSETS, CONTAINS_KEYS = 0, 32, 33, 34
 TAG_VALUES = {TIMESTAMP: ">q", NUMBER_OF_MESSAGES: ">i", RELATIVE_OFFSETS: ">b", CONTAINS_KEYS: ">b"}
 CONTROL_TYPES = {2: 8, 1: 10, 0: 11}  # by the type in a control record's key
@@ -36,17 +38,13 @@ def seconds(timestamp_ms: int) -> int:
     return floor if 0 <= floor <= INT32 else -1
 
 
-def _field(data: bytes | None) -> bytes:
-    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
-
-
 def tags_field(tags: dict[int, int]) -> bytes:
-    return _field(b"".join(struct.pack(">b", tag) + struct.pack(TAG_VALUES[tag], tags[tag]) for tag in sorted(tags)))
+    return field(b"".join(struct.pack(">b", tag) + struct.pack(TAG_VALUES[tag], tags[tag]) for tag in sorted(tags)))
 
 
 def entry(offset: int, kind: int, timestamp_s: int, key: bytes | None, value: bytes | None, tags: bytes = b"") -> bytes:
     """Return one message; `tags` has its length field in front."""
-    body = struct.pack(">bbi", 1, kind, timestamp_s) + (tags or _field(None)) + _field(key) + _field(value)
+    body = struct.pack(">bbi", 1, kind, timestamp_s) + (tags or field(None)) + field(key) + field(value)
     return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
 
@@ -97,94 +95,86 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
     return wrapper(name, codec, messages, codecs.compress(codec, inner_set(name, messages, fields), 1), fields)
 
 
-def _read_entry(data: bytes, at: int) -> tuple[int, int, dict[int, int], Message, int]:
-    """Return crc, attributes, tags, the message, and the position after it."""
-    if len(data) - at < 12:
-        raise RefusedError("an entry needs 12 bytes of offset and size")
-    offset, size = struct.unpack_from(">qi", data, at)
-    end = at + 12 + size
-    if size < SMALLEST or end > len(data):
+class Entry(NamedTuple):
+    """An entry that was read. end: the position after it."""
+
+    crc: int
+    attributes: int
+    tags: dict[int, int]
+    message: Message
+    end: int
+
+    @property
+    def kind(self) -> int:
+        return self.attributes & 15
+
+
+def _read_entry(data: bytes, at: int) -> Entry:
+    reader = Reader(data, at)
+    offset, size = reader.unpack("qi")
+    if size < SMALLEST:
         raise RefusedError(f"size {size}")
-    crc, magic, attributes, timestamp_s = struct.unpack_from(">Ibbi", data, at + 12)
+    body = reader.part(size)
+    crc, magic, attributes, timestamp_s = body.unpack("Ibbi")
     if magic != 1:
         raise RefusedError(f"magic {magic}")
-    if zlib.crc32(data[at + 16 : end]) != crc:
+    if zlib.crc32(data[at + 16 : reader.at]) != crc:
         raise RefusedError("crc")
     kind = attributes & 15
     if kind >= len(CODECS) and kind not in CONTROL:
         raise RefusedError(f"type {kind}")
-    content, at = _read_field(data, at + 22, end)
-    tags = _read_tags(content or b"")
-    key, at = _read_field(data, at, end)
-    value, at = _read_field(data, at, end)
-    if at != end:
-        raise RefusedError(f"{end - at} bytes after the value")
+    tags, key, value = _read_tags(_read_field(body) or b""), _read_field(body), _read_field(body)
+    body.finish("the value")
     timestamp = tags.get(TIMESTAMP, NO_TIMESTAMP if timestamp_s == -1 else timestamp_s * 1000)
     message = Message(offset=offset, timestamp_ms=timestamp, key=key, value=value)
     if kind in CONTROL:
         check_control([message])
-    return crc, attributes, tags, message, end
+    return Entry(crc, attributes, tags, message, reader.at)
 
 
-def _read_field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    if end - at < 4:
-        raise RefusedError("no room for a length")
-    (length,) = struct.unpack_from(">i", data, at)
-    at += 4
-    if length == -1:
-        return None, at
-    if length < 0 or length > end - at:
+def _read_field(reader: Reader) -> bytes | None:
+    (length,) = reader.unpack("i")
+    if length < -1:
         raise RefusedError(f"length {length}")
-    return data[at : at + length], at + length
+    return None if length == -1 else reader.take(length)
 
 
 def _read_tags(content: bytes) -> dict[int, int]:
     """Return the known tags before the first unknown one."""
-    tags: dict[int, int] = {}
-    at = 0
-    while at < len(content) and content[at] in TAG_VALUES:
-        layout = TAG_VALUES[content[at]]
-        if struct.calcsize(layout) > len(content) - at - 1:
-            raise RefusedError(f"tag {content[at]} runs past the tags")
-        (tags[content[at]],) = struct.unpack_from(layout, content, at + 1)
-        at += 1 + struct.calcsize(layout)
+    reader, tags = Reader(content), dict[int, int]()
+    while reader.at < len(content) and content[reader.at] in TAG_VALUES:
+        tag = reader.byte()
+        (tags[tag],) = reader.unpack(TAG_VALUES[tag][1:])
     return tags
 
 
 def decode_one(data: bytes, at: int) -> Batch:
     """Read the message or wrapper at `at`. An inner set that is cut short ends at its last whole message."""
-    crc, attributes, tags, message, end = _read_entry(data, at)
-    kind = attributes & 15
-    messages, sizes, raw = [message], [end - at], data[at:end]
-    is_control = kind in CONTROL
-    if 0 < kind < len(CODECS):
-        if message.value is None:
+    entry = _read_entry(data, at)
+    messages, sizes, raw = [entry.message], [entry.end - at], data[at : entry.end]
+    is_control = entry.kind in CONTROL
+    if 0 < entry.kind < len(CODECS):
+        if entry.message.value is None:
             raise RefusedError("wrapper without a value")
-        raw = codecs.decompress(CODECS[kind], message.value, 1)
-        messages, sizes, is_control = _read_inner(raw)
-        if tags.get(NUMBER_OF_MESSAGES, len(messages)) != len(messages):
-            raise RefusedError(f"{len(messages)} messages, not {tags[NUMBER_OF_MESSAGES]}")
-        if not tags.get(RELATIVE_OFFSETS, 1):
-            messages = [replace(inner, offset=i) for i, inner in enumerate(messages)]
-        messages = [replace(inner, offset=signed(message.offset + inner.offset, 64)) for inner in messages]
+        raw = codecs.decompress(CODECS[entry.kind], entry.message.value, 1)
+        starts = entry_starts(raw)
+        inner = [(_read_entry(raw, start), start) for start in starts]
+        if not inner:
+            raise RefusedError("empty inner set")
+        if any(0 < each.kind < len(CODECS) for each, _ in inner):
+            raise RefusedError("nested compression")
+        if entry.tags.get(NUMBER_OF_MESSAGES, len(inner)) != len(inner):
+            raise RefusedError(f"{len(inner)} messages, not {entry.tags[NUMBER_OF_MESSAGES]}")
+        sizes, is_control = [each.end - start for each, start in inner], any(each.kind in CONTROL for each, _ in inner)
+        offsets = [each.message.offset for each, _ in inner]
+        if not entry.tags.get(RELATIVE_OFFSETS, 1):
+            offsets = list(range(len(inner)))
+        messages = [
+            replace(each.message, offset=signed(entry.message.offset + offset, 64))
+            for (each, _), offset in zip(inner, offsets, strict=True)
+        ]
     return Batch(
-        position=at, size_bytes=end - at, magic=1, crc=crc, attributes=attributes,
-        base_offset=message.offset, last_offset=messages[-1].offset, max_timestamp_ms=message.timestamp_ms,
+        position=at, size_bytes=entry.end - at, magic=1, crc=entry.crc, attributes=entry.attributes,
+        base_offset=entry.message.offset, last_offset=messages[-1].offset, max_timestamp_ms=entry.message.timestamp_ms,
         messages=messages, raw=raw, record_sizes=sizes, is_enriched=True, is_enriched_control=is_control,
     )  # fmt: skip
-
-
-def _read_inner(raw: bytes) -> tuple[list[Message], list[int], bool]:
-    """Return the messages, their sizes, and whether any is a control record."""
-    messages, sizes, kinds, at = [], [], set(), 0
-    while len(raw) - at >= 12 and struct.unpack_from(">i", raw, at + 8)[0] <= len(raw) - at - 12:
-        _, attributes, _, message, end = _read_entry(raw, at)
-        if 0 < attributes & 15 < len(CODECS):
-            raise RefusedError("nested compression")
-        messages.append(message)
-        sizes.append(end - at)
-        kinds.add(attributes & 15 in CONTROL)
-        at = end
-    if not messages:
-        raise RefusedError("empty inner set")
-    return messages, sizes, True in kinds

@@ -1,4 +1,4 @@
-"""Magic 2 as the text of KIP-98 has it, which never shipped: no leader epoch, no count, no headers.
+"""Magic 2 in the text of KIP-98, which never shipped: no leader epoch, no count, no headers.
 
 firstOffset i64, length i32, crc u32 (CRC-32C of attributes..end), magic i8, attributes i16, lastOffsetDelta i32,
 firstTimestamp i64, maxTimestamp i64, pid i64, epoch i16, firstSequence i32, then messages until `length` is used up
@@ -14,33 +14,20 @@ import crc32c
 from tests.reference import codecs
 from tests.reference.model import (
     CODEC_NAMES,
-    NO_TIMESTAMP,
     UNSET,
     Batch,
     Fields,
     Message,
     RefusedError,
+    bases_of,
     check_control,
+    flag_bits,
     signed,
 )
-from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
+from tests.reference.varint import Reader, unsigned, zigzag
 
 HEADER_BYTES = 53
 KEY_IS_NULL, VALUE_IS_NULL = 1, 2
-
-
-def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
-    """Return first offset, last offset, first timestamp, max timestamp."""
-    first_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
-    last_offset = fields.last_offset if fields.last_offset is not None else messages[-1].offset
-    first_timestamp, max_timestamp = fields.base_timestamp_ms, fields.max_timestamp_ms
-    if first_timestamp is None:
-        first_timestamp = messages[0].timestamp_ms if messages else NO_TIMESTAMP
-    if max_timestamp is None and fields.readers_see_append_time:
-        max_timestamp = fields.append_time_ms
-    if max_timestamp is None:
-        max_timestamp = max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
-    return first_offset, last_offset, first_timestamp, max_timestamp
 
 
 def _message(message: Message, first_offset: int, first_timestamp_ms: int) -> bytes:
@@ -57,24 +44,20 @@ def _message(message: Message, first_offset: int, first_timestamp_ms: int) -> by
 
 def messages_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
     """Return the messages of a batch, which a codec covers."""
-    first_offset, _, first_timestamp, _ = _bases(messages, fields)
-    return b"".join(_message(message, first_offset, first_timestamp) for message in messages)
+    bases = bases_of(messages, fields)
+    return b"".join(_message(message, bases.base_offset, bases.base_timestamp_ms) for message in messages)
 
 
 def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
     """Return the batch around `payload`, the compressed messages."""
     if fields.is_control:
         check_control(messages)
-    first_offset, last_offset, first_timestamp, max_timestamp = _bases(messages, fields)
-    attributes = CODEC_NAMES.index(codec)
-    attributes |= 8 if fields.readers_see_append_time else 0
-    attributes |= 16 if fields.is_transactional else 0
-    attributes |= 32 if fields.is_control else 0
+    bases = bases_of(messages, fields)
     covered = struct.pack(
-        ">hiqqqhi", attributes, last_offset - first_offset, first_timestamp, max_timestamp,
-        fields.producer_id, fields.producer_epoch, fields.base_sequence,
+        ">hiqqqhi", CODEC_NAMES.index(codec) | flag_bits(fields), bases.last_delta, bases.base_timestamp_ms,
+        bases.max_timestamp_ms, fields.producer_id, fields.producer_epoch, fields.base_sequence,
     ) + payload  # fmt: skip
-    return struct.pack(">qiIb", first_offset, len(covered) + 5, crc32c.crc32c(covered), 2) + covered
+    return struct.pack(">qiIb", bases.base_offset, len(covered) + 5, crc32c.crc32c(covered), 2) + covered
 
 
 def encode(messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
@@ -84,28 +67,27 @@ def encode(messages: Sequence[Message], fields: Fields = UNSET, codec: str = "no
 
 def decode_one(data: bytes, at: int) -> Batch:
     """Read the batch at `at` and check every promise."""
-    if len(data) - at < HEADER_BYTES:
-        raise RefusedError("no room for the header")
-    first_offset, length, crc, magic = struct.unpack_from(">qiIb", data, at)
+    reader = Reader(data, at)
+    first_offset, length, crc, magic = reader.unpack("qiIb")
     end = at + 12 + length
     if magic != 2 or length < HEADER_BYTES - 12 or end > len(data):
         raise RefusedError(f"magic {magic}, length {length}")
-    if crc32c.crc32c(data[at + 17 : end]) != crc:
+    reader = reader.part(end - reader.at)
+    if crc32c.crc32c(data[reader.at : end]) != crc:
         raise RefusedError("crc")
-    attributes, last_delta, first_timestamp, max_timestamp, *producer = struct.unpack_from(">Hiqqqhi", data, at + 17)
+    attributes, last_delta, first_timestamp, max_timestamp, *producer = reader.unpack("Hiqqqhi")
     if attributes & 7 > 4:
         raise RefusedError(f"codec {attributes & 7}")
-    raw = data[at + HEADER_BYTES : end]
-    if raw:  # a batch that lost all its messages has nothing for a codec to cover
+    raw = reader.rest()
+    if raw:  # a batch without messages has no payload, under any codec
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
     messages: list[Message] = []
     sizes: list[int] = []
-    inside = 0
-    while inside < len(raw):
-        message, after = _read_message(raw, inside, first_offset, first_timestamp)
-        messages.append(message)
-        sizes.append(after - inside)
-        inside = after
+    inside = Reader(raw)
+    while inside.at < len(raw):
+        start = inside.at
+        messages.append(_read_message(inside, first_offset, first_timestamp))
+        sizes.append(inside.at - start)
     if attributes & 32:
         check_control(messages)
     return Batch(
@@ -116,28 +98,17 @@ def decode_one(data: bytes, at: int) -> Batch:
     )  # fmt: skip
 
 
-def _read_message(raw: bytes, at: int, first_offset: int, first_timestamp_ms: int) -> tuple[Message, int]:
-    length, at = read_unsigned(raw, at, 32)
-    end = at + length
-    if not length or end > len(raw):
-        raise RefusedError(f"message length {length}")
-    body = raw[:end]
-    attributes = body[at]
+def _read_message(reader: Reader, first_offset: int, first_timestamp_ms: int) -> Message:
+    length = reader.number()
+    if not length:
+        raise RefusedError("empty message")
+    body = reader.part(length)
+    attributes = body.byte()
     if attributes >> 2:
         raise RefusedError(f"unknown message attributes {attributes:#04x}")
-    timestamp_delta, at = read_zigzag(body, at + 1, 64)
-    offset_delta, at = read_unsigned(body, at, 32)
-    key = value = None
-    if not attributes & KEY_IS_NULL:
-        key_length, at = read_unsigned(body, at, 32)
-        if key_length > end - at:
-            raise RefusedError(f"key length {key_length}")
-        key = body[at : at + key_length]
-        at += key_length
-    if not attributes & VALUE_IS_NULL:
-        value = body[at:]
-    elif at != end:
-        raise RefusedError(f"{end - at} bytes of a null value")
-    offset = first_offset + signed(offset_delta, 32)
-    timestamp = signed(first_timestamp_ms + timestamp_delta, 64)
-    return Message(offset=offset, timestamp_ms=timestamp, key=key, value=value), end
+    timestamp_ms = signed(first_timestamp_ms + body.zigzag(), 64)
+    offset = first_offset + signed(body.number(), 32)
+    key = None if attributes & KEY_IS_NULL else body.take(body.number())
+    value = None if attributes & VALUE_IS_NULL else body.rest()
+    body.finish("a null value")
+    return Message(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)

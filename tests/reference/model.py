@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 NO_TIMESTAMP = -1
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -14,7 +15,7 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A record. `timestamp_ms` is the one that was written, whatever the batch says about append time."""
+    """A record. `timestamp_ms` is the written time, also in a batch with an append time."""
 
     offset: int
     timestamp_ms: int = NO_TIMESTAMP
@@ -25,10 +26,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """Fields that a writer may set on a batch; None leaves the choice to the encoder.
+    """Fields that a writer may set on a batch. None leaves the choice to the encoder.
 
-    Readers see an append time, unless `timestamp_type` is 0: then the broker has only noted it, which only tagged
-    formats can carry.
+    Readers see an append time unless `timestamp_type` is 0. Only tagged formats carry an append time that is not seen.
     """
 
     producer_id: int = -1
@@ -56,7 +56,7 @@ UNSET = Fields()
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch as a consumer sees it; `raw`: its uncompressed records section (magic 2 and above) or inner set."""
+    """A batch that was read. raw: its uncompressed records section (magic 2 and above) or inner set."""
 
     position: int
     size_bytes: int
@@ -81,7 +81,7 @@ class Batch:
     tagged_fields: Mapping[int, bytes] = field(default_factory=dict)
     """Tags other than 0 and 1."""
     is_enriched: bool = False
-    """Magic 1 of another proposal: its attributes name a type of message where v1 has flags."""
+    """True in the enriched proposal, whose attributes name a type of message instead of flags."""
     is_enriched_control: bool = False
 
     @property
@@ -115,10 +115,64 @@ class Batch:
         return increment_sequence(self.base_sequence, self.last_offset - self.base_offset)
 
     def read_timestamps_ms(self) -> list[int]:
-        """Return the times that a consumer reads: the append time for every record, if the batch has one."""
+        """Return the times that a consumer reads: the append time, or those of the records."""
         if self.is_append_time:
             return [self.append_time_ms for _ in self.messages]
         return [message.timestamp_ms for message in self.messages]
+
+
+class Bases(NamedTuple):
+    """Offsets and timestamps of a batch header. Deltas of records count from the base values."""
+
+    base_offset: int
+    last_offset: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+
+    @property
+    def last_delta(self) -> int:
+        return self.last_offset - self.base_offset
+
+
+def bases_of(messages: Sequence[Message], fields: Fields, is_append_time_max: bool = True) -> Bases:
+    """Return what an encoder writes.
+
+    is_append_time_max: an append time replaces the largest timestamp. Tagged formats have room for both.
+    """
+    base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
+    last_offset = fields.last_offset
+    if last_offset is None:
+        last_offset = messages[-1].offset if messages else base_offset
+    base_timestamp_ms = default_base_timestamp_ms(messages, fields.delete_horizon_ms)
+    if fields.base_timestamp_ms is not None and fields.delete_horizon_ms is None:
+        base_timestamp_ms = fields.base_timestamp_ms
+    max_timestamp_ms = latest_ms(messages)
+    if is_append_time_max and fields.append_time_ms is not None and fields.readers_see_append_time:
+        max_timestamp_ms = fields.append_time_ms
+    if fields.max_timestamp_ms is not None:
+        max_timestamp_ms = fields.max_timestamp_ms
+    return Bases(base_offset, last_offset, base_timestamp_ms, max_timestamp_ms)
+
+
+def default_base_timestamp_ms(messages: Sequence[Message], delete_horizon_ms: int | None) -> int:
+    if delete_horizon_ms is not None:
+        return delete_horizon_ms
+    return messages[0].timestamp_ms if messages else NO_TIMESTAMP
+
+
+def latest_ms(messages: Sequence[Message]) -> int:
+    return max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
+
+
+def flag_bits(fields: Fields) -> int:
+    """Return bits 3 to 6 of a batch's attributes: append time, transactional, control, delete horizon."""
+    flags = (
+        fields.readers_see_append_time,
+        fields.is_transactional,
+        fields.is_control,
+        fields.delete_horizon_ms is not None,
+    )
+    return sum(1 << bit for bit, is_set in enumerate(flags, 3) if is_set)
 
 
 def check_control(messages: Iterable[Message]) -> None:

@@ -1,21 +1,29 @@
 """The records section of v2 and v3: what a codec covers.
 
-A record by itself: length varint, [attributes i8], timestampDelta varlong, offsetDelta varint, keyLength varint, key,
+One record: length varint, [attributes i8], timestampDelta varlong, offsetDelta varint, keyLength varint, key,
     valueLength varint, value, headerCount varint, {keyLength varint, key, valueLength varint, value}
-Headers first: metadataLength uvarint, then of each record [attributes i8], timestampDelta, offsetDelta, keyLength,
-    valueLength, headerCount, {headerKeyLength, headerValueLength}, then of each record key, value, {header key, value}
+Headers first: metadataLength uvarint, then per record [attributes i8], timestampDelta, offsetDelta, keyLength,
+    valueLength, headerCount, {headerKeyLength, headerValueLength}, then per record key, value, {header key, value}
 Unsigned: all but timestampDelta are uvarints, offsetDelta as the two's complement of an int32; the lengths that can be
     null (of key, value and header value) as one more, 0 for null.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import NamedTuple
 
 from tests.reference.model import Message, RefusedError, signed
-from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
+from tests.reference.varint import Reader, unsigned, zigzag
 
 Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Section(NamedTuple):
+    """The records of a section. record_sizes: bytes per record, with its length."""
+
+    messages: list[Message]
+    record_sizes: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,41 +38,34 @@ class Layout:
         """Return the bytes of a length that cannot be null, or of a count."""
         return unsigned(value) if self.is_unsigned else zigzag(value)
 
-    def read_number(self, data: bytes, at: int) -> tuple[int, int]:
-        value, at = read_unsigned(data, at, 32) if self.is_unsigned else read_zigzag(data, at, 32)
+    def read_number(self, reader: Reader) -> int:
+        value = reader.number() if self.is_unsigned else reader.zigzag(32)
         if value < 0:
             raise RefusedError(f"negative length or count {value}")
-        return value, at
+        return value
 
     def delta(self, value: int) -> bytes:
         return unsigned(value & 0xFFFFFFFF) if self.is_unsigned else zigzag(value)
 
-    def read_delta(self, data: bytes, at: int) -> tuple[int, int]:
-        if not self.is_unsigned:
-            return read_zigzag(data, at, 32)
-        value, at = read_unsigned(data, at, 32)
-        return signed(value, 32), at
+    def read_delta(self, reader: Reader) -> int:
+        return signed(reader.number(), 32) if self.is_unsigned else reader.zigzag(32)
 
     def length(self, content: bytes | None) -> bytes:
         if self.is_unsigned:
             return unsigned(0 if content is None else len(content) + 1)
         return zigzag(-1 if content is None else len(content))
 
-    def read_length(self, data: bytes, at: int) -> tuple[int | None, int]:
-        if self.is_unsigned:
-            value, at = read_unsigned(data, at, 32)
-            return (value - 1 if value else None), at
-        value, at = read_zigzag(data, at, 32)
-        return (None if value < 0 else value), at  # Kafka writes -1 and reads any negative length as null
+    def read_length(self, reader: Reader) -> int | None:
+        value = reader.number() - 1 if self.is_unsigned else reader.zigzag(32)
+        return None if value < 0 else value  # Kafka writes -1 and reads any negative length as null
 
     # Byte strings and headers
 
     def nullable(self, content: bytes | None) -> bytes:
         return self.length(content) + (content or b"")
 
-    def read_nullable(self, data: bytes, at: int) -> tuple[bytes | None, int]:
-        length, at = self.read_length(data, at)
-        return _take(data, at, length)
+    def read_nullable(self, reader: Reader) -> bytes | None:
+        return _take(reader, self.read_length(reader))
 
     def headers(self, headers: Headers) -> bytes:
         out = self.number(len(headers))
@@ -73,15 +74,12 @@ class Layout:
             out += self.number(len(name)) + name + self.nullable(value)
         return out
 
-    def read_headers(self, data: bytes, at: int) -> tuple[Headers, int]:
-        count, at = self.read_number(data, at)
+    def read_headers(self, reader: Reader) -> Headers:
         headers = []
-        for _ in range(count):
-            length, at = self.read_number(data, at)
-            name, at = _take(data, at, length)
-            value, at = self.read_nullable(data, at)
-            headers.append((_text(name), value))
-        return tuple(headers), at
+        for _ in range(self.read_number(reader)):
+            name = reader.take(self.read_number(reader))
+            headers.append((_text(name), self.read_nullable(reader)))
+        return tuple(headers)
 
     # Records
 
@@ -90,13 +88,12 @@ class Layout:
         timestamp_delta = zigzag(signed(message.timestamp_ms - base_timestamp_ms, 64))
         return attributes + timestamp_delta + self.delta(message.offset - base_offset)
 
-    def _read_front(self, data: bytes, at: int, base_offset: int, base_timestamp_ms: int) -> tuple[int, int, int]:
-        """Return offset, timestamp and the position after both."""
+    def _read_front(self, reader: Reader, base_offset: int, base_timestamp_ms: int) -> Message:
+        """Return a message with only offset and timestamp."""
         if self.with_attributes:
-            at += 1
-        timestamp_delta, at = read_zigzag(data, at, 64)
-        offset_delta, at = self.read_delta(data, at)
-        return base_offset + offset_delta, signed(base_timestamp_ms + timestamp_delta, 64), at
+            reader.byte()
+        timestamp_ms = signed(base_timestamp_ms + reader.zigzag(), 64)
+        return Message(offset=base_offset + self.read_delta(reader), timestamp_ms=timestamp_ms)
 
     def write(self, messages: Sequence[Message], base_offset: int, base_timestamp_ms: int) -> bytes:
         if not messages:
@@ -110,29 +107,21 @@ class Layout:
             out += self.number(len(body)) + body
         return out
 
-    def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> tuple[list[Message], list[int]]:
-        """Read all of `raw` as `count` records. Return them and the bytes that each takes."""
+    def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Section:
+        """Read all of `raw` as `count` records."""
         if self.headers_first:
             return self._read_headers_first(raw, count, base_offset, base_timestamp_ms)
-        messages, sizes, at = [], [], 0
+        reader, section = Reader(raw), Section([], [])
         for _ in range(count):
-            start = at
-            length, at = self.read_number(raw, at)
-            end = at + length
-            if end > len(raw):
-                raise RefusedError(f"record length {length}")
-            body = raw[:end]
-            offset, timestamp, at = self._read_front(body, at, base_offset, base_timestamp_ms)
-            key, at = self.read_nullable(body, at)
-            value, at = self.read_nullable(body, at)
-            headers, at = self.read_headers(body, at)
-            if at != end:
-                raise RefusedError(f"{end - at} bytes left in the record")
-            messages.append(Message(offset=offset, timestamp_ms=timestamp, key=key, value=value, headers=headers))
-            sizes.append(end - start)
-        if at != len(raw):
-            raise RefusedError("bytes after the last record")
-        return messages, sizes
+            start = reader.at
+            body = reader.part(self.read_number(reader))
+            message = self._read_front(body, base_offset, base_timestamp_ms)
+            key, value, headers = self.read_nullable(body), self.read_nullable(body), self.read_headers(body)
+            body.finish("the headers of a record")
+            section.messages.append(replace(message, key=key, value=value, headers=headers))
+            section.record_sizes.append(reader.at - start)
+        reader.finish("the last record")
+        return section
 
     def _write_headers_first(self, messages: Sequence[Message], base_offset: int, base_timestamp_ms: int) -> bytes:
         metadata = payload = b""
@@ -145,39 +134,23 @@ class Layout:
                 payload += key.encode() + (value or b"")
         return unsigned(len(metadata)) + metadata + payload
 
-    def _read_headers_first(
-        self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int
-    ) -> tuple[list[Message], list[int]]:
-        size, at = read_unsigned(raw, 0, 32)
-        payload_at = at + size
-        if payload_at > len(raw):
-            raise RefusedError(f"metadata of {size} bytes")
-        metadata = raw[:payload_at]
-        messages, sizes = [], []
+    def _read_headers_first(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Section:
+        payload, section = Reader(raw), Section([], [])
+        metadata = payload.part(payload.number())
         for _ in range(count):
-            start, payload_start = at, payload_at
-            offset, timestamp, at = self._read_front(metadata, at, base_offset, base_timestamp_ms)
-            key_length, at = self.read_length(metadata, at)
-            value_length, at = self.read_length(metadata, at)
-            header_count, at = self.read_number(metadata, at)
-            key, payload_at = _take(raw, payload_at, key_length)
-            value, payload_at = _take(raw, payload_at, value_length)
-            headers = []
+            start = metadata.at + payload.at
+            message = self._read_front(metadata, base_offset, base_timestamp_ms)
+            key_length, value_length = self.read_length(metadata), self.read_length(metadata)
+            header_count = self.read_number(metadata)
+            key, value, headers = _take(payload, key_length), _take(payload, value_length), []
             for _ in range(header_count):
-                name_length, at = self.read_number(metadata, at)
-                header_length, at = self.read_length(metadata, at)
-                name, payload_at = _take(raw, payload_at, name_length)
-                content, payload_at = _take(raw, payload_at, header_length)
-                headers.append((_text(name), content))
-            messages.append(
-                Message(offset=offset, timestamp_ms=timestamp, key=key, value=value, headers=tuple(headers))
-            )
-            sizes.append(at - start + payload_at - payload_start)
-        if at != len(metadata):
-            raise RefusedError(f"{len(metadata) - at} bytes of metadata after the last record's")
-        if payload_at != len(raw):
-            raise RefusedError(f"{len(raw) - payload_at} bytes after the last record")
-        return messages, sizes
+                name_length, header_length = self.read_number(metadata), self.read_length(metadata)
+                headers.append((_text(payload.take(name_length)), _take(payload, header_length)))
+            section.messages.append(replace(message, key=key, value=value, headers=tuple(headers)))
+            section.record_sizes.append(metadata.at + payload.at - start)
+        metadata.finish("the metadata of the last record")
+        payload.finish("the last record")
+        return section
 
 
 def common_headers(messages: Sequence[Message]) -> Headers:
@@ -188,14 +161,9 @@ def common_headers(messages: Sequence[Message]) -> Headers:
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _take(data: bytes, at: int, length: int | None) -> tuple[bytes | None, int]:
-    if length is None:
-        return None, at
-    if length > len(data) - at:
-        raise RefusedError(f"length {length}")
-    return data[at : at + length], at + length
+def _take(reader: Reader, length: int | None) -> bytes | None:
+    return None if length is None else reader.take(length)
 
 
-def _text(name: bytes | None) -> str:
-    assert name is not None  # its length cannot be null
+def _text(name: bytes) -> str:
     return name.decode(errors="replace")

@@ -11,7 +11,7 @@ XERIAL_BLOCK_BYTES = 32 * 1024
 
 
 def compress_raw(data: bytes) -> bytes:
-    """Return a valid block of literals only, as no library writes it."""
+    """Return a valid block of literals only. No library writes such a block."""
     out = unsigned(len(data))
     for at in range(0, len(data), 65536):
         piece = data[at : at + 65536]

@@ -1,4 +1,4 @@
-"""Tagged fields of v3's feature in attribute bit 11, always in unsigned varints: n, {tag, size, bytes}.
+"""Tagged fields, a feature of v3 in attribute bit 11: n, {tag, size, bytes}, always in unsigned varints.
 
 Tag 0: append timestamp, i64, -1 until the broker sets it. Tag 1: the headers that all records of the batch begin with.
 """
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 
 from tests.reference.model import NO_TIMESTAMP, RefusedError
-from tests.reference.varint import read_unsigned, unsigned
+from tests.reference.varint import Reader, unsigned
 
 APPEND_TIME, BATCH_HEADERS = 0, 1
 
@@ -18,20 +18,15 @@ def write(tags: Mapping[int, bytes]) -> bytes:
     return unsigned(len(parts)) + b"".join(parts)
 
 
-def read(data: bytes, at: int) -> tuple[dict[int, bytes], int]:
-    """Return the tags at `at`, by number, and the position after them."""
-    count, at = read_unsigned(data, at, 32)
+def read(reader: Reader) -> dict[int, bytes]:
+    """Return the tags by number."""
     tags: dict[int, bytes] = {}
-    for _ in range(count):
-        tag, at = read_unsigned(data, at, 32)
-        size, at = read_unsigned(data, at, 32)
+    for _ in range(reader.number()):
+        tag, size = reader.number(), reader.number()
         if tags and tag <= max(tags):
             raise RefusedError(f"tag {tag} after tag {max(tags)}")
-        if size > len(data) - at:
-            raise RefusedError(f"tag {tag} of {size} bytes")
-        tags[tag] = data[at : at + size]
-        at += size
-    return tags, at
+        tags[tag] = reader.take(size)
+    return tags
 
 
 def append_time(time_ms: int | None) -> bytes:

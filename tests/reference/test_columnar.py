@@ -44,19 +44,19 @@ def check_round_trip(messages: tuple[Message, ...], fields: Fields, codec: str =
 
 
 @given(data=st.data())
-def test_what_is_written_reads_back(data: st.DataObject) -> None:
+def test_round_trip(data: st.DataObject) -> None:
     messages = data.draw(columnar_cases.BATCHES)
     check_round_trip(messages, data.draw(columnar_cases.fields_of(messages)), data.draw(st.sampled_from(CODEC_NAMES)))
 
 
 @given(data=st.data())
-def test_what_other_formats_are_asked_reads_back(data: st.DataObject) -> None:
+def test_round_trip_of_the_cases_of_other_formats(data: st.DataObject) -> None:
     case = data.draw(strategies.cases(max_batches=2, falling=True))
     for messages, fields in zip(case.batches, case.fields, strict=True):
         check_round_trip(messages, fields, data.draw(st.sampled_from(CODEC_NAMES)))
 
 
-# Forms of a batch. Here the attributes and the latest time, 8 bytes, come first.
+# Forms of a batch. The hexadecimal starts with 8 bytes of attributes and latest time.
 
 
 def test_a_record_of_nothing() -> None:
@@ -66,7 +66,7 @@ def test_a_record_of_nothing() -> None:
     assert columnar.encode([Message(offset=0)]) == data
 
 
-def test_records_that_cost_no_byte() -> None:
+def test_records_that_take_no_byte() -> None:
     assert len(read(f"0000 {NO_TIME} e807")) == 1000
     refused(f"0000 {NO_TIME} 81808008", "16777217 records")
     refused(f"0000 {NO_TIME} ffffffff07", "2147483647 records")
@@ -118,8 +118,8 @@ def test_nulls() -> None:
         f"4000 {NO_TIME} 02  00 01 03  00  01 ffffffff0f 00",
     ],
 )
-def test_a_minimum_that_is_no_length(covered: str) -> None:
-    """It is refused even where no record has it."""
+def test_a_minimum_above_int32_is_refused(covered: str) -> None:
+    """Refuse it even if no record uses it."""
     refused(covered, "minimum")
 
 
@@ -137,7 +137,7 @@ def test_times() -> None:
     far = "8000 000000000000 01  01 03 08 7fffffffffffffff"
     assert columnar.encode([Message(offset=0, timestamp_ms=INT64)]) == batch(far)
     assert read(far) == [Message(offset=0, timestamp_ms=INT64)]
-    assert read(far.replace("8000 000000000000", "8000 00000000002a")) == read(far)  # what is not read may be anything
+    assert read(far.replace("8000 000000000000", "8000 00000000002a")) == read(far)  # the 48-bit time is not read there
 
 
 @pytest.mark.parametrize(("time", "is_wide"), [(2**47 - 1, False), (2**47, True)])
@@ -302,13 +302,13 @@ def test_shared_headers_that_stand_for_more_than_a_log_may() -> None:
     refused(f"4000 {NO_TIME} {unsigned(many).hex()} {written.hex()}", "headers of 524288000 bytes")
 
 
-# A header of its own
+# The batch header
 
 
 def test_other_damage() -> None:
     data = columnar.encode([Message(offset=0, value=b"v", timestamp_ms=NOW_MS)])
     for broken, why in [
-        (data[:28], "no room"),
+        (data[:28], "length"),
         (data[:16] + b"\x05" + data[17:], "magic 5"),
         (data[:-1], "length"),
         (data[:17] + bytes(4) + data[21:], "crc"),
@@ -321,7 +321,6 @@ def test_other_damage() -> None:
 
 @given(data=st.data())
 def test_damage_is_refused_or_read(data: st.DataObject) -> None:
-    """Damage leads to no other error and no endless loop."""
     messages = data.draw(columnar_cases.batches(max_count=9))
     damaged = data.draw(mutations(columnar.encode(messages, data.draw(columnar_cases.fields_of(messages)))))
     try:

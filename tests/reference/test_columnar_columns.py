@@ -73,7 +73,7 @@ def test_every_kind_of_column_reads_alike(values: list[int]) -> None:
 
 
 @given(values=COLUMNS)
-def test_plain_kinds_are_no_smaller_than_the_one_that_is_taken(values: list[int]) -> None:
+def test_no_plain_kind_is_smaller_than_the_written_one(values: list[int]) -> None:
     def packed_bytes(of: list[int], base: int) -> int:
         bits = max(columnar_columns.above_base(value, base) for value in of).bit_length()
         return -(-len(of) * (bits if bits <= 56 else 64) // 8)
@@ -90,7 +90,7 @@ def test_plain_kinds_are_no_smaller_than_the_one_that_is_taken(values: list[int]
 
 
 @given(values=COLUMNS)
-def test_no_column_is_of_a_kind_that_is_not_for_it(values: list[int]) -> None:
+def test_only_allowed_kinds_are_written(values: list[int]) -> None:
     """allowed: kinds 0 to 2, or descriptors of kind 3."""
     allowed = {
         "ages": {0, 1, 2, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4},
@@ -224,7 +224,7 @@ def test_widths_that_have_no_code(width: int) -> None:
         ("c3 00 00 80 00", 2, "bytes wanted"),
         ("c3 00 00 07", 2, "padding"),
         ("c3 00 00 83", 2, "padding"),
-        ("c3 01 00 04 03", 2, "padding"),  # of the bits
+        ("c3 01 00 04 03", 2, "padding"),  # in the packed bits
         ("c4 00 00 00 03", 2, "padding"),  # one step
         ("c5 00 00 00 00", 2, "dictionary of 0"),
         ("c5 00 00 01 00", 2, "dictionary of 1"),
@@ -267,7 +267,7 @@ def test_steps_fall_in_ages_alone(nature: Nature) -> None:
         assert read_column(column, 3, "ages") == falls
 
 
-def test_a_dictionary_of_as_many_as_there_may_be() -> None:
+def test_the_largest_dictionary() -> None:
     assert read_column("c5 08 01 ff" + bytes(range(255)).hex() + "fe00", 2) == [253, -1]
     # Values of 64 bits, the same twice, one that is not used.
     assert read_column("c5 3f 02 03" + "ff" * 16 + "00" * 8 + "01", 2) == [0, 0]

@@ -6,16 +6,19 @@ keyLength i32, key, valueLength i32, value
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tests.reference import codecs
 from tests.reference.model import NO_TIMESTAMP, UNSET, Batch, Fields, Message, RefusedError
+from tests.reference.varint import Reader
 
 SMALLEST = {0: 14, 1: 22}
+CODECS = ("none", "gzip", "snappy", "lz4")
 
 
-def _field(data: bytes | None) -> bytes:
+def field(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
@@ -23,7 +26,7 @@ def entry(magic: int, offset: int, attributes: int, timestamp_ms: int, key: byte
     body = struct.pack(">bb", magic, attributes)
     if magic:
         body += struct.pack(">q", timestamp_ms)
-    body += _field(key) + _field(value)
+    body += field(key) + field(value)
     return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
 
@@ -44,7 +47,7 @@ def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -
 
 
 def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return each message as an entry of its own; append time takes the place of the producer's."""
+    """Return one entry per message. An append time replaces the producer's time."""
     out = b""
     for message in messages:
         timestamp, attributes = message.timestamp_ms, 0
@@ -56,9 +59,9 @@ def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> by
 
 def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
     """Return the wrapper message around `payload`, the compressed inner set of `messages`."""
-    if codec not in ("gzip", "snappy", "lz4"):
+    if codec not in CODECS[1:]:
         raise RefusedError(f"{codec} in v{magic}")
-    attributes = ("none", "gzip", "snappy", "lz4").index(codec)
+    attributes = CODECS.index(codec)
     timestamp = fields.max_timestamp_ms
     if timestamp is None:
         timestamp = max(message.timestamp_ms for message in messages)
@@ -78,83 +81,75 @@ def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, code
     return wrapper(magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields)
 
 
-def _read_entry(data: bytes, at: int) -> tuple[int, int, int, int, Message, int]:
-    """Return crc, magic, attributes, timestamp_ms, the message, and the position after it."""
-    if len(data) - at < 12:
-        raise RefusedError("an entry needs 12 bytes of offset and size")
-    offset, size = struct.unpack_from(">qi", data, at)
-    if size < SMALLEST[0] or at + 12 + size > len(data):
+class Entry(NamedTuple):
+    """An entry that was read. end: the position after it."""
+
+    crc: int
+    magic: int
+    attributes: int
+    timestamp_ms: int
+    message: Message
+    end: int
+
+
+def _read_entry(data: bytes, at: int) -> Entry:
+    reader = Reader(data, at)
+    offset, size = reader.unpack("qi")
+    if size < SMALLEST[0]:
         raise RefusedError(f"size {size}")
-    end = at + 12 + size
-    crc, magic, attributes = struct.unpack_from(">Ibb", data, at + 12)
+    body = reader.part(size)
+    crc, magic, attributes = body.unpack("Ibb")
     if magic not in SMALLEST or size < SMALLEST[magic]:
         raise RefusedError(f"size {size} of magic {magic}")
-    if zlib.crc32(data[at + 16 : end]) != crc:
+    if zlib.crc32(data[at + 16 : reader.at]) != crc:
         raise RefusedError("crc")
-    at += 18
-    timestamp = NO_TIMESTAMP
-    if magic:
-        (timestamp,) = struct.unpack_from(">q", data, at)
-        at += 8
-    key, at = _read_field(data, at, end)
-    value, at = _read_field(data, at, end)  # Kafka does not look at what follows
-    return (
-        crc,
-        magic,
-        attributes,
-        timestamp,
-        Message(offset=offset, timestamp_ms=timestamp, key=key, value=value),
-        end,
-    )
+    (timestamp_ms,) = body.unpack("q") if magic else (NO_TIMESTAMP,)
+    key, value = _read_field(body), _read_field(body)  # Kafka does not read what follows
+    message = Message(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
+    return Entry(crc, magic, attributes, timestamp_ms, message, reader.at)
 
 
-def _read_field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    if end - at < 4:
-        raise RefusedError("no room for a length")
-    (length,) = struct.unpack_from(">i", data, at)
-    at += 4
-    if length < 0:  # Kafka writes -1 and reads any negative length as null
-        return None, at
-    if length > end - at:
-        raise RefusedError(f"length {length}")
-    return data[at : at + length], at + length
+def _read_field(reader: Reader) -> bytes | None:
+    (length,) = reader.unpack("i")
+    return None if length < 0 else reader.take(length)  # Kafka writes -1 and reads any negative length as null
+
+
+def entry_starts(raw: bytes) -> Iterator[int]:
+    """Yield the position of each whole entry of an inner set."""
+    at = 0
+    while len(raw) - at >= 12:
+        (size,) = struct.unpack_from(">i", raw, at + 8)
+        if size > len(raw) - at - 12:
+            return
+        yield at
+        at += 12 + size
 
 
 def decode_one(data: bytes, at: int) -> Batch:
     """Read the entry or wrapper at `at`. An inner set that is cut short ends at its last whole entry."""
-    crc, magic, attributes, timestamp, message, end = _read_entry(data, at)
-    size = end - at
-    if not attributes & 7:
-        return Batch(
-            position=at, size_bytes=size, magic=magic, crc=crc, attributes=attributes,
-            base_offset=message.offset, last_offset=message.offset, max_timestamp_ms=timestamp,
-            messages=[message], raw=data[at:end], record_sizes=[size],
-        )  # fmt: skip
-    if message.value is None:
-        raise RefusedError("wrapper without a value")
-    if attributes & 7 > 3:
-        raise RefusedError(f"codec {attributes & 7} in v{magic}")
-    raw = codecs.decompress(("none", "gzip", "snappy", "lz4")[attributes & 7], message.value, magic)
-    inner: list[Message] = []
-    sizes: list[int] = []
-    inside = 0
-    while len(raw) - inside >= 12 and struct.unpack_from(">i", raw, inside + 8)[0] <= len(raw) - inside - 12:
-        _, _, inner_attributes, _, record, after = _read_entry(raw, inside)
-        if inner_attributes & 7:
+    entry = _read_entry(data, at)
+    messages, sizes, raw = [entry.message], [entry.end - at], data[at : entry.end]
+    if codec := entry.attributes & 7:
+        if entry.message.value is None:
+            raise RefusedError("wrapper without a value")
+        if codec >= len(CODECS):
+            raise RefusedError(f"codec {codec} in v{entry.magic}")
+        raw = codecs.decompress(CODECS[codec], entry.message.value, entry.magic)
+        starts = entry_starts(raw)
+        inner = [(_read_entry(raw, start), start) for start in starts]
+        if not inner:
+            raise RefusedError("empty inner set")
+        if any(each.attributes & 7 for each, _ in inner):
             raise RefusedError("nested compression")
-        inner.append(record)
-        sizes.append(after - inside)
-        inside = after
-    if not inner:
-        raise RefusedError("empty inner set")
-    shift = 0
-    if magic:
-        if 0 < message.offset < inner[-1].offset:
-            raise RefusedError("wrapper offset below the last inner offset")
-        shift = message.offset - inner[-1].offset if message.offset else 0
-    messages = [replace(record, offset=record.offset + shift) for record in inner]
+        sizes = [each.end - start for each, start in inner]
+        shift, offset = 0, entry.message.offset
+        if entry.magic and offset:
+            shift = offset - inner[-1][0].message.offset
+            if offset > 0 > shift:
+                raise RefusedError("wrapper offset below the last inner offset")
+        messages = [replace(each.message, offset=each.message.offset + shift) for each, _ in inner]
     return Batch(
-        position=at, size_bytes=size, magic=magic, crc=crc, attributes=attributes,
-        base_offset=messages[0].offset, last_offset=message.offset, max_timestamp_ms=timestamp,
+        position=at, size_bytes=entry.end - at, magic=entry.magic, crc=entry.crc, attributes=entry.attributes,
+        base_offset=messages[0].offset, last_offset=entry.message.offset, max_timestamp_ms=entry.timestamp_ms,
         messages=messages, raw=raw, record_sizes=sizes,
     )  # fmt: skip

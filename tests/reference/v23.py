@@ -19,17 +19,19 @@ import crc32c
 from tests.reference import codecs, tags
 from tests.reference.model import (
     CODEC_NAMES,
-    NO_TIMESTAMP,
     UNSET,
+    Bases,
     Batch,
     Fields,
     Message,
     RefusedError,
+    bases_of,
     check_control,
+    flag_bits,
     signed,
 )
-from tests.reference.records import Headers, Layout, common_headers
-from tests.reference.varint import read_zigzag, zigzag
+from tests.reference.records import Headers, Layout, Section, common_headers
+from tests.reference.varint import Reader, zigzag
 
 NO_RECORD_ATTRIBUTES = 1 << 7
 FIXED_HEADER = 1 << 8
@@ -62,29 +64,16 @@ def _layout(magic: int, bits: int) -> Layout:
     )
 
 
-def _bases(name: str, messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
-    """Return base offset, last offset, base timestamp, max timestamp."""
-    base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
-    last_offset = fields.last_offset if fields.last_offset is not None else messages[-1].offset
-    base_timestamp = messages[0].timestamp_ms if messages else NO_TIMESTAMP
-    if fields.base_timestamp_ms is not None:
-        base_timestamp = fields.base_timestamp_ms
-    if fields.delete_horizon_ms is not None:
-        base_timestamp = fields.delete_horizon_ms
-    max_timestamp = max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
-    if fields.append_time_ms is not None and fields.readers_see_append_time and name not in TAGGED_NAMES:
-        max_timestamp = fields.append_time_ms
-    if fields.max_timestamp_ms is not None:
-        max_timestamp = fields.max_timestamp_ms
-    return base_offset, last_offset, base_timestamp, max_timestamp
+def _bases(name: str, messages: Sequence[Message], fields: Fields) -> Bases:
+    return bases_of(messages, fields, is_append_time_max=name not in TAGGED_NAMES)
 
 
 def records_section(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
     """Return the records section of a batch, which a codec covers."""
-    base_offset, _, base_timestamp, _ = _bases(name, messages, fields)
+    bases = _bases(name, messages, fields)
     shared = len(common_headers(messages)) if name in BATCH_HEADERS_NAMES else 0
     own = [replace(message, headers=message.headers[shared:]) for message in messages]
-    return _layout(*FEATURES[name]).write(own, base_offset, base_timestamp)
+    return _layout(*FEATURES[name]).write(own, bases.base_offset, bases.base_timestamp_ms)
 
 
 def _tagged_fields(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
@@ -100,31 +89,23 @@ def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, pa
     if fields.is_control:
         check_control(messages)
     magic, bits = FEATURES[name]
-    base_offset, last_offset, base_timestamp, max_timestamp = _bases(name, messages, fields)
-    attributes = CODEC_NAMES.index(codec) | bits
-    attributes |= 8 if fields.readers_see_append_time else 0
-    attributes |= 16 if fields.is_transactional else 0
-    attributes |= 32 if fields.is_control else 0
-    attributes |= 64 if fields.delete_horizon_ms is not None else 0
-    last_delta = last_offset - base_offset
+    bases = _bases(name, messages, fields)
+    attributes = CODEC_NAMES.index(codec) | bits | flag_bits(fields)
+    base_ms, max_ms = bases.base_timestamp_ms, bases.max_timestamp_ms
     producer = struct.pack(">qhi", fields.producer_id, fields.producer_epoch, fields.base_sequence)
     if magic == 2:
-        middle = struct.pack(">iqq", last_delta, base_timestamp, max_timestamp) + producer
+        middle = struct.pack(">iqq", bases.last_delta, base_ms, max_ms) + producer
     elif bits & FIXED_HEADER:
-        middle = producer + struct.pack(">iqq", last_delta, base_timestamp, max_timestamp)
+        middle = producer + struct.pack(">iqq", bases.last_delta, base_ms, max_ms)
     else:
-        middle = (
-            producer
-            + _layout(magic, bits).delta(last_delta)
-            + zigzag(base_timestamp)
-            + zigzag(signed(max_timestamp - base_timestamp, 64))
-        )
+        middle = producer + _layout(magic, bits).delta(bases.last_delta)
+        middle += zigzag(base_ms) + zigzag(signed(max_ms - base_ms, 64))
     covered = struct.pack(">h", attributes) + middle + struct.pack(">i", len(messages))
     if bits & TAGGED:
         covered += _tagged_fields(name, messages, fields)
     covered += payload
     tail = struct.pack(">ibI", fields.partition_leader_epoch, magic, crc32c.crc32c(covered)) + covered
-    return struct.pack(">qi", base_offset, len(tail)) + tail
+    return struct.pack(">qi", bases.base_offset, len(tail)) + tail
 
 
 def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
@@ -133,91 +114,77 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
 
 
 class Span(NamedTuple):
-    """Header fields behind the attributes, up to the count; `at` is the position after them."""
+    """Header fields after the attributes, up to the count."""
 
     last_delta: int
-    base_timestamp: int
-    max_timestamp: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
     producer: tuple[int, int, int]
     record_count: int
-    at: int
 
 
-def _read_span(data: bytes, at: int, end: int, magic: int, attributes: int) -> Span:
+def _read_span(reader: Reader, magic: int, attributes: int) -> Span:
     if magic == 2:
-        last_delta, base_timestamp, max_timestamp, *producer = struct.unpack_from(">iqqqhi", data, at)
-        at += 34
+        last_delta, base_ms, max_ms = reader.unpack("iqq")
+        producer = reader.unpack("qhi")
+    elif attributes >> 12:
+        raise RefusedError(f"unknown attribute bits {attributes:#06x}")
     else:
-        if attributes >> 12:
-            raise RefusedError(f"unknown attribute bits {attributes:#06x}")
-        producer = list(struct.unpack_from(">qhi", data, at))
-        at += 14
+        producer = reader.unpack("qhi")
         if attributes & FIXED_HEADER:
-            if end - at < 20:
-                raise RefusedError("no room for the header")
-            last_delta, base_timestamp, max_timestamp = struct.unpack_from(">iqq", data, at)
-            at += 20
+            last_delta, base_ms, max_ms = reader.unpack("iqq")
         else:
-            last_delta, at = _layout(magic, attributes).read_delta(data[:end], at)
-            base_timestamp, at = read_zigzag(data[:end], at, 64)
-            delta, at = read_zigzag(data[:end], at, 64)
-            max_timestamp = signed(base_timestamp + delta, 64)
-    if end - at < 4:
-        raise RefusedError("no room for the count")
-    (count,) = struct.unpack_from(">i", data, at)
+            last_delta, base_ms = _layout(magic, attributes).read_delta(reader), reader.zigzag()
+            max_ms = signed(base_ms + reader.zigzag(), 64)
+    (count,) = reader.unpack("i")
     if attributes & 7 > 4 or count < 0:
         raise RefusedError(f"codec {attributes & 7}, count {count}")
-    return Span(last_delta, base_timestamp, max_timestamp, (producer[0], producer[1], producer[2]), count, at + 4)
+    return Span(last_delta, base_ms, max_ms, (producer[0], producer[1], producer[2]), count)
 
 
 class Tagged(NamedTuple):
-    append_time: int | None
+    append_time_ms: int | None
     shared: Headers
     unknown: dict[int, bytes]
-    at: int
 
 
-def _read_tagged(data: bytes, at: int, layout: Layout) -> Tagged:
-    unknown, at = tags.read(data, at)
+def _read_tagged(reader: Reader, layout: Layout) -> Tagged:
+    unknown = tags.read(reader)
     append_time = unknown.pop(tags.APPEND_TIME, None)
     content = unknown.pop(tags.BATCH_HEADERS, None)
     shared: Headers = ()
     if content is not None:
-        shared, after = layout.read_headers(content, 0)
-        if after != len(content):
-            raise RefusedError("bytes after the batch's headers")
-    return Tagged(None if append_time is None else tags.read_append_time(append_time), shared, unknown, at)
+        inside = Reader(content)
+        shared = layout.read_headers(inside)
+        inside.finish("the batch's headers")
+    return Tagged(None if append_time is None else tags.read_append_time(append_time), shared, unknown)
 
 
 def decode_one(data: bytes, at: int) -> Batch:
     """Read the batch at `at` and check every promise."""
-    if len(data) - at < 21:
-        raise RefusedError("a batch needs 21 bytes up to its crc")
-    base_offset, length, leader_epoch, magic, crc = struct.unpack_from(">qiibI", data, at)
+    reader = Reader(data, at)
+    base_offset, length, leader_epoch, magic, crc = reader.unpack("qiibI")
     end = at + 12 + length
     if magic not in (2, 3) or end > len(data) or length < (49 if magic == 2 else 32):
         raise RefusedError(f"magic {magic}, length {length}")
-    if crc32c.crc32c(data[at + 21 : end]) != crc:
+    reader = reader.part(end - reader.at)
+    if crc32c.crc32c(data[reader.at : end]) != crc:
         raise RefusedError("crc")
-    (attributes,) = struct.unpack_from(">H", data, at + 21)
-    span = _read_span(data, at + 23, end, magic, attributes)
-    layout, tagged = _layout(magic, attributes), Tagged(None, (), {}, span.at)
-    if magic == 3 and attributes & TAGGED:
-        tagged = _read_tagged(data[:end], span.at, layout)
-    raw = data[tagged.at : end]  # what follows a count of 0 is not looked at
-    messages: list[Message] = []
-    sizes: list[int] = []
+    (attributes,) = reader.unpack("H")
+    span, layout = _read_span(reader, magic, attributes), _layout(magic, attributes)
+    tagged = _read_tagged(reader, layout) if magic == 3 and attributes & TAGGED else Tagged(None, (), {})
+    raw, section = reader.rest(), Section([], [])  # bytes after a count of 0 are not read
     if span.record_count:
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
-        messages, sizes = layout.read(raw, span.record_count, base_offset, span.base_timestamp)
-        messages = [replace(message, headers=tagged.shared + message.headers) for message in messages]
+        section = layout.read(raw, span.record_count, base_offset, span.base_timestamp_ms)
+    messages = [replace(message, headers=tagged.shared + message.headers) for message in section.messages]
     if attributes & 32:
         check_control(messages)
     return Batch(
         position=at, size_bytes=end - at, magic=magic, crc=crc, attributes=attributes,
-        base_offset=base_offset, last_offset=base_offset + span.last_delta, max_timestamp_ms=span.max_timestamp,
-        messages=messages, raw=raw, record_sizes=sizes, base_timestamp_ms=span.base_timestamp,
+        base_offset=base_offset, last_offset=base_offset + span.last_delta, max_timestamp_ms=span.max_timestamp_ms,
+        messages=messages, raw=raw, record_sizes=section.record_sizes, base_timestamp_ms=span.base_timestamp_ms,
         partition_leader_epoch=leader_epoch, producer_id=span.producer[0], producer_epoch=span.producer[1],
-        base_sequence=span.producer[2], append_time_tag_ms=tagged.append_time, tagged_fields=tagged.unknown,
-        delete_horizon_ms=span.base_timestamp if attributes & 64 else None,
+        base_sequence=span.producer[2], append_time_tag_ms=tagged.append_time_ms, tagged_fields=tagged.unknown,
+        delete_horizon_ms=span.base_timestamp_ms if attributes & 64 else None,
     )  # fmt: skip

@@ -1,5 +1,9 @@
 """Variable-length integers in base-128 groups, lowest first: zig-zag (varint, varlong) and unsigned."""
 
+import struct
+from dataclasses import dataclass
+from typing import Any, Self
+
 from tests.reference.model import RefusedError, signed
 
 
@@ -35,3 +39,45 @@ def read_unsigned(data: bytes, at: int, bits: int) -> tuple[int, int]:
 def read_zigzag(data: bytes, at: int, bits: int) -> tuple[int, int]:
     value, at = read_unsigned(data, at, bits)
     return signed((value >> 1) ^ -(value & 1), bits), at
+
+
+@dataclass
+class Reader:
+    """A position in bytes. Each read moves it on. A read past the end raises RefusedError."""
+
+    data: bytes
+    at: int = 0
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.data) - self.at:
+            raise RefusedError(f"{size} bytes wanted, {len(self.data) - self.at} are left")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def part(self, size: int) -> Self:
+        """Return a reader of the next `size` bytes alone, and move behind them."""
+        self.take(size)
+        return type(self)(self.data[: self.at], self.at - size)
+
+    def rest(self) -> bytes:
+        return self.take(len(self.data) - self.at)
+
+    def finish(self, what: str) -> None:
+        """Raise RefusedError if bytes are left."""
+        if self.at != len(self.data):
+            raise RefusedError(f"{len(self.data) - self.at} bytes after {what}")
+
+    def unpack(self, layout: str) -> tuple[Any, ...]:
+        """Read big-endian fields. layout: without byte order."""
+        return struct.unpack(f">{layout}", self.take(struct.calcsize(f">{layout}")))
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def number(self, bits: int = 32) -> int:
+        value, self.at = read_unsigned(self.data, self.at, bits)
+        return value
+
+    def zigzag(self, bits: int = 64) -> int:
+        value, self.at = read_zigzag(self.data, self.at, bits)
+        return value

@@ -24,13 +24,9 @@ from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
 
 LEGACY_FIXED = {"v0": 26, "v1": 34}
-
-
 FORMATS_AND_CODECS = [
     (name, codec) for name in ("v0", "v2", "v3") for codec in CODECS if codec in FORMATS[name].capabilities.codecs
 ]
-
-
 PAYLOAD = ("key", "value", "header_key", "header_value")
 
 
@@ -46,7 +42,7 @@ def written(folder: Path, data: bytes | bytearray, name: str = "0000000000000000
     return path
 
 
-# Peaks by the kernel's count of this process alone: rusage would show what it was forked from.
+# Peak memory of this process. rusage would include the process that it was forked from.
 PEAKS = """\
 import sys
 from pathlib import Path
@@ -57,19 +53,17 @@ for path in sys.argv[1:]:
     lines = Path("/proc/self/status").read_text().splitlines()
     print(records, next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")))
 """
-
-
 ONE_MAGIC = [name for name in NAMES if len(set(facts(name).batches["magic"])) == 1]
 
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", ONE_MAGIC)
-def test_plain_bytes_of_its_format_are_what_kafka_wrote(name: str) -> None:
-    said = facts(name).batches
-    fmt = f"v{said['magic'][0]}"
+def test_plain_bytes_equal_kafkas(name: str) -> None:
+    batches = facts(name).batches
+    fmt = f"v{batches['magic'][0]}"
     found = what_if(FOLDER / name, [fmt], ["none"], batchings=[])
     assert found.now_bytes == (FOLDER / name).stat().st_size
-    if set(said["codec"]) == {"none"}:
+    if set(batches["codec"]) == {"none"}:
         assert found.size(fmt, "none") == found.now_bytes
     else:
         assert found.size(fmt, "none") > found.now_bytes  # type: ignore[operator]
@@ -87,7 +81,7 @@ def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
 
 
 @pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
-def test_every_size_is_that_of_the_bytes(name: str) -> None:
+def test_every_size_equals_the_encoded_bytes(name: str) -> None:
     found, log = what_if(FOLDER / name, batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
     assert {(arm.format, arm.codec) for arm in found.arms} == legal
@@ -99,7 +93,7 @@ def test_every_size_is_that_of_the_bytes(name: str) -> None:
         assert arm.codec_version == CODECS[arm.codec].version
 
 
-def test_old_formats_take_their_fixed_bytes_a_record() -> None:
+def test_old_formats_take_fixed_bytes_per_record() -> None:
     found = what_if(FOLDER / "activity-gzip.log")
     payload = sum(facts("activity-gzip.log").records["key_bytes"]) + sum(
         facts("activity-gzip.log").records["value_bytes"]
@@ -120,7 +114,7 @@ def test_the_fields_add_up(name: str) -> None:
         assert sum(found.breakdown[fmt].get(field, 0) for field in PAYLOAD) == found.payload_bytes
 
 
-def test_control_batches_stay_plain_under_a_codec_as_in_kafka(tmp_path: Path) -> None:
+def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
     control = facts("transactions.log").batches["is_control"]
     without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])))
     whole = what_if(FOLDER / "transactions.log")
@@ -133,7 +127,7 @@ def test_control_batches_stay_plain_under_a_codec_as_in_kafka(tmp_path: Path) ->
             assert whole.size("v1", codec) == without.size("v1", codec)
 
 
-def test_a_pair_that_does_not_exist_is_said() -> None:
+def test_illegal_combinations_are_listed() -> None:
     found = what_if(FOLDER / "activity-gzip.log", ["v0", "v1", "v2"], ["none", "zstd"])
     assert "v0 has no zstd; v1 has no zstd." in render_text(found).splitlines()
     assert found.to_dict()["illegal"] == [{"format": name, "codec": "zstd"} for name in ("v0", "v1")]
@@ -241,7 +235,7 @@ def test_savings() -> None:
     sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
     v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
     assert v2["saving"] == v2["saving_against_v2"] == 0
-    # One record a batch: lastOffsetDelta takes 1 byte of 4, baseTimestamp 6 of 8, maxTimestampDelta 1 of 8,
+    # One record per batch: lastOffsetDelta takes 1 byte of 4, baseTimestamp 6 of 8, maxTimestampDelta 1 of 8,
     # and the record has no attributes byte.
     assert v2["size_bytes"] - v3["size_bytes"] == 300 * (3 + 2 + 7 + 1)
     assert v3["saving"] == v3["saving_against_v2"] == pytest.approx(3900 / v2["size_bytes"])
@@ -256,7 +250,7 @@ def test_savings() -> None:
     [
         (b"", "the file is empty"),
         (b"# not a log\n" * 9, "no whole batch in 108 bytes: is this a log segment?"),
-        (bytes(40), "the file is empty"),  # but for what a broker allocated ahead
+        (bytes(40), "the file is empty"),  # a broker allocates zeros ahead
     ],
 )
 def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
@@ -275,7 +269,7 @@ def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
         what_if([])
 
 
-def test_an_empty_segment_among_others_is_no_reason_to_refuse(tmp_path: Path) -> None:
+def test_an_empty_segment_among_others_is_left_out(tmp_path: Path) -> None:
     empty = written(tmp_path, b"")
     found = what_if([empty, FOLDER / "telemetry.log"])
     assert found.arms == what_if(FOLDER / "telemetry.log").arms
@@ -296,19 +290,19 @@ def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
     assert {arm.format for arm in what_if(path, codecs=["zstd"]).arms} == with_zstd == FORMATS.keys() - set(MESSAGES)
 
 
-def test_segments_of_a_folder_without_a_topic_follow_one_another(tmp_path: Path) -> None:
+def test_segments_of_a_folder_are_one_topic(tmp_path: Path) -> None:
     data = (FOLDER / "telemetry.log").read_bytes()
     for i in (0, 300):
         written(tmp_path, data, f"{i:020}.log")
-    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
-    together = what_if(tmp_path, **asked)
+    options: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    together = what_if(tmp_path, **options)
     assert together.topics == (str(tmp_path),)
-    alone = what_if(tmp_path / f"{0:020}.log", **asked)
+    alone = what_if(tmp_path / f"{0:020}.log", **options)
     assert together.rate and alone.rate
     assert together.rate.bytes_a_day == pytest.approx(2 * alone.rate.bytes_a_day, rel=0.01)
 
 
-def test_spark_is_for_many_files_where_there_are_java_and_the_extra(
+def test_spark_runs_only_for_many_files_with_java_and_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
@@ -316,32 +310,32 @@ def test_spark_is_for_many_files_where_there_are_java_and_the_extra(
 
     for i in range(2):
         written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
-    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
-    small = what_if(tmp_path, **asked)
+    options: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    small = what_if(tmp_path, **options)
     monkeypatch.setattr(tasks, "mapped", refused)
     monkeypatch.setattr(tally_all, "LOCAL_BYTES", 1)
     with pytest.raises(AssertionError, match="Spark was asked"):
-        what_if(tmp_path, **asked)
-    assert what_if(tmp_path / f"{0:020}.log", **asked).records == small.records // 2  # one task: nothing to share out
+        what_if(tmp_path, **options)
+    assert what_if(tmp_path / f"{0:020}.log", **options).records == small.records // 2  # one file is one task
     for name, absent in (("java_home", lambda: None), ("has_extra", lambda _: False)):
         with monkeypatch.context() as without:
             without.setattr(tally_all, name, absent)
-            assert what_if(tmp_path, **asked) == small
+            assert what_if(tmp_path, **options) == small
     with pytest.raises(AssertionError, match="Spark was asked"):
-        what_if(tmp_path, **asked, master="local[1]")
+        what_if(tmp_path, **options, master="local[1]")
 
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
-    value_bytes, a_batch = 1_000, 16
-    values = [bytes(value_bytes)] * a_batch
-    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
+def test_memory_is_bounded_with_default_options(tmp_path: Path) -> None:
+    value_bytes, batch_records = 1_000, 16
+    values = [bytes(value_bytes)] * batch_records
+    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(batch_records)), batch_records))
     times = (1_000, 4_000)
     logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
     command = [sys.executable, "-c", PEAKS, *map(str, logs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     (few, peak_bytes), (many, later_peak_bytes) = (map(int, line.split()) for line in done.stdout.splitlines())
-    assert (few, many) == tuple(a_batch * each for each in times)
+    assert (few, many) == tuple(batch_records * each for each in times)
     assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
     assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2

@@ -18,7 +18,7 @@ from tests.recorded import FOLDER
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_a_table_of_a_log_takes_what_the_log_would_in_these_batches(tmp_path: Path, kind: str) -> None:
+def test_a_table_has_the_sizes_of_the_log_that_it_came_from(tmp_path: Path, kind: str) -> None:
     records = read_log(FOLDER / "telemetry.log").records
     path = tmp_path / f"rows.{kind}"
     if kind == "parquet":
@@ -47,7 +47,7 @@ def test_a_table_of_a_log_takes_what_the_log_would_in_these_batches(tmp_path: Pa
     assert table.to_dict()["columns"]["partition"] is None
 
 
-def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
+def test_each_partition_of_a_table_has_its_batches(tmp_path: Path) -> None:
     def table(partitions: int) -> Path:
         path = tmp_path / f"{partitions}.jsonl"
         path.write_text("".join(json.dumps({"p": i % partitions, "t": i}) + "\n" for i in range(600)))
@@ -62,13 +62,13 @@ def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
     assert batches == [1, 2, 3]
 
 
-def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path) -> None:
+def test_bad_tables_and_rows_are_listed_and_left_out(tmp_path: Path) -> None:
     good, bad, other = tmp_path / "a.jsonl", tmp_path / "b.parquet", tmp_path / "c.csv"
     good.write_text('{"v": "x", "t": 1}\n{"v": "y", "t": "soon"}\n')
     bad.write_text("PAR1 and no more")
     other.write_text("id\n1\n")
-    asked = Columns(value="v", timestamp="t")
-    found = what_if([good, bad, other], ["v2"], ["none"], columns=asked, batchings=[Batching(5, 1000)])
+    options = Columns(value="v", timestamp="t")
+    found = what_if([good, bad, other], ["v2"], ["none"], columns=options, batchings=[Batching(5, 1000)])
     text = render_text(found)
     assert found.records == 1 and found.now_bytes + found.lost_bytes == sum(
         path.stat().st_size for path in (good, bad, other)
@@ -76,9 +76,9 @@ def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path)
     assert f"{good}: left out 21 bytes from line 2: column `t`: 'soon' is no time" in text
     assert f"{bad}: not read: " in text and f"{other}: " in text and "no column `v` (columns: id)" in text
     with pytest.raises(InvalidConfig, match=r"a\.jsonl: has no batches: say which .*--linger-ms and --batch-size"):
-        what_if(good, columns=asked)
+        what_if(good, columns=options)
     with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
-        what_if(FOLDER / "telemetry.log", columns=asked)
+        what_if(FOLDER / "telemetry.log", columns=options)
 
 
 def rows(path: Path, name: str = "v", records: int = 400) -> Path:
@@ -88,9 +88,9 @@ def rows(path: Path, name: str = "v", records: int = 400) -> Path:
     return path
 
 
-def test_a_month_of_a_table_does_not_depend_on_how_it_is_packed(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
-    plain, packed = (what_if(rows(tmp_path / name), ["v2"], ["none"], **asked) for name in ("a.csv", "b.csv.gz"))
+def test_a_month_does_not_depend_on_compression_of_the_table(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+    plain, packed = (what_if(rows(tmp_path / name), ["v2"], ["none"], **options) for name in ("a.csv", "b.csv.gz"))
     assert plain.now_bytes > 2 * packed.now_bytes
     assert plain.rate is not None and packed.rate is not None
     assert (
@@ -104,14 +104,14 @@ def test_a_month_of_a_table_does_not_depend_on_how_it_is_packed(tmp_path: Path) 
     assert "times 2023-11-14 22:13:20 to 2023-11-14 22:19:59 (399.0 s)" in text
 
 
-def test_tables_stand_for_themselves_and_logs_keep_their_batches(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+def test_each_table_is_a_topic_and_logs_keep_their_batches(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
     csv = [rows(tmp_path / "a.csv"), rows(tmp_path / "b.csv", "other")]
-    [one, other, both] = [what_if(paths, ["v2"], ["none"], **asked) for paths in (csv[:1], csv[1:], csv)]
+    [one, other, both] = [what_if(paths, ["v2"], ["none"], **options) for paths in (csv[:1], csv[1:], csv)]
     assert one.rate and other.rate and both.rate
     assert both.rate.bytes_a_day == pytest.approx(one.rate.bytes_a_day + other.rate.bytes_a_day)
     assert len(both.topics) == len(both.rate.streams) == 2 and " together: " in render_text(both)
-    mixed = what_if([csv[0], FOLDER / "activity-lz4.log"], ["v2"], ["none"], **asked)
+    mixed = what_if([csv[0], FOLDER / "activity-lz4.log"], ["v2"], ["none"], **options)
     assert mixed.assumed_of == (str(csv[0]),) and f"No batches in {csv[0]}; assumed: " in render_text(mixed)
     log_bytes = (FOLDER / "activity-lz4.log").stat().st_size
     assert mixed.base_bytes == one.base_bytes + log_bytes
@@ -121,10 +121,10 @@ def test_tables_stand_for_themselves_and_logs_keep_their_batches(tmp_path: Path)
 def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
     path = rows(tmp_path / "a.csv")
     path.write_text(path.read_text().replace("1700000100000", "1900000100000"))
-    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(1500, 1000)]}
+    options: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(1500, 1000)]}
     found, sound = (
-        what_if(path, ["v2"], ["none"], **asked),
-        what_if(rows(tmp_path / "b.csv"), ["v2"], ["none"], **asked),
+        what_if(path, ["v2"], ["none"], **options),
+        what_if(rows(tmp_path / "b.csv"), ["v2"], ["none"], **options),
     )
     assert "1 record over 60 minutes ahead of most of those that follow" in render_text(found)
     assert abs(found.sources[0].batches - sound.sources[0].batches) <= 2
@@ -133,7 +133,7 @@ def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "reason"),
     [
         ("t.jsonl", "\n\n", "no row in it"),
         ("t.csv", "v\n", "no row in it"),
@@ -141,9 +141,9 @@ def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
         ("t.jsonl", '{"w": 1}\n', "no column `v` in lines 1 to 1"),
     ],
 )
-def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: str, content: str, reason: str) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(KfbenchError) as raised:
         what_if(path, ["v2"], ["none"], columns=Columns(timestamp="v"), batchings=[Batching(5, 1000)])
-    assert str(raised.value).startswith(f"{path}: {said}") and "\n" not in str(raised.value)
+    assert str(raised.value).startswith(f"{path}: {reason}") and "\n" not in str(raised.value)

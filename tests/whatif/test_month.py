@@ -40,7 +40,7 @@ def times_of(times_ms: Sequence[int]) -> Times:
     return Times.of(np.array(times_ms, np.int64))
 
 
-def test_a_topic_lasts_from_its_first_record_to_its_last() -> None:
+def test_the_rate_is_derived_from_first_and_last_records() -> None:
     a = [source("a", 600, 1, DAY_MS), source("a", 400, DAY_MS, 2 * DAY_MS + 1)]
     b = [source("b", 1_000, 5 * DAY_MS, 5 * DAY_MS + DAY_MS // 2)]
     moment = [source("c", 77, 1, 60_000), source("d", 5, -1, -1)]
@@ -73,14 +73,14 @@ def test_one_wrong_time_leaves_the_rate(wrong_ms: int) -> None:
     assert now_ms <= stream.bulk_first_ms < stream.bulk_last_ms <= now_ms + DAY_MS
 
 
-def test_of_a_table_it_is_the_rate_of_plain_v2() -> None:
+def test_the_rate_of_a_table_counts_plain_v2() -> None:
     table = replace(source("a", 300, 1, DAY_MS + 1), plain_bytes=1_000, kinds={})
     found = rate_of([table], {"a": times_of([1, DAY_MS + 1])})
     assert found is not None and found.bytes_a_day == 1_000
 
 
 @pytest.mark.parametrize("replication", [1, 3])
-def test_a_month_is_what_migrate_says_where_all_clients_are_new(replication: int) -> None:
+def test_a_month_equals_the_last_phase_of_a_migration(replication: int) -> None:
     traffic = Traffic(old_producers=0, old_consumers=0, fan_out=2, replication=replication, retention_days=5)
     prices, plan = Prices(cpu_core_hour=0), find("v3")
     phase = plan.phases[-1]
@@ -88,9 +88,9 @@ def test_a_month_is_what_migrate_says_where_all_clients_are_new(replication: int
     costs = Costs(
         codec="none", size_bytes=dict.fromkeys(FORMATS, GIB), operations=dict.fromkeys(operations(plan), free)
     )
-    asked = bill(load(plan, phase, costs, traffic), traffic, prices)
+    options = bill(load(plan, phase, costs, traffic), traffic, prices)
     found = month(GIB / DAYS_A_MONTH, traffic, prices)
-    assert [found.storage, found.network] == pytest.approx([asked.storage, asked.network])
+    assert [found.storage, found.network] == pytest.approx([options.storage, options.network])
 
 
 def test_a_month_by_hand() -> None:
@@ -104,7 +104,7 @@ def test_a_month_by_hand() -> None:
     assert found.total == found.storage + found.network
 
 
-def test_a_rate_of_ones_own() -> None:
+def test_a_given_rate() -> None:
     assert rate_of_user(2).bytes_a_day == 2e6 * 86_400
     for rate in (0, -1, float("inf"), float("nan")):
         with pytest.raises(InvalidConfig, match="rate_mb_s"):

@@ -28,7 +28,7 @@ def index_of(answer: WhatIf) -> str:
     return dict(what_if_page.render(answer))["index.html"].decode()
 
 
-def test_a_page_stands_alone_and_beside_its_values(answer: WhatIf, tmp_path: Path) -> None:
+def test_a_page_needs_no_other_file_and_has_its_values_as_json(answer: WhatIf, tmp_path: Path) -> None:
     path = what_if_page.publish(answer, tmp_path)
     assert path.parent == tmp_path and path.name.startswith("what-if-")
     assert {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()} == {
@@ -39,7 +39,7 @@ def test_a_page_stands_alone_and_beside_its_values(answer: WhatIf, tmp_path: Pat
     assert page.count("<svg") == 2 and "src=" not in page and "<link" not in page
     for table in (headline_table(answer), *(table for section in sections(answer) for table in section.tables)):
         assert table.to_html() in page
-    assert what_if_page.publish(answer, tmp_path) == path  # every byte is there already
+    assert what_if_page.publish(answer, tmp_path) == path  # the same page exists
     assert what_if_page.publish(replace(answer, sent_records=1), tmp_path) != path
 
 
@@ -61,7 +61,7 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
         assert row[-1] == pytest.approx(overhead / answer.records)
 
 
-def test_it_is_no_report_of_a_run(answer: WhatIf, tmp_path: Path) -> None:
+def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> None:
     what_if_page.publish(answer, tmp_path)
     run = tmp_path / "2026-01-01.1"
     run.mkdir()
@@ -70,7 +70,7 @@ def test_it_is_no_report_of_a_run(answer: WhatIf, tmp_path: Path) -> None:
     assert newest(tmp_path) == run
 
 
-def test_of_tables_it_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp_path: Path) -> None:
+def test_a_page_of_tables_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp_path: Path) -> None:
     assert f"{answer.base_bytes:,} bytes now" in headline_table(answer).caption
     path = tmp_path / "rows.csv"
     path.write_text("v,t\n" + "".join(f"{i},{1_700_000_000_000 + 1_000 * i}\n" for i in range(300)))

@@ -1,4 +1,4 @@
-"""Rebatched records equal the batches of one accumulator per producer, however the log is cut into pieces."""
+"""Rebatched records equal the batches of one accumulator per producer, for every cut of the log into pieces."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,8 +25,16 @@ class Given(NamedTuple):
     is_control: bool = False
 
 
-def recorded(batches: list[Given]) -> tuple[Records, np.ndarray, BatchFields]:
-    """Return records whose values are (producer, number in the log)."""
+class Recorded(NamedTuple):
+    """A recorded log."""
+
+    records: Records
+    bounds: np.ndarray
+    fields: BatchFields
+
+
+def recorded(batches: list[Given]) -> Recorded:
+    """Return a log. Each value has the producer and the number of its record."""
     times = [time for batch in batches for time in batch.times_ms]
     owners = [batch.producer_id for batch in batches for _ in batch.times_ms]
     control = [batch.is_control for batch in batches for _ in batch.times_ms]
@@ -44,7 +52,7 @@ def recorded(batches: list[Given]) -> tuple[Records, np.ndarray, BatchFields]:
         base_sequence=sequences,
         is_control=[batch.is_control for batch in batches],
     )
-    return records, np.cumsum([0, *(len(batch.times_ms) for batch in batches)]), fields
+    return Recorded(records, np.cumsum([0, *(len(batch.times_ms) for batch in batches)]), fields)
 
 
 def accumulated(batches: list[Given], batching: Batching) -> list[list[bytes]]:
@@ -87,7 +95,7 @@ BATCHES = st.lists(
 
 
 @given(BATCHES, st.sampled_from([0, 5, 20, 1_000]), st.sampled_from([0, 350, 1 << 20]), st.data())
-def test_batches_are_those_of_an_accumulator_a_producer_whatever_the_pieces(
+def test_batches_equal_those_of_an_accumulator_per_producer(
     batches: list[Given], linger_ms: float, batch_size_bytes: int, data: st.DataObject
 ) -> None:
     batching = Batching(linger_ms, batch_size_bytes)
@@ -104,7 +112,7 @@ def test_batches_are_those_of_an_accumulator_a_producer_whatever_the_pieces(
     in_batches = sorted(values for each in found for values in values_of(each))
     whole = Rebatcher(batching).add(sent(*recorded(batches)), last=True)
     assert in_batches == sorted(values for each in whole for values in values_of(each))
-    if batch_size_bytes in (0, 1 << 20):  # record sizes decide here; the kernel's own test covers that
+    if batch_size_bytes in (0, 1 << 20):  # between them record sizes matter, which the kernel's test covers
         assert in_batches == accumulated(batches, batching)
     for each in found:
         rows = each.fields.over(len(each.bounds) - 1)
@@ -120,14 +128,14 @@ def test_a_sequence_goes_on_within_a_recorded_batch() -> None:
     assert found.fields.rows["base_sequence"].tolist() == [-1, 0, 2, 4]
 
 
-def test_partitions_are_batched_apart() -> None:
+def test_each_partition_has_its_batches() -> None:
     records = Records.from_lists([b"a"] * 6, timestamps_ms=[5] * 6)
     partitions = np.array([0, 1, 0, 2, 1, 0], np.int32)
     [found] = Rebatcher(Batching(10, 1 << 20)).add(sent(records, None, BatchFields(), partitions), last=True)
     assert np.diff(found.bounds).tolist() == [3, 2, 1]
 
 
-def test_too_much_that_waits_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_batches_are_closed_at_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     records = Records.from_lists([bytes(100)] * 10, timestamps_ms=[0] * 10)
     rebatcher = Rebatcher(Batching(1_000, 1 << 20))
     assert list(rebatcher.add(sent(records, None, BatchFields()))) == []
@@ -137,7 +145,7 @@ def test_too_much_that_waits_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(rebatcher.add(sent(records.part(0, 0), None, BatchFields()), last=True)) == []
 
 
-def test_what_waits_holds_no_more_than_its_own_bytes() -> None:
+def test_open_batches_keep_only_their_bytes() -> None:
     records = Records.from_lists([bytes(1 << 20), b"key"], timestamps_ms=[0, 5_000])
     rebatcher = Rebatcher(Batching(1_000, 1 << 24))
     list(rebatcher.add(sent(records, None, BatchFields())))
@@ -145,7 +153,7 @@ def test_what_waits_holds_no_more_than_its_own_bytes() -> None:
     assert sum(len(data) for data in rebatcher._waiting.records.buffers) == 3
 
 
-def test_times_that_no_clock_shows() -> None:
+def test_extreme_times() -> None:
     times = [-1, np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0]
     shapes = Shapes(
         timestamps_ms=np.array(times), offsets=np.arange(4), key_lengths=np.full(4, -1), value_lengths=np.full(4, -1)
@@ -154,7 +162,7 @@ def test_times_that_no_clock_shows() -> None:
     starts = np.zeros(4, np.int64)
     records = Records(shapes=shapes, key_data=nothing, key_starts=starts, value_data=nothing, value_starts=starts)
     [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent(records, None, BatchFields()), last=True)
-    assert np.diff(found.bounds).tolist() == [4]  # no later record comes near the second time
+    assert np.diff(found.bounds).tolist() == [4]  # no later record is close to the second time
     assert FORMATS["v2"].size(*found).sum() > 0
 
 
@@ -177,7 +185,7 @@ def test_a_time_far_ahead_moves_no_clock(cut: int, wrong_ms: int) -> None:
     assert rebatcher.ahead == 1
 
 
-def test_a_quiet_night_and_a_late_record_move_clocks_as_ever() -> None:
+def test_a_long_pause_and_a_late_record_are_no_errors() -> None:
     night = [0, 10, 20, *range(8 * AHEAD_MS, 8 * AHEAD_MS + 1_000, 10)]
     night[50] = 15
     records, rebatcher = Records.from_lists([b"a"] * len(night), timestamps_ms=night), Rebatcher(Batching(5, 1 << 20))
@@ -187,7 +195,7 @@ def test_a_quiet_night_and_a_late_record_move_clocks_as_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("linger_ms", "batch_size_bytes", "named"),
+    ("linger_ms", "batch_size_bytes", "message"),
     [
         (-1, 1, "linger_ms: -1"),
         (float("nan"), 1, "linger_ms: nan"),
@@ -195,6 +203,6 @@ def test_a_quiet_night_and_a_late_record_move_clocks_as_ever() -> None:
         (1, -1, "batch_size_bytes: -1"),
     ],
 )
-def test_what_is_no_batching(linger_ms: float, batch_size_bytes: int, named: str) -> None:
-    with pytest.raises(InvalidConfig, match=named):
+def test_invalid_batchings_are_refused(linger_ms: float, batch_size_bytes: int, message: str) -> None:
+    with pytest.raises(InvalidConfig, match=message):
         Batching(linger_ms, batch_size_bytes)

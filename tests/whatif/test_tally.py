@@ -72,7 +72,7 @@ def test_a_sum_does_not_depend_on_the_order() -> None:
     assert pickle.loads(pickle.dumps((QUESTION, whole))) == (QUESTION, whole)
 
 
-def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listed_damage_comes_from_all_sources_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kfbench.whatif.tally.MOST_DAMAGE", 5)
 
     def damaged(name: str, places: int) -> Tally:
@@ -91,23 +91,23 @@ def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.
 def test_shares_of_a_file_are_one_source() -> None:
     one, other = InMemory((chunk(30), chunk(20, 30))), InMemory((chunk(10, 80),), fails="memory: the disk is gone")
     question = replace(QUESTION, assumed=BATCHING)
-    of_other = replace(other, name="other")
-    for order in ((one, other, of_other), (other, one, of_other)):
-        whole, beside = sum((tally(part, question) for part in order), Tally()).by_file().sources
-        assert (whole.path, beside.path) == ("memory", "other")
+    third = replace(other, name="other")
+    for order in ((one, other, third), (other, one, third)):
+        whole, second = sum((tally(part, question) for part in order), Tally()).by_file().sources
+        assert (whole.path, second.path) == ("memory", "other")
         assert (whole.records, whole.size_bytes) == (60, one.size_bytes + other.size_bytes)
         assert (whole.first_ms, whole.last_ms, whole.unreadable) == (0, 89 * 20, "the disk is gone")
         assert whole.plain_bytes == sum(tally(part, question).sources[0].plain_bytes for part in (one, other))
 
 
-def test_what_was_read_is_told_as_it_is_read() -> None:
-    told: list[int] = []
+def test_progress_is_reported_during_reading() -> None:
+    sizes: list[int] = []
     part = InMemory((chunk(30), chunk(20, 30)), fails="memory: the disk is gone")
-    tally(part, replace(QUESTION, assumed=BATCHING), advance=told.append)
-    assert told == [*(each.size_bytes for each in part.given), 0]
+    tally(part, replace(QUESTION, assumed=BATCHING), advance=sizes.append)
+    assert sizes == [*(each.size_bytes for each in part.given), 0]
 
 
-def test_sums_are_those_of_one_log() -> None:
+def test_sums_equal_the_sizes_of_the_logs() -> None:
     found = sum((tally(part, QUESTION) for part in parts()), Tally())
     for fmt in (FORMATS["v1"], FORMATS["v3"]):
         logs = [read_log(FOLDER / name) for name in NAMES]
@@ -127,7 +127,7 @@ def test_sums_are_those_of_one_log() -> None:
     assert two.recoded[BATCHING, "v2", "lz4"].plain == two.rebatched[BATCHING, "v2"]
 
 
-def test_uniform_batches_are_whole_ones_of_clients() -> None:
+def test_uniform_batches_have_only_client_records() -> None:
     [part] = find([FOLDER / "transactions.log"]).parts
     found, log = tally(part, QUESTION), read_log(FOLDER / "transactions.log")
     clients = int((~np.repeat(log.batch_rows["is_control"], np.diff(log.bounds))).sum())
@@ -136,7 +136,7 @@ def test_uniform_batches_are_whole_ones_of_clients() -> None:
     assert 1_000 not in found.uniform_records
 
 
-def test_a_source_without_batches_takes_those_assumed() -> None:
+def test_a_source_without_batches_gets_assumed_ones() -> None:
     part = InMemory((chunk(300), chunk(200, 300)))
     with pytest.raises(InvalidConfig, match="memory: has no batches"):
         tally(part, QUESTION)
@@ -148,14 +148,14 @@ def test_a_source_without_batches_takes_those_assumed() -> None:
     assert (source.first_ms, source.last_ms, source.kinds) == (0, 499 * 20, {})
 
 
-def test_what_leaves_a_part_unreadable_is_said_and_the_rest_counts() -> None:
+def test_an_unreadable_rest_is_reported_and_the_records_before_it_count() -> None:
     part = InMemory((chunk(30),), fails="memory: the disk is gone")
     found = tally(part, replace(QUESTION, assumed=BATCHING))
     assert found.sources[0].unreadable == "the disk is gone"
     assert found.sources[0].records == 30
 
 
-def test_a_segment_that_goes_away_is_said(tmp_path: Path) -> None:
+def test_a_deleted_segment_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes((FOLDER / "telemetry.log").read_bytes())
     [part] = find([path]).parts
@@ -175,7 +175,7 @@ def sampled() -> list[Tally]:
     return [tally(part, replace(question, share=share, seed=seed)) for share, seed in ((1.0, 0), (0.3, 1), (0.3, 2))]
 
 
-def test_an_estimate_is_as_near_as_it_says(sampled: list[Tally]) -> None:
+def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
     whole, *samples = sampled
     assert whole.coded["v2", "lz4"].estimate(whole.sizes()["v2"]) == (whole.coded["v2", "lz4"].coded, 0)
     for each in samples:
@@ -188,7 +188,7 @@ def test_an_estimate_is_as_near_as_it_says(sampled: list[Tally]) -> None:
     assert samples[0].coded != samples[1].coded
 
 
-def test_uniform_batches_are_of_more_than_the_codecs() -> None:
+def test_uniform_batches_sample_more_than_codecs() -> None:
     part = InMemory(tuple(chunk(50, at) for at in range(0, 2_000, 50)))
     found = tally(part, replace(QUESTION, share=0.5 / UNIFORM_TIMES, assumed=BATCHING))
     assert 0 < found.uniform_records[1] < found.sent_records == 2_000
@@ -196,7 +196,7 @@ def test_uniform_batches_are_of_more_than_the_codecs() -> None:
     assert tally(part, replace(QUESTION, share=1 / UNIFORM_TIMES, assumed=BATCHING)).uniform_records[1] == 2_000
 
 
-def test_one_stretch_says_nothing_of_its_error() -> None:
+def test_one_stretch_has_no_known_error() -> None:
     assert Drawn.of(100, 60).estimate(1_000) == (600, None)
     assert Drawn().estimate(1_000) == (None, None)
     two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
@@ -204,7 +204,7 @@ def test_one_stretch_says_nothing_of_its_error() -> None:
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
 
 
-def test_something_is_drawn_of_one_part_in_any_case() -> None:
+def test_one_part_always_has_a_sample() -> None:
     part = InMemory((chunk(40),))
     nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
     assert not tally(part, nothing).coded
@@ -215,8 +215,7 @@ def test_something_is_drawn_of_one_part_in_any_case() -> None:
 
 
 def test_break_even_by_hand() -> None:
-    """Without keys, headers and time between records, a record of v2 takes 7 bytes and a batch 61; of v1 34 a record:
-    61 + 7 n < 34 n from 3 on. A record of v3 saves its attributes, and its batch some more."""
+    """Compare 61 + 7 n bytes of a v2 batch with 34 n bytes of v1. v2 is smaller from 3 records on."""
     records = Records.from_lists([b"a" * 20] * 60, timestamps_ms=[1_700_000_000_000] * 60)
     log = Chunk(records=records, size_bytes=1)
     found = tally(InMemory((log,)), replace(QUESTION, assumed=BATCHING))
@@ -226,7 +225,7 @@ def test_break_even_by_hand() -> None:
     assert all(isinstance(e, Crossing) and e.other in ("v0", "v1", "v2") for e in break_evens(found, names))
 
 
-def test_a_format_does_not_win_by_what_it_leaves_out() -> None:
+def test_a_format_does_not_win_by_losses() -> None:
     headers = [[("trace", bytes(500))]] * 20
     records = Records.from_lists([b"a"] * 20, headers=headers)
     with_headers = tally(InMemory((Chunk(records=records, size_bytes=1),)), replace(QUESTION, assumed=BATCHING))

@@ -104,15 +104,15 @@ def test_a_sample_is_stated_and_so_is_what_is_exact(answer: WhatIf) -> None:
 @pytest.mark.parametrize("error_bytes", [5, None])
 def test_standard_errors_are_stated(answer: WhatIf, error_bytes: int | None) -> None:
     arms = [replace(arm, error_bytes=error_bytes if arm.codec == "lz4" else 0) for arm in answer.arms]
-    said = list(notes.error_notes(arms))
+    lines = list(notes.error_notes(arms))
     if error_bytes is None:
-        assert len(said) == 1 and "error is unknown" in said[0]
+        assert len(lines) == 1 and "error is unknown" in lines[0]
     else:
         least = min(arm.size_bytes or 0 for arm in arms if arm.codec == "lz4")
-        assert len(said) == 1 and f" {100 * error_bytes / least:.2f} % " in said[0]
+        assert len(lines) == 1 and f" {100 * error_bytes / least:.2f} % " in lines[0]
 
 
-def test_where_no_stretch_is_drawn_there_is_no_estimate() -> None:
+def test_without_a_sample_there_is_no_estimate() -> None:
     found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=[Batching(5, 1000)])
     without = [
         tuple(replace(arm, size_bytes=None, error_bytes=None) if arm.codec == "lz4" else arm for arm in arms)
@@ -128,9 +128,7 @@ def test_where_no_stretch_is_drawn_there_is_no_estimate() -> None:
     assert {row[-1] for name in ("sizes", "savings", "rebatched") for row in shown(nothing)[name].rows} == {None}
 
 
-def test_the_same_stretches_are_drawn_of_a_copy(
-    answer: WhatIf, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_gives_the_same_sample(answer: WhatIf, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(data_dir)
     there = what_if(["payments-1", "payments-0", "orders-1", "orders-0"], **CHOSEN, sample_bytes=20_000)
     assert (there.arms, there.rebatched, there.sample) == (answer.arms, answer.rebatched, answer.sample)
@@ -177,7 +175,7 @@ def test_other_batches(answer: WhatIf) -> None:
     assert {arm.batching for arm in answer.rebatched} == set(BATCHINGS)
     arms = {(arm.batching, arm.format, arm.codec): arm for arm in answer.rebatched}
     sizes = [arms[batching, "v3", "none"].size_bytes or 0 for batching in BATCHINGS]
-    assert sizes == sorted(sizes, reverse=True)  # the longer they linger, the fewer bytes
+    assert sizes == sorted(sizes, reverse=True)  # a longer linger gives fewer bytes
     rows = shown(answer)["rebatched"].rows, shown(answer)["rebatched-savings"].rows
     assert len(rows[0]) == len(rows[1]) == len(BATCHINGS) * 3
     for row, savings in zip(*rows, strict=True):
@@ -188,7 +186,7 @@ def test_other_batches(answer: WhatIf) -> None:
         assert list(savings[4:]) == [100 * (answer.saving(arm) or 0) for arm in of_row]
 
 
-def test_what_there_is_comes_before_what_is_proposed(answer: WhatIf) -> None:
+def test_current_formats_come_before_proposals(answer: WhatIf) -> None:
     rows = headline_table(answer).rows
     assert [row[2] for row in rows] == ["v2", "v2", "v3", "v3"]
     for row, name in ((rows[0], "v2"), (rows[2], "v3")):
@@ -198,8 +196,8 @@ def test_what_there_is_comes_before_what_is_proposed(answer: WhatIf) -> None:
         assert arm.batching is None or str(row[1]) == arm.batching.words
 
 
-def test_formats_of_this_project_stand_by_themselves() -> None:
-    """They compete in other batches only if they were tried there with codecs."""
+def test_formats_of_this_project_have_their_group() -> None:
+    """List them in other batches only if codecs were tried there."""
     path = FOLDER / "activity-lz4.log"
     few, chosen = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
     assert few.recoded == ("v2", "v3") and any("--format" in note for note in headline_table(few).notes)
@@ -249,7 +247,7 @@ def test_break_even_is_up_to_the_last_that_was_measured() -> None:
     assert table.rows == (("v3", crossings["v3", "v2"]),)
 
 
-def test_many_files_that_are_not_read_for_one_reason_are_one_line(answer: WhatIf) -> None:
+def test_skipped_files_of_one_reason_are_one_line(answer: WhatIf) -> None:
     skipped = [Skipped(path=f"{i}.json", size_bytes=1, reason="a table", is_data=True) for i in range(12)]
     odd = Skipped(path="x", size_bytes=1, reason="odd", is_data=True)
     text = render_text(replace(answer, skipped=(*skipped, odd)))
