@@ -22,16 +22,16 @@ HEADER: Final = np.dtype(
     [
         ("position", np.int64),
         ("size_bytes", np.int64),
-        ("header_bytes", np.int64),  # that were read
-        ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1, whose header has only the last one
+        ("header_bytes", np.int64),  # the bytes that were read
+        ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1: their header has only the last offset
         ("last_offset", np.int64),
-        ("last_is_least", np.bool_),  # enriched sets have the first one: with holes the last is larger
+        ("last_is_least", np.bool_),  # last_offset is a lower bound: enriched sets may have holes
         ("count", np.int64),  # NOT_SAID: compressed sets of v0 and v1, kip98
-        ("max_timestamp_ms", np.int64),  # the append time where readers see it
+        ("max_timestamp_ms", np.int64),  # the append time, if readers see that
         ("producer_id", np.int64),
         ("magic", np.int8),
         ("codec", np.int8),
-        ("keys", np.int8),  # 1: a record has one; 0: none has; or NOT_SAID
+        ("keys", np.int8),  # 1: a record has a key; 0: none has; or NOT_SAID
         ("is_append_time", np.bool_),
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),
@@ -48,11 +48,11 @@ def headers(
     to_ms: int | None = None,
     from_offset: int = 0,
 ) -> NDArray[np.void]:
-    """Read HEADER rows from the batch at `position` on. No checksum is checked.
+    """Read HEADER rows, starting with the batch at `position`. No checksum is checked.
 
-    fmt: of all batches; None: the magic of each tells. to_offset: stop at the first batch with this last offset or a
-    later one. to_ms: stop at the first batch with this largest timestamp or a later one, among batches that may reach
-    from_offset. An incomplete last batch is the end of the log. Raises CorruptLog for a header that cannot be read.
+    fmt: of all batches; None: by the magic of each. to_offset: stop at the first batch with this last offset or a later
+    one. to_ms: stop at the first batch with this largest timestamp or a later one, among batches that may reach
+    from_offset. An incomplete last batch ends the log. Raises CorruptLog for a header that cannot be read.
     """
     stop, target = scan.AT_END, 0
     if to_offset is not None:
@@ -80,9 +80,9 @@ def _parts(
 
 
 def dialect_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a format's layout; None: the magic tells. Raise IllegalCombination.
+    """Return the kernels' number of a format's layout; None: by magic.
 
-    The error is for a format without broker paths.
+    Raise IllegalCombination for a format without broker paths.
     """
     return scan.BY_MAGIC if fmt is None else DIALECTS.get(fmt.appending.kind, scan.BY_MAGIC)
 

@@ -1,15 +1,15 @@
-"""Compaction: the log cleaner over one log, in every format (`kafka.log.Cleaner`, `MemoryRecords.filterTo` 3.9.1).
+"""Compact one log as the log cleaner does, in every format (`kafka.log.Cleaner`, `MemoryRecords.filterTo` 3.9.1).
 
-Surviving records keep their offsets. A batch that keeps all its records is copied. Any other is built anew in its own
-codec with its own header, so relative offsets get holes.
+Remaining records keep their offsets. A batch that keeps all its records is copied. Any other batch is rebuilt with the
+same codec and header fields, so relative offsets get holes.
 
-Differences from Kafka: keys are compared by their bytes, not by an MD5. On request, `merge_bytes` joins consecutive
-batches ("Kafka Enriched Message Metadata") and `to` writes another format (KIP-724).
+Differences from Kafka: keys are compared by their bytes, not by an MD5. Options: `merge_bytes` joins consecutive
+batches ("Kafka Enriched Message Metadata"), and `to` writes another format (KIP-724).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from kfbench.formats import Format
 from kfbench.kernels.wire import frames
 from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, check_room, codec_bytes, kinds_of, write_batches
+from kfbench.log.writing import BatchKinds, check_room, codec_bytes, kinds_of, write_batches
 from kfbench.records import Records
 
 DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
@@ -35,13 +35,13 @@ LARGEST_DELTA: Final = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted:
-    """A log after a round of cleaning: data uint8[size], positions int64[batches + 1]."""
+    """A log after one round of cleaning: data uint8[size], positions int64[batches + 1]."""
 
     data: Bytes
     positions: Int64
     kept_records: int
-    keyless_records: int = 0  # left out, because a compacted log cannot hold them
-    aborted_records: int = 0  # left out with their transaction
+    keyless_records: int = 0  # removed, because a compacted log cannot hold them
+    aborted_records: int = 0  # removed with their transaction
     work: Work
 
     @property
@@ -65,35 +65,39 @@ def compact(
 ) -> Compacted:
     """Clean a log: the latest record of each key stays, with its offset.
 
-    As in Kafka, a second round at the same time may give a horizon to markers whose records the first one removed. A
-    third round changes nothing. Raises CorruptLog for any damage, an incomplete last batch included; CorruptLog also
-    for a result in another format that without a codec would exceed limits.log_bytes of the log; WouldLose;
-    IllegalCombination (the target lacks a codec).
+    As in Kafka, a second round at the same time may set a horizon for markers whose records the first round removed. A
+    third round changes nothing.
 
-    delete_retention_ms: the time that a tombstone, or the marker of a transaction without records, stays after the
-    round that first finds it; the batch stores the end of it (delete horizon). keep_legacy_tombstones: for formats that
-    cannot store a horizon; Kafka decides by the last change of a segment. retain_last: the last batch stays, even
-    empty, so that the log's last offset is kept (KAFKA-17076, after 3.9.1). end_offset: the first offset that may not
-    be cleaned. Batches from there on, and from an open transaction on, are copied. merge_bytes: join consecutive
-    batches up to this size of keys, values and headers, where their headers lose nothing. to: the format to write;
-    lossy: it may lose something.
+    Args:
+        to: the format to write. lossy: it may lose properties.
+        delete_retention_ms: a tombstone stays this long after the round that first finds it, and so does the marker of
+            a transaction without records. The batch stores the end of this time (delete horizon).
+        keep_legacy_tombstones: for formats that cannot store a horizon. Kafka decides by a segment's last change.
+        retain_last: the last batch stays, even empty, to keep the log's last offset (KAFKA-17076, after 3.9.1).
+        end_offset: batches from this offset on are copied, and so are batches from an open transaction on.
+        merge_bytes: join consecutive batches up to this size of keys, values and headers, if no header field is lost.
+
+    Raises:
+        CorruptLog: damage, including an incomplete last batch; or a result in another format that without a codec would
+            exceed limits.log_bytes of the log.
+        WouldLose, IllegalCombination: the target cannot carry something, or lacks a codec.
     """
     source, target = bytes_of(log), None if to is None else find(to)
     whole = _whole(source, fmt, limits)
     history = history_of(whole)
     end = min(history.first_undecided, _first_beyond(whole, end_offset))
     decoded = _head(whole, end)
-    number, kinds = _kinds(decoded, fmt)
+    kinds = _kinds(decoded, fmt)
     decided = retained(
         decoded,
         history,
         now_ms=now_ms,
-        has_horizon=_of_kinds([_has_horizon(kind.fmt) for kind in kinds], number),
+        has_horizon=_of_kinds([_has_horizon(kind.fmt) for kind in kinds.kinds], kinds.number),
         keep_legacy_tombstones=keep_legacy_tombstones,
         retain_last=retain_last,
     )
     allowance = Allowance.of(len(source), limits)
-    compacted = _Rewriting(source, decoded, decided.keep, number, kinds, target, allowance).compacted(
+    compacted = _Rewriting(source, decoded, decided.keep, kinds, target, allowance).compacted(
         decided.retain_empty, decided.emptied_transaction, now_ms + delete_retention_ms, merge_bytes, lossy
     )
     compacted = replace(compacted, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
@@ -113,17 +117,17 @@ def filtered(
     delete_retention_ms: int = DELETE_RETENTION_MS,
     limits: Limits | None = None,
 ) -> Compacted:
-    """Keep the records that a caller chooses, bool[records], in their batches (`MemoryRecords.filterTo`).
+    """Keep the chosen records in their batches (`MemoryRecords.filterTo`). keep: bool[records].
 
     retain_empty: True, or bool[batches]: batches that stay as a header without records, in formats with empty batches.
-    emptied_transaction bool[batches]: markers that get a delete horizon, as batches with a kept tombstone do. Raises
-    CorruptLog, InvalidRecords.
+    emptied_transaction bool[batches]: markers that get a delete horizon. Batches with a kept tombstone get one, too.
+    Raises CorruptLog, InvalidRecords.
     """
     source = bytes_of(log)
     decoded = _whole(source, fmt, limits)
     kept = _flags("keep", keep, len(decoded.records))
-    number, kinds = _kinds(decoded, fmt)
-    return _Rewriting(source, decoded, kept, number, kinds, None, Allowance.of(len(source), limits)).compacted(
+    allowance = Allowance.of(len(source), limits)
+    return _Rewriting(source, decoded, kept, _kinds(decoded, fmt), None, allowance).compacted(
         _flags("retain_empty", retain_empty, len(decoded)),
         _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"],
         now_ms + delete_retention_ms,
@@ -131,15 +135,11 @@ def filtered(
 
 
 def sizes_with_holes(
-    fmt: Format | str,
-    records: Records,
-    batch_size: int | ArrayLike,
-    keep: Flags,
-    delete_horizon_ms: int = NO_TIMESTAMP,
+    fmt: Format | str, records: Records, batch_size: int | ArrayLike, keep: Flags, delete_horizon_ms: int = NO_TIMESTAMP
 ) -> Int64:
-    """Return the exact bytes without a codec of each batch that keeps a record: the cost of holes. Nothing is written.
+    """Return the exact size without a codec of each batch that keeps a record. It shows the cost of holes.
 
-    delete_horizon_ms: set by a compaction with tombstones; timestamp deltas count from it.
+    Nothing is encoded. delete_horizon_ms: set by a compaction with tombstones; timestamp deltas count from it.
     """
     fmt, bounds = find(fmt), plan(len(records), batch_size)
     survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
@@ -152,21 +152,20 @@ def sizes_with_holes(
 
 
 class _Rewriting:
-    """The rewriting of a log that was read, given the records to keep."""
+    """The rewriting of a decoded log. keep: the records that stay."""
 
     def __init__(
         self,
         source: Bytes,
         log: DecodedLog,
         keep: Flags,
-        number: Int64,
-        kinds: Sequence[Kind],
+        kinds: BatchKinds,
         target: Format | None,
         allowance: Allowance,
     ) -> None:
         self.source, self.log, self.keep, self.rows = source, log, keep, log.batch_rows
-        self.own, self.number, self.target, self.allowance = kinds, number, target, allowance
-        self.kinds = [kind if target is None else replace(kind, fmt=target) for kind in kinds]
+        self.own, self.number, self.target, self.allowance = kinds.kinds, kinds.number, target, allowance
+        self.kinds = [kind if target is None else replace(kind, fmt=target) for kind in kinds.kinds]
         before = np.append(0, np.cumsum(keep))
         self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
 
@@ -197,10 +196,9 @@ class _Rewriting:
         leaders, followers = kept[groups[:-1]], kept[groups[1:] - 1]
         is_written = ~is_copied[leaders] | (leaders != followers)
         is_rewritten = np.repeat(is_written, np.diff(groups))
-        written, plain_bytes = self._written(
-            kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy
-        )
-        data, positions = _spliced(self.source, rows, written, leaders, is_written)
+        rebuilt = self._rebuilt(kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy)
+        written = rebuilt.log
+        spliced = _spliced(self.source, rows, written, leaders, is_written)
         compressed, rewritten = rows["codec"] > 0, int(np.count_nonzero(is_rewritten))
         lost = leaders[is_written][np.diff(written.positions) == 0]  # control batches in a format without them
         work = Work(
@@ -208,16 +206,16 @@ class _Rewriting:
             rewritten=rewritten - len(lost),
             dropped=len(rows) - len(kept) + len(lost),
             read_bytes=int(rows["size_bytes"].sum()),
-            written_bytes=len(data),
+            written_bytes=len(spliced.data),
             decompressed_bytes=int(rows["records_size_bytes"][compressed].sum()),
-            recompressed_bytes=plain_bytes,
+            recompressed_bytes=rebuilt.plain_bytes,
             losses=written.losses,
         )
         kept_records = int(self.survivors.sum() - self.survivors[lost].sum())
-        return Compacted(data=data, positions=positions, kept_records=kept_records, work=work)
+        return Compacted(data=spliced.data, positions=spliced.positions, kept_records=kept_records, work=work)
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
-        """Return where in `kept` each batch of the result begins, and the end."""
+        """Return the index in `kept` at which each batch of the result begins, and the end."""
         rows, shapes = self.rows.take(kept), self.log.records.shapes
         plain_messages = _of_kinds([kind.codec == "none" and kind.fmt.magic < 2 for kind in self.kinds], self.number)
         is_alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
@@ -233,21 +231,19 @@ class _Rewriting:
         payload += np.diff(headers[shapes.header_bounds])
         totals = np.append(0, np.cumsum(payload * self.keep))
         sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept]))
-        ends = np.append(np.flatnonzero(~is_alike) + 1, len(kept))  # of each run of batches that may be joined
+        ends = np.append(np.flatnonzero(~is_alike) + 1, len(kept))  # the end of each run of batches that may be joined
         end = np.repeat(ends, np.diff(ends, prepend=0))
         fits = np.searchsorted(sizes, sizes[:-1] + merge_bytes, side="right") - 1
-        # Where the offsets of a log do not rise, fewer batches are merged than could be.
+        # If the offsets of a log do not rise, fewer batches are merged than possible.
         farthest = np.maximum.accumulate(_last_offsets(self.log)[kept]) - LARGEST_DELTA
         reaches = np.searchsorted(farthest, rows["base_offset"], side="right")
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
         return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
-    def _written(
-        self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool
-    ) -> tuple[EncodedLog, int]:
-        """Build batches anew, each from a leader to a follower. Return also the plain bytes given to codecs."""
+    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> "_Rebuilt":
+        """Rebuild batches. Each joins the batches from a leader to a follower."""
         if not len(leaders):
-            return EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0
+            return _Rebuilt(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
         held = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
@@ -256,7 +252,7 @@ class _Rewriting:
 
         kinds, number = self.kinds, self.number[leaders]
         keeps_range = _of_kinds([kind.fmt.magic >= 2 for kind in kinds], number)
-        # Kafka's builder gets the times that a consumer sees. A format with tags has room for both.
+        # Kafka's builder writes the times that a consumer sees. A format with tags has room for both times.
         keeps_create_times = _of_kinds(
             ["tagged_fields" in kind.fmt.capabilities.batch_fields for kind in kinds], number
         )
@@ -277,11 +273,21 @@ class _Rewriting:
         if self.target is not None:
             check_room(self.target, records, bounds, fields, of_leader["position"], self.allowance)
         made = write_batches(records, bounds, fields, number, kinds, lossy)
-        return made, codec_bytes(records, bounds, fields, number, kinds)
+        return _Rebuilt(made, codec_bytes(records, bounds, fields, number, kinds))
+
+
+class _Rebuilt(NamedTuple):
+    """Rebuilt batches. plain_bytes: the bytes that codecs compressed."""
+
+    log: EncodedLog
+    plain_bytes: int
 
 
 def _reached(starts: Int64, following: Int64) -> Int64:
-    """Return the numbers that are reached from `starts` by following[number], which is greater except for the last."""
+    """Return the numbers that are reached from `starts` in steps from `number` to following[number].
+
+    following[number] is greater than `number`, except for the last one.
+    """
     is_reached = np.zeros(len(following), np.bool_)
     is_reached[starts] = True
     # The reach doubles: after k rounds all numbers less than 2**k steps away are known.
@@ -295,8 +301,8 @@ def _reached(starts: Int64, following: Int64) -> Int64:
 
 def _spliced(
     source: Bytes, rows: NDArray[np.void], written: EncodedLog, leaders: Int64, is_written: Flags
-) -> tuple[Bytes, Int64]:
-    """Join the batches of the result: written ones, and copies of the others."""
+) -> EncodedLog:
+    """Join the batches of the result: the written ones, and copies of the others."""
     starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
     sizes[is_written] = np.diff(written.positions)
     positions = np.append(0, np.cumsum(sizes))
@@ -304,11 +310,11 @@ def _spliced(
     copied = starts[~is_written]
     frames.scatter(written.data, written.positions[:-1], written.positions[1:], targets[is_written], data)
     frames.scatter(source, copied, copied + sizes[~is_written], targets[~is_written], data)
-    return data, positions[np.append(True, sizes > 0)]
+    return EncodedLog(data=data, positions=positions[np.append(True, sizes > 0)])
 
 
 def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
-    """Append the batches behind the round's end unchanged. They were read for their transactions."""
+    """Append the batches after the end of the round unchanged. They were read for their transactions."""
     start, size = int(rows["position"][0]), int(rows["size_bytes"].sum())
     read = Work(
         untouched=len(rows),
@@ -326,21 +332,21 @@ def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) ->
 
 
 def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> DecodedLog:
-    """Read the whole log. Raise CorruptLog, also for an incomplete last batch, which would be lost."""
+    """Read the whole log. Raise CorruptLog, also for an incomplete last batch: it would be lost."""
     log = read(source, fmt, limits)
     if log.trailing_bytes:
         raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
     return log
 
 
-def _kinds(log: DecodedLog, fmt: Format | str | None) -> tuple[Int64, list[Kind]]:
-    """Return the kind of each batch. `fmt` replaces the format by attributes, which do not tell shared headers."""
-    number, kinds = kinds_of(log)
+def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
+    """Return the kind of each batch. `fmt` replaces the format by attributes: these do not tell shared headers."""
+    found = kinds_of(log)
     if fmt is None:
-        return number, kinds
-    kinds = [replace(kind, fmt=find(fmt)) for kind in kinds]
+        return found
+    kinds = [replace(kind, fmt=find(fmt)) for kind in found.kinds]
     distinct = list(dict.fromkeys(kinds))
-    return np.array([distinct.index(kind) for kind in kinds], np.int64)[number], distinct
+    return BatchKinds(np.array([distinct.index(kind) for kind in kinds], np.int64)[found.number], distinct)
 
 
 def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
@@ -350,7 +356,7 @@ def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
 
 
 def _last_offsets(log: DecodedLog) -> Int64:
-    """Return the last offset of each batch by its header and its records. A v1 wrapper may say 0."""
+    """Return the last offset of each batch by its header and its records. A v1 wrapper may have 0."""
     last, ends = log.batch_rows["last_offset"].copy(), log.bounds[1:]
     held = np.diff(log.bounds) > 0
     last[held] = np.maximum(last[held], log.records.offsets[ends[held] - 1])

@@ -1,20 +1,20 @@
-"""Conversion of batches to another format: down for an old reader, or up with the log.
+"""Convert batches to another format: down for an old reader, or up for the log.
 
-Down-conversion follows Kafka's broker on an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
-- below magic 2 control batches and empty ones are dropped, headers and producer fields are lost, zstd is refused;
-- records before `first_offset` are left out of plain batches that become v0 or v1, where such records are not batched
-  (some versions of librdkafka rely on it);
-- below magic 2 a set begins with its first record; between magic 2 and 3 the offset range is kept;
-- log append time stays where the target has it. Below magic 2 it replaces the producer's times.
+Down-conversion follows Kafka's broker for an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
+- Below magic 2 control batches and empty batches are dropped, headers and producer fields are lost, zstd is refused.
+- Records before `first_offset` are left out of plain batches that become v0 or v1, because v0 and v1 do not batch plain
+  records (some versions of librdkafka rely on it).
+- Below magic 2 a set begins with its first record; between magic 2 and 3 the offset range is kept.
+- Log append time is kept if the target has it. Below magic 2 it replaces the producer's times.
 
-Up-conversion follows KIP-724: a compressed set becomes one batch, and a plain message a batch of its own. Replicas that
-convert on their own so stay aligned. Everything that the target can carry is kept.
+Up-conversion follows KIP-724: a compressed set becomes one batch, and each plain message becomes one batch. So replicas
+that convert independently have equal batches. Everything that the target can carry is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,10 @@ from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.kernels.formats import header_fields
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, chained, check_room, codec_bytes, runs, write_batches
+from kfbench.log.writing import BatchKinds, Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records
 
-HEADER_BYTES: Final = MAGIC_AT + 1  # up to the length and the magic
+HEADER_BYTES: Final = MAGIC_AT + 1  # offset, length and everything up to the magic
 _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 
 
@@ -42,7 +42,7 @@ _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 class Converted:
     """A converted log: data uint8, positions int64[batches + 1], without dropped batches.
 
-    converted_records: the records of batches that were built anew (Kafka's `numRecordsConverted`).
+    converted_records: the records of rebuilt batches (Kafka's `numRecordsConverted`).
     """
 
     data: Bytes
@@ -68,14 +68,19 @@ def convert(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Converted:
-    """Convert a log to another format. Batches that have it already are copied byte for byte.
+    """Convert a log to another format. Batches that already have it are copied. An incomplete last batch is left out.
 
-    fmt: the log's format; None: the magic of each batch tells. codec, level: of batches that are built anew; None:
-    each keeps its own. keep_older: batches of a smaller magic stay, too, as in Kafka's down-conversion: a reader of
-    `to` knows them. lossy: leave out what the target cannot carry, and count it in `work.losses` (see
-    `EncodedLog.losses`). An offset range wider than the records is not a loss. An incomplete last batch is left out.
-    Raises CorruptLog (also for a result that without a codec would exceed limits.log_bytes of the log), Refused
-    (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
+    Args:
+        fmt: the log's format; None: by the magic of each batch.
+        codec, level: of rebuilt batches; None: each keeps its codec.
+        keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion: a reader of `to` knows them.
+        lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
+            `EncodedLog.losses`). An offset range wider than the records is not a loss.
+
+    Raises:
+        CorruptLog: damage, or a result that without a codec would exceed limits.log_bytes of the log.
+        Refused: UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT.
+        WouldLose, IllegalCombination: the target cannot carry something, or lacks the codec.
     """
     conversion = Conversion(
         to=find(to),
@@ -102,7 +107,7 @@ def convert(
 class Conversion:
     """The options of `convert`; `of` converts some batches.
 
-    check: read also the batches that stay, so that their damage is found.
+    check: also read the batches that stay, to find their damage.
     """
 
     to: Format
@@ -126,7 +131,7 @@ class Conversion:
     ) -> Iterator[Converted]:
         """Convert the batches at these positions in `data`, and yield the results in pieces.
 
-        at: the byte of the log where `data` begins. A piece of batches that stay is a view of `data`.
+        at: the position of `data` in the log. A piece of batches that stay is a view of `data`.
         """
         stays = self.stays(data, positions, magics)
         for first, end in runs(np.where(stays & (not self.check), -1, 2 * magics.astype(np.int64) + stays)):
@@ -152,7 +157,7 @@ class Conversion:
             return np.zeros(len(magics), np.bool_)
         same: NDArray[np.bool_] = magics == to.magic
         if to.magic == 3 and fmt != to:
-            # The attributes do not say whether headers are shared: a tagged batch counts as another format.
+            # Attributes do not tell if headers are shared, so a tagged batch counts as another format.
             features = to.features & layouts.V3_FEATURES_MASK
             high, low = (data[positions[:-1][same] + layouts.position(_V2, "attributes") + i] for i in (0, 1))
             found = (high.astype(np.int64) << 8 | low) & layouts.V3_FEATURES_MASK
@@ -171,14 +176,14 @@ class Conversion:
     def _rewritten(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> Converted:
         before_bytes, to = allowance.log_bytes, self.to
         read = self._read(data, positions, magic, allowance, at)
-        fields, codecs = _headers(read, data, positions, magic)
+        headers = _headers(read, data, positions, magic)
         given = _Batches(
-            # Kafka's builder gives v0 and v1 the times that readers see. A header with both keeps the producers'.
+            # Kafka's builder writes the times that readers see to v0 and v1. Later headers have room for both times.
             records=read.source_records if to.magic >= 2 else read.records,
             covered=read.records.timestamps_ms != read.create_timestamps_ms if _hides(read, to) else None,
             bounds=read.bounds,
-            fields=_fields_for(fields, magic, to),
-            codecs=codecs,
+            fields=_fields_for(headers.fields, magic, to),
+            codecs=headers.codecs,
             positions=at + positions[:-1],
         )
         if to.magic < min(magic, 2):
@@ -210,8 +215,8 @@ class Conversion:
             ),
         )
 
-    def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> tuple[Int64, list[Kind]]:
-        """Return the kind of each batch as `write_batches` takes them. dropped: batches that leave the log."""
+    def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> BatchKinds:
+        """Return the kind of each batch in the result. dropped: batches that leave the log."""
         codecs = given.codecs
         if self.codec is None:
             unknown = np.flatnonzero(~dropped & ~self._has_codec[codecs])
@@ -225,12 +230,12 @@ class Conversion:
         number = np.zeros(len(CODEC_NAMES), np.int64)
         number[found] = np.arange(len(found))
         kinds = [Kind(fmt=self.to, codec=CODEC_NAMES[codec], level=self.level if codec else None) for codec in found]
-        return number[codecs], kinds
+        return BatchKinds(number[codecs], kinds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Batches:
-    """Batches that are converted. covered bool[records]: the producer's time is lost."""
+    """The batches to convert. covered bool[records]: an append time replaces the producer's time."""
 
     records: Records
     covered: NDArray[np.bool_] | None
@@ -243,7 +248,7 @@ class _Batches:
         return len(self.bounds) - 1
 
     def from_offset(self, offset: int) -> "_Batches":
-        """Leave out the records before `offset` of plain batches, and batches that this empties."""
+        """Leave out the records before `offset` of plain batches, and batches without remaining records."""
         counts = np.diff(self.bounds)
         wanted = (self.records.offsets >= offset) | np.repeat(self.codecs != 0, counts)
         if wanted.all():
@@ -305,7 +310,7 @@ class _Batches:
 
 
 def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
-    """Join pieces, freeing each once it is copied. size_bytes: of the whole log before the conversion."""
+    """Join pieces and free each after its copy. size_bytes: of the whole log before the conversion."""
     pieces = iter(pieces)
     held = list(islice(pieces, 2))
     if len(held) == 1 and not held[0].work.untouched:  # an untouched piece is a view of the given log
@@ -315,7 +320,7 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
         bounds.append(piece.positions)
         records, work = records + piece.converted_records, work + piece.work
         end = at + len(piece.data)
-        if end > len(data):  # room for the rest if it grows like the part so far, within bounds
+        if end > len(data):  # with room for the rest, if it grows like the first part
             guess = end + int(1.05 * end * (size_bytes / work.read_bytes - 1))
             larger = np.empty(max(end, min(guess, max(2 * len(data), size_bytes + size_bytes // 4))), np.uint8)
             larger[:at] = data[:at]
@@ -325,24 +330,28 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
 
 
 def _hides(read: DecodedLog, to: Format) -> bool:
-    """Return True where append times may replace producers' times."""
+    """Return True if append times may replace producers' times."""
     if to.magic >= 2 or not to.capabilities.timestamps:
         return False
     return read.records.timestamps_ms is not read.create_timestamps_ms
 
 
-def _headers(
-    log: DecodedLog, data: Bytes, positions: Int64, magic: int
-) -> tuple[BatchFields, NDArray[np.integer[Any]]]:
-    """Return the header fields of each batch, and the number of its codec."""
+class _Headers(NamedTuple):
+    """The header fields of each batch, and its codec number."""
+
+    fields: BatchFields
+    codecs: NDArray[np.integer[Any]]
+
+
+def _headers(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> _Headers:
     if log.format_name is not None:  # enriched, kip98
-        return log.batch_fields, log.batch_rows["codec"]
+        return _Headers(log.batch_fields, log.batch_rows["codec"])
     starts = positions[:-1]
     if magic >= 2:
         rows = np.zeros(len(starts), NO_FIELDS.rows.dtype)
         header_fields.read(data, positions, magic, rows)
         low = data[starts + layouts.position(_V2, "attributes") + 1]
-        return BatchFields.trusted(rows, data), low & layouts.CODEC_MASK
+        return _Headers(BatchFields.trusted(rows, data), low & layouts.CODEC_MASK)
     bits = data[starts + layouts.position(_V0, "attributes")]
     appended = np.flatnonzero(bits & layouts.TIMESTAMP_TYPE_BIT) if magic == 1 else starts[:0]
     fields = NO_FIELDS
@@ -352,11 +361,11 @@ def _headers(
         rows["timestamp_type"][appended] = APPEND_TIME
         rows["append_time_ms"][appended] = stamps.view(">i8")[:, 0]
         fields = BatchFields.trusted(rows)
-    return fields, bits & layouts.CODEC_MASK
+    return _Headers(fields, bits & layouts.CODEC_MASK)
 
 
 def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
-    """Return the fields that hold in the other format. The rest is UNSET, to be derived from the records."""
+    """Return the fields that are valid in the target. The others are UNSET, and follow from the records."""
     if fields is NO_FIELDS:
         return fields
     rows = rows_joined([fields.rows])

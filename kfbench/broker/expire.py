@@ -1,16 +1,16 @@
-"""Expiry by time: whole segments, or also the head of the first living one (seed proposal "Enriched metadata").
+"""Expire by time: whole segments, or also the head of the first remaining one (proposal "Enriched metadata").
 
-Kafka deletes segments, the oldest first, while the largest timestamp of each is too old by `retention.ms`
-(`UnifiedLog.deleteRetentionMsBreachedSegments`). One young record keeps all older ones in its segment. The proposal
-cuts those off: an index entry says that all batches before its position are old.
+Kafka deletes the oldest segments as long as the largest timestamp of each is older than `retention.ms`
+(`UnifiedLog.deleteRetentionMsBreachedSegments`). One young record keeps all older records of its segment. The proposal
+cuts these off: an index entry proves that all batches before its position are old.
 
-A file cannot lose its head in place. The rest is written anew, unless the file system collapses the range
-(`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs) in whole blocks. Kafka's `DeleteRecords` (the log start offset) frees no byte
-before the whole segment is deleted.
+The head of a file cannot be removed in place. The rest is copied to a new file, unless the file system can collapse
+the range in whole blocks (`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs). Kafka's `DeleteRecords` (the log start offset) frees
+no byte before the whole segment is deleted.
 
-v0 has no timestamps, so Kafka uses the time when a segment's file was last written: a new replica or a restored copy
-has it from the day it was made. No head can be cut off there. In other formats a batch without a timestamp counts as
-old as the batches before it.
+v0 has no timestamps, so Kafka uses the modification time of the segment's file. For a new replica or a restored copy
+this is the time of the copy. No head of v0 can be cut off. In other formats a batch without a timestamp counts as old
+as the batches before it.
 """
 
 from collections.abc import Sequence
@@ -38,11 +38,14 @@ BLOCK_BYTES: Final = 4096  # of a file system
 
 @dataclass(frozen=True, kw_only=True)
 class Expired:
-    """The segments that are left, as views of those given. With `head_bytes` the first is written anew without them.
+    """The remaining segments, as views of the input. If `head_bytes` is not 0, the first one is a copy without them.
 
-    deleted_segments: whole segments. deleted_bytes: all bytes that went. granularity: the kind of position where the
-    log now begins. work: index entries and headers that were read, and the new segment. Batches are counted only where
-    their headers were read, which indexes make unnecessary.
+    Args:
+        deleted_segments: the number of whole segments.
+        deleted_bytes: all removed bytes.
+        granularity: the kind of position at which the log now begins.
+        work: index entries and headers that were read, and the new segment. Batches count only if their headers were
+            read. With indexes that is not necessary.
     """
 
     segments: tuple[Bytes, ...]
@@ -56,14 +59,14 @@ class Expired:
 
     @property
     def collapsed_bytes(self) -> int:
-        """The bytes of the head that a file system could remove in whole blocks, with nothing written."""
+        """The bytes of the head that a file system could remove in whole blocks, without writing."""
         return self.head_bytes // BLOCK_BYTES * BLOCK_BYTES
 
     @cached_property
     def overdue_bytes(self) -> int:
         """The bytes of remaining batches that hold only records older than before_ms.
 
-        Not part of the work: all remaining headers are read at the first use. Raises CorruptLog.
+        All remaining headers are read at the first use. This is not part of the work. Raises CorruptLog.
         """
         return sum(_old_bytes(headers(segment, self.fmt), self.before_ms) for segment in self.segments)
 
@@ -80,14 +83,16 @@ def expire(
     active: bool = True,
     modified_ms: Sequence[int] | None = None,
 ) -> Expired:
-    """Delete records older than before_ms, from the oldest segment on.
+    """Delete records older than before_ms, starting with the oldest segment.
 
-    by: "segment", or "head": the first living segment is also cut off, at the last index entry before which all is
-    old. exact: from there, headers are read up to the first batch that is not old. indexes: one per segment, as a
-    broker has them; None: built from every header with interval_bytes. active: False: the last segment, which is
-    written to, stays; True: it is deleted when it is old enough, as Kafka rolls it. An empty last segment always stays.
-    modified_ms: the time of the last write of each file, for segments without timestamps, which are only deleted whole.
-    Raises Refused for such a segment without modified_ms, CorruptLog, InvalidRecords, IllegalCombination.
+    Raises Refused if modified_ms is needed and missing, CorruptLog, InvalidRecords, IllegalCombination.
+
+    Args:
+        by: "segment", or "head": also cut off the old head of the first remaining segment, at an index entry.
+        exact: after this entry, read headers up to the first batch that is not old.
+        indexes: one per segment, as a broker has them; None: built from every header with interval_bytes.
+        active: also delete the last segment if it is old and not empty, because Kafka rolls it.
+        modified_ms: the modification time of each file, for segments without timestamps. These are deleted whole only.
     """
     if by not in ("segment", "head"):
         raise IllegalCombination(f'by: "segment" or "head" is wanted, not {by!r}')
@@ -97,8 +102,8 @@ def expire(
     known = None if fmt is None else find(fmt)
     data = [bytes_of(segment) for segment in segments]
     end = len(data) if active and data and len(data[-1]) else len(data) - 1
-    first, work, alive = _first_alive(data, before_ms, end, known, indexes, interval_bytes, modified_ms)
-    head, rows = 0, alive.rows
+    alive = _first_alive(data, before_ms, end, known, indexes, interval_bytes, modified_ms)
+    first, head, rows, work = alive.number, 0, alive.rows, alive.work
     granularity: Granularity = "segment"
     if by == "head" and alive.time_index is not None:
         head, granularity = alive.time_index.by_time(before_ms), "batch" if exact else "index entry"
@@ -106,7 +111,7 @@ def expire(
         if exact:
             passed = headers(data[first], known, head, to_ms=before_ms)
             work += Work(read_bytes=int(passed["header_bytes"].sum()))
-            head = int(passed["position"][-1])  # the segment is alive, so one batch is young enough
+            head = int(passed["position"][-1])  # one batch of this segment is young enough
             rows = passed if rows is None else rows
     kept = data[first:]
     if head:
@@ -128,9 +133,11 @@ def expire(
     )
 
 
-class _Segment(NamedTuple):
-    """The knowledge of a segment: its index where that decided, and its headers where they were read."""
+class _Alive(NamedTuple):
+    """The first segment that is not deleted. time_index: if it decided. rows: its headers, if they were read."""
 
+    number: int
+    work: Work
     time_index: TimeIndex | None = None
     rows: NDArray[np.void] | None = None
 
@@ -143,8 +150,8 @@ def _first_alive(
     indexes: Sequence[TimeIndex] | None,
     interval_bytes: int,
     modified_ms: Sequence[int] | None,
-) -> tuple[int, Work, _Segment]:
-    """Return the number of the first living segment (at most `end`), the work, and the knowledge of that segment."""
+) -> _Alive:
+    """Find the first segment that is not old. Its number is at most `end`."""
     work = Work()
     for number in range(end):
         rows = headers(data[number], fmt) if indexes is None else None
@@ -155,22 +162,19 @@ def _first_alive(
             index = TimeIndex.of_headers(rows, interval_bytes)
             work += Work(read_bytes=index.work.read_bytes)
         assert index is not None
-        work += Work(read_bytes=ENTRY_BYTES)  # the last entry: the largest timestamp
+        work += Work(read_bytes=ENTRY_BYTES)  # the last entry has the largest timestamp
         largest_ms = index.largest_ms
         if largest_ms == NO_TIMESTAMP and len(data[number] if rows is None else rows):
             if modified_ms is None:
                 raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "no timestamp says how old the segment is")
             largest_ms, index = modified_ms[number], None
         if largest_ms >= before_ms:
-            return number, work, _Segment(index, rows)
+            return _Alive(number, work, index, rows)
         work += Work(dropped=0 if rows is None else len(rows))
-    return max(end, 0), work, _Segment()
+    return _Alive(max(end, 0), work)
 
 
 def _old_bytes(rows: NDArray[np.void], before_ms: int) -> int:
     """Return the bytes of batches whose largest timestamp is before before_ms."""
     old = (rows["max_timestamp_ms"] < before_ms) & (rows["max_timestamp_ms"] != NO_TIMESTAMP)
     return int(rows["size_bytes"][old].sum())
-
-
-__all__ = ["Expired", "expire"]

@@ -1,8 +1,9 @@
-"""Fetching: the log's own bytes where the reader knows their format, else Kafka's down-conversion.
+"""Fetch: the log's bytes if the reader knows their format, else Kafka's down-conversion.
 
-There are two ways to find out. "batches", before KIP-724: 17 bytes of each batch are read for its magic, up to the
-first batch that is too new (`AbstractRecords.hasCompatibleMagic`). "never", after KIP-724: a reader older than the
-broker's format always gets a conversion, and for other readers no batch is read.
+- scan="batches", before KIP-724: 17 bytes of each batch are read for its magic, up to the first batch that is too new
+  (`AbstractRecords.hasCompatibleMagic`).
+- scan="never", after KIP-724: a reader older than the broker's format always gets a conversion. For other readers no
+  batch is read.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ SCANS: Final = ("batches", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """The bytes sent to a consumer. zero_copy: `data` is a view of the log, an incomplete last batch included."""
+    """The bytes sent to a consumer. zero_copy: `data` is a view of the log, including an incomplete last batch."""
 
     data: Bytes
     zero_copy: bool
@@ -57,9 +58,10 @@ def fetch(
 ) -> Fetched:
     """Return the bytes for a consumer that knows `reader` and older formats.
 
-    fmt: the newest format in the log, which the broker writes; None: any that its magic tells. first_offset: the
-    consumer's position. first_offset, lossy and limits: see `convert`. `work.read_bytes` is 0 where no batch was read.
-    `work.untouched` counts batches whose magic was checked and fits. Raises the errors of `convert`.
+    fmt: the newest format in the log, which the broker writes; None: any format that its magic identifies.
+    first_offset: the consumer's position. first_offset, lossy and limits: see `convert`. `work.read_bytes` is 0 if no
+    batch was read. `work.untouched` counts batches with a checked magic that the reader knows. Raises the errors of
+    `convert`.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
@@ -77,7 +79,7 @@ def fetch(
     if fits:
         positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scan == "batches" else None
         return Fetched(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
-    source = None if stored is not None and stored.is_told_by_magic else stored  # the log may hold older batches, too
+    source = None if stored is not None and stored.is_told_by_magic else stored  # the log may also hold older batches
     converted = convert(log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits)
     return Fetched(
         data=converted.data,
@@ -89,7 +91,7 @@ def fetch(
 
 
 def _knows(reader: Format, stored: Format | None) -> bool:
-    """Return True where the reader knows every format that may be in a log of `stored`."""
+    """Return True if the reader knows every format that may be in a log of `stored`."""
     if reader == stored:
         return True
     newest = max(BY_MAGIC) if stored is None else stored.magic

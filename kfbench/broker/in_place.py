@@ -12,7 +12,7 @@ from kfbench.formats import BrokerFields, Offsets
 
 
 class Piece(NamedTuple):
-    """Requests of these numbers, rising, in a buffer of their own, and the work that took."""
+    """Requests in a separate buffer. requests: their numbers, rising. work: of writing them."""
 
     requests: Int64
     data: Bytes
@@ -20,8 +20,15 @@ class Piece(NamedTuple):
     work: Work
 
 
-def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> tuple[Work, Piece | None]:
-    """Set a broker's fields in `target` in the requests that stay. Requests that grow or shrink become a piece."""
+class Assigned(NamedTuple):
+    """The work in the caller's buffer, and the requests that grew or shrank and so moved to a new one."""
+
+    work: Work
+    moved: Piece | None
+
+
+def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> Assigned:
+    """Set a broker's fields in `target` in the requests that stay. bases: the first offset of each request."""
     columns, positions, times = run.columns, run.columns.positions, topic.times(run.latest_ms)
     appending, offsets, chosen, piece, losses = columns.fmt.appending, _offsets(run, bases), run.stays, None, {}
     if not run.is_one_each:
@@ -31,19 +38,16 @@ def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> tuple[Work, P
         piece = _moved(run, offsets, grown, growth[grown], topic)
         chosen = chosen.copy()
         chosen[grown] = False
-    if topic.is_append:  # counted before the times are set, because `target` may be what came in
+    if topic.is_append:  # counted before times are set, because `target` may be the input
         hidden = appending.hidden_times(columns.data, positions, columns.read, chosen)
         losses = {CREATE_TIMES: hidden} if hidden else {}
     done = appending.assign(target, positions, BrokerFields(offsets, topic.epoch, times), chosen)
     in_place = int(np.count_nonzero(chosen))
     size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
     work = Work(
-        in_place=in_place,
-        read_bytes=int(size) + done.checksum_bytes,
-        written_bytes=done.written_bytes,
-        losses=losses,
+        in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes, losses=losses
     )
-    return work, piece
+    return Assigned(work, piece)
 
 
 def _offsets(run: Run, bases: Int64) -> Offsets:
@@ -56,7 +60,7 @@ def _offsets(run: Run, bases: Int64) -> Offsets:
 
 
 def _moved(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Topic) -> Piece:
-    """Set the fields of batches whose maximum timestamp changes its size, in a new buffer. Each is a request."""
+    """Set the fields in a new buffer, for batches whose maximum timestamp changes its size. Each is a request."""
     columns, times = run.columns, topic.times(run.latest_ms[grown])
     starts, stops = columns.positions[grown], columns.positions[grown + 1]
     appending = columns.fmt.appending

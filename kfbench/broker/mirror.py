@@ -1,38 +1,41 @@
-"""Mirroring: copying a topic to another cluster (KAFKA-1001). Batches are handed on as they are, or built anew.
+"""Mirror: copy a topic to another cluster (KAFKA-1001). Batches are forwarded unchanged or rebuilt.
 
-A mirror that consumes and produces decompresses every batch, finds each record's partition by its key, fills new
-batches and compresses those. Where all records of a batch go to one partition, it can hand the batch on:
+A mirror that consumes and produces decompresses every batch, finds the partition of each record by its key, fills new
+batches and compresses them. If all records of a batch go to one partition, the mirror can forward the batch:
 
-| source | needed to know that |
+| source | read to find that out |
 |---|---|
-| kip98 | decompression: without a count nothing else says whether there are holes |
-| partitions are kept (`partitions=1`; MirrorMaker 2), or no key is promised (`keyed=False`) | nothing |
+| kip98 | the payload, decompressed: a header has no count, so holes do not show |
+| partitions are kept (`partitions=1`; MirrorMaker 2), or records have no key (`keyed=False`) | nothing |
 | enriched, tag 34 off | the header |
-| columnar | the header: its attributes say whether any record has a key |
+| columnar | the header: an attribute is set if any record has a key |
 | v3, headers first | the metadata, decompressed, if there is no key |
-| any other compressed batch | decompression |
+| any other compressed batch | the payload, decompressed |
 
-A mirror reads committed. Dropped are control batches (they end the source cluster's transactions), empty batches, and
-batches of a transaction that an ABORT marker in the log ends. A transaction without a marker here counts as committed:
-a fetch that reads committed ends before the first undecided one.
+A mirror reads committed. It drops control batches (they end transactions of the source cluster), empty batches, and
+batches of a transaction that an ABORT marker in the log ends. A transaction without a marker in the log counts as
+committed: a fetch that reads committed ends before the first undecided transaction.
 
-Always built anew are two kinds of batches. Batches with log append time, because a broker sets that type and readers
-would see the producers' times again. Batches of v2 and later and kip98 with holes, because a broker does not take them
-from a producer (`LogValidator`: "Inconsistent batch offset range").
+Two kinds of batches are always rebuilt:
 
-A batch that is handed on becomes what a producer may send:
+- Batches with log append time. A broker sets this type, so after forwarding readers would see the producers' times.
+- Batches of v2 and later and of kip98 with holes. A broker refuses them from a producer (`LogValidator`: "Inconsistent
+  batch offset range").
 
-- Its offsets count from 0, which a broker asks of v2. The base offset of a batch and of an enriched set lies outside
-  the checksum: 8 bytes. A set of v1 has its last offset there and no count. The last offset before it gives that from
-  0. This is wrong after a hole, and for a set that was not the first one after first_offset; then the destination
-  builds the set anew. It builds every set of v0 anew, and ignores offsets of plain messages, so these stay.
-- Producer, transaction and delete horizon are removed: they belong to the source cluster. That is in place, with one
-  pass over the batch for the checksum.
-- In enriched sets tag 33 is turned off (one pass again). Positions then stand for offsets, so the destination need not
-  rewrite the holes that compaction left.
+A forwarded batch is changed to one that a producer may send:
+
+- Its offsets count from 0, as a broker requires in v2. The base offset of a batch and of an enriched set is outside the
+  checksum: 8 bytes. A set of v1 has its last offset there and no count, so the count is taken from the last offset
+  before the set. This is wrong after a hole, and for a set that was not the first one after first_offset. Then the
+  destination rebuilds the set. It rebuilds every set of v0, and ignores offsets of plain messages, so these stay.
+- Producer, transaction and delete horizon are removed, because they belong to the source cluster. This is done in
+  place, with one pass over the batch for the checksum.
+- In enriched sets tag 33 is turned off (with one more pass). Then positions stand for offsets, so the destination need
+  not rewrite holes of a compaction.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -56,7 +59,7 @@ from kfbench.limits import Limits
 from kfbench.records import Records
 
 MESSAGE_MAX_BYTES: Final = 1_048_588  # message.max.bytes
-REBUILT: Final = -1  # the partition of a batch that is taken apart
+REBUILT: Final = -1  # in place of a partition: the batch is rebuilt
 DROPPED: Final = -2
 
 
@@ -64,9 +67,9 @@ DROPPED: Final = -2
 class Mirrored:
     """The bytes produced to the destination: the batches of partition 0, then of 1, and so on.
 
-    data uint8; positions int64[batches + 1]; bounds int64[partitions + 1]: the batches of each partition. handed_on:
-    source batches that were not built anew. aborted: source batches dropped with their transaction. too_large: new
-    batches above max_bytes, which a broker refuses.
+    data uint8; positions int64[batches + 1]; bounds int64[partitions + 1]: the first batch of each partition.
+    handed_on: forwarded source batches. aborted: source batches dropped with their transaction. too_large: new batches
+    above max_bytes, which a broker refuses.
     """
 
     data: Bytes
@@ -85,11 +88,8 @@ class Mirrored:
     @property
     def partitions(self) -> list[EncodedLog]:
         """Each partition as a log, for `append`. No byte is copied."""
-        return [self._partition(int(first), int(end)) for first, end in zip(self.bounds, self.bounds[1:], strict=False)]
-
-    def _partition(self, first: int, end: int) -> EncodedLog:
-        positions = self.positions[first : end + 1]
-        return EncodedLog(data=self.data[positions[0] : positions[-1]], positions=positions - positions[0])
+        parts = [self.positions[first : end + 1] for first, end in pairwise(self.bounds)]
+        return [EncodedLog(data=self.data[part[0] : part[-1]], positions=part - part[0]) for part in parts]
 
 
 def mirror(
@@ -109,12 +109,15 @@ def mirror(
 ) -> Mirrored:
     """Mirror one partition of the source to `partitions` at the destination.
 
-    A record with a key goes to the partition of Kafka's default partitioner, one without to a partition that the number
-    of its batch picks. keyed: False: no record has a key; True: any may have one, whatever a flag says; None: found out
-    as the table says. pass_through=False: every batch is built anew. reset_offsets: turn tag 33 off. first_offset: the
-    offset where the log was read from, no later than its first record, for sets of v1. batch_size (records), codec
-    (None: that of the first batch that is built anew) and level: of new batches. Raises CorruptLog, InvalidConfig,
-    IllegalCombination.
+    A record with a key goes to the partition of Kafka's default partitioner. Records without a key go to a partition by
+    the number of their batch. Raises CorruptLog, InvalidConfig, IllegalCombination.
+
+    Args:
+        keyed: False: no record has a key. True: any record may have one. None: found out as in the table above.
+        pass_through: False: every batch is rebuilt.
+        reset_offsets: turn tag 33 off.
+        first_offset: the offset at which the log was read, at most that of its first record; for sets of v1.
+        batch_size, codec, level: of new batches. batch_size: in records. codec: None: that of the first rebuilt batch.
     """
     for name, value in (("partitions", partitions), ("batch_size", batch_size)):
         if value < 1:
@@ -124,38 +127,35 @@ def mirror(
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
     # A place is (partition, source batch) as one number.
     handed_on_places = routes.goes[handed_on] * batches + handed_on
-    new, new_places, recompressed_bytes = _new_batches(source, routes, handed_on_places, batch_size, codec, level)
-    places = np.concatenate([handed_on_places, new_places])
+    new = _new_batches(source, routes, handed_on_places, batch_size, codec, level)
+    places = np.concatenate([handed_on_places, new.places])
     order = np.argsort(places, kind="stable")
-    produced = _produced(source, handed_on, new, order)
-    is_set, checksum_bytes = _make_ready(
-        source, produced, source.sent_offsets(first_offset)[handed_on], order, reset_offsets
-    )
+    produced = _produced(source, handed_on, new.log, order)
+    changes = _make_ready(source, produced, source.sent_offsets(first_offset)[handed_on], order, reset_offsets)
     source.is_read[handed_on] = True
-    in_place = int(is_set.sum())
     return Mirrored(
         data=produced.data,
         positions=produced.positions,
         bounds=np.searchsorted(places[order], np.arange(partitions + 1) * batches),
         handed_on=len(handed_on),
         aborted=int(routes.aborted.sum()),
-        too_large=int((np.diff(new.positions) > max_bytes).sum()),
+        too_large=int((np.diff(new.log.positions) > max_bytes).sum()),
         work=Work(
-            untouched=len(handed_on) - in_place,
-            in_place=in_place,
+            untouched=len(handed_on) - changes.in_place,
+            in_place=changes.in_place,
             rewritten=int((routes.goes == REBUILT).sum()),
             dropped=int((routes.goes == DROPPED).sum()),
-            read_bytes=source.read_bytes + checksum_bytes,
+            read_bytes=source.read_bytes + changes.checksum_bytes,
             written_bytes=len(produced.data),
             decompressed_bytes=source.decompressed_bytes,
-            recompressed_bytes=recompressed_bytes,
+            recompressed_bytes=new.plain_bytes,
             losses=source.losses,
         ),
     )
 
 
 class _Routes(NamedTuple):
-    """The way of each source batch, and of the records of those that were opened.
+    """The destination of each source batch, and of the records of opened batches.
 
     goes int64[batches]: a partition, REBUILT or DROPPED. batch, target int64[records]: the source batch and the
     partition of each record.
@@ -169,9 +169,9 @@ class _Routes(NamedTuple):
 
 
 def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: bool) -> _Routes:
-    """Find the way of each batch, opening no more than has to be opened."""
+    """Find the destination of each batch. Open only batches whose headers do not decide it."""
     rows, dialect, aborted = source.rows, dialect_of(source.fmt), source.aborted
-    batch_partitions = np.arange(len(rows)) % partitions  # of records without a key
+    batch_partitions = np.arange(len(rows)) % partitions  # for records without a key
     goes = np.full(len(rows), REBUILT)
     goes[rows["is_control"] | source.is_empty | aborted] = DROPPED
     may_pass = pass_through & ~rows["is_append_time"] & ~source.has_holes & (goes != DROPPED)
@@ -189,7 +189,7 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
         goes[keyless] = batch_partitions[keyless]
     opened = np.flatnonzero(goes == REBUILT)
     decoded = source.open(opened)
-    if dialect == ENRICHED:  # only the messages of a set say that they are control messages
+    if dialect == ENRICHED:  # only the messages of a set have the control flag
         goes[opened[decoded.batch_rows["is_control"]]] = DROPPED
         may_pass &= goes != DROPPED
     if dialect == KIP98:
@@ -201,26 +201,34 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
         by_key = source.partitions_of(decoded.records, partitions)
         target = np.where(by_key == partition.NO_PARTITION, target, by_key)
     if pass_through:
-        lowest, highest = _partition_range(target, decoded.bounds, batch_partitions[opened])
-        has_one = may_pass[opened] & (lowest == highest)
-        goes[opened[has_one]] = lowest[has_one]
+        only = _only_partitions(target, decoded.bounds, batch_partitions[opened])
+        has_one = may_pass[opened] & (only != REBUILT)
+        goes[opened[has_one]] = only[has_one]
     return _Routes(goes, aborted, decoded.records, batch, target)
 
 
-def _partition_range(target: Int64, bounds: Int64, batch_partitions: Int64) -> tuple[Int64, Int64]:
-    """Return the lowest and the highest partition of each batch's records; of an empty batch its own."""
-    lowest, highest = batch_partitions.copy(), batch_partitions.copy()
-    held = bounds[:-1] < bounds[1:]
+def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> Int64:
+    """Return the partition that all records of a batch go to; REBUILT: there are several. Empty batches keep theirs."""
+    only, held = batch_partitions.copy(), bounds[:-1] < bounds[1:]
     if held.any():
-        lowest[held] = np.minimum.reduceat(target, bounds[:-1][held])
-        highest[held] = np.maximum.reduceat(target, bounds[:-1][held])
-    return lowest, highest
+        lowest = np.minimum.reduceat(target, bounds[:-1][held])
+        highest = np.maximum.reduceat(target, bounds[:-1][held])
+        only[held] = np.where(lowest == highest, lowest, REBUILT)
+    return only
+
+
+class _NewBatches(NamedTuple):
+    """The rebuilt batches. places: see `mirror`. plain_bytes: the bytes that codecs compressed."""
+
+    log: EncodedLog
+    places: Int64
+    plain_bytes: int
 
 
 def _new_batches(
     source: Source, routes: _Routes, handed_on_places: Int64, batch_size: int, codec: str | None, level: int | None
-) -> tuple[EncodedLog, Int64, int]:
-    """Encode the records of batches that are built anew. Return the log, places, and plain bytes for the codec."""
+) -> _NewBatches:
+    """Encode the records of batches that are rebuilt."""
     if codec is None:
         rebuilt = source.rows["codec"][routes.goes == REBUILT]
         codec = CODEC_NAMES[int(rebuilt[0])] if len(rebuilt) else "none"
@@ -229,14 +237,14 @@ def _new_batches(
     places = routes.target[loose] * len(source.rows) + routes.batch[loose]
     handed_on_before = np.searchsorted(np.sort(handed_on_places), places)
     firsts = _first_of_batches(routes.target[loose], handed_on_before, batch_size)
-    new, recompressed_bytes = source.encode(routes.records, loose, firsts, codec, level)
-    return new, places[firsts], recompressed_bytes
+    encoded = source.encode(routes.records, loose, firsts, codec, level)
+    return _NewBatches(encoded.log, places[firsts], encoded.plain_bytes)
 
 
 def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: int) -> Int64:
     """Return the records that begin a new batch, among records sorted by partition.
 
-    handed_on_before: the number of handed-on batches before each record. A new batch does not reach across one.
+    handed_on_before: the number of forwarded batches before each record. A new batch does not span a forwarded one.
     """
     numbers = np.arange(len(partition_of))
     begins = np.ones(len(partition_of), np.bool_)
@@ -246,7 +254,7 @@ def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: 
 
 
 class _Produced(NamedTuple):
-    """Batches in the order of the destination. is_new bool[batches]: built anew."""
+    """Batches in the order of the destination. is_new bool[batches]: the batch was rebuilt."""
 
     data: Bytes
     positions: Int64
@@ -254,7 +262,7 @@ class _Produced(NamedTuple):
 
 
 def _produced(source: Source, handed_on: Int64, new: EncodedLog, order: Int64) -> _Produced:
-    """Copy the batches that are handed on and the new ones. order: their places, first those that are handed on."""
+    """Copy the forwarded and the new batches. order: their indices in the result's order, forwarded batches first."""
     starts = np.concatenate([source.rows["position"][handed_on], new.positions[:-1]])[order]
     sizes = np.concatenate([source.rows["size_bytes"][handed_on], np.diff(new.positions)])[order]
     is_new = order >= len(handed_on)
@@ -264,12 +272,19 @@ def _produced(source: Source, handed_on: Int64, new: EncodedLog, order: Int64) -
     return _Produced(data, positions, is_new)
 
 
+class _Changes(NamedTuple):
+    """The changes of forwarded batches. in_place: changed batches. checksum_bytes: bytes read for checksums."""
+
+    in_place: int
+    checksum_bytes: int
+
+
 def _make_ready(
     source: Source, produced: _Produced, sent_offsets: Int64, order: Int64, reset_offsets: bool
-) -> tuple[NDArray[np.bool_], int]:
-    """Set the handed-on batches to what a producer may send. Return which changed, and bytes read for checksums.
+) -> _Changes:
+    """Change forwarded batches in `produced` to batches that a producer may send.
 
-    sent_offsets: the offset in the header of each batch that is handed on.
+    sent_offsets: the offset in the header of each forwarded batch.
     """
     passed, is_set = ~produced.is_new, np.zeros(len(order), np.bool_)
     offsets = np.full(len(order), UNSET)
@@ -278,7 +293,4 @@ def _make_ready(
         produced.data, produced.positions, passed, offsets, reset_offsets, dialect_of(source.fmt), source.fmt.magic,
         is_set,
     )  # fmt: skip
-    return is_set, checksum_bytes
-
-
-__all__ = ["Mirrored", "mirror"]
+    return _Changes(int(is_set.sum()), checksum_bytes)

@@ -1,6 +1,7 @@
 """The source of a mirror: headers of all batches, and records of those that are opened."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,13 @@ from kfbench.layouts import NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind, codec_bytes, write_batches
 from kfbench.records import Records
+
+
+class Encoded(NamedTuple):
+    """New batches. plain_bytes: the bytes that the codec compressed."""
+
+    log: EncodedLog
+    plain_bytes: int
 
 
 class Source:
@@ -54,7 +62,7 @@ class Source:
 
     @property
     def aborted(self) -> NDArray[np.bool_]:
-        """True for each batch of a transaction that a marker in the log aborts. Only the markers are read."""
+        """True for each batch of a transaction that a marker in the log aborts. Only markers are decoded."""
         rows = self.rows
         markers = np.flatnonzero(rows["is_control"] & (rows["producer_id"] != NO_PRODUCER_ID))
         if not len(markers) or not rows["is_transactional"].any():
@@ -67,7 +75,7 @@ class Source:
         return history_of(replace(opened, bounds=np.cumsum(counts), rows=lambda: seen)).aborted
 
     def sent_offsets(self, first_offset: int) -> Int64:
-        """Return the offset in each header as a producer sends it; UNSET: a broker ignores it."""
+        """Return the offset in each header as a producer sends it; UNSET: the header keeps its offset."""
         rows, magic = self.rows, self.fmt.magic
         if magic > 1:
             return np.zeros(len(rows), np.int64)
@@ -89,10 +97,9 @@ class Source:
         return {name: int(flags.sum()) for name, flags in found.items() if flags.any()}
 
     def any_key(self, batches: Int64) -> NDArray[np.bool_]:
-        """Return for each of these batches whether a record has a key, by the batch's metadata."""
-        data, _ = self._picked(batches)
+        """Return True for each of these batches in which a record has a key. Only their metadata is decompressed."""
         try:
-            found = self.fmt.decode_metadata(data, limits=self.allowance.limits)
+            found = self.fmt.decode_metadata(self._picked(batches).data, limits=self.allowance.limits)
         except CorruptLog as error:
             raise self._placed(error, batches) from None
         self.decompressed_bytes += found.plain_bytes
@@ -102,10 +109,9 @@ class Source:
 
     def open(self, batches: Int64) -> DecodedLog:
         """Decode these batches. Raise CorruptLog."""
-        data, positions = self._picked(batches)
-        before = self.allowance.log_bytes
+        picked, before = self._picked(batches), self.allowance.log_bytes
         try:
-            decoded = self.fmt.decode_at(data, positions, "raise", self.allowance)
+            decoded = self.fmt.decode_at(picked.data, picked.positions, "raise", self.allowance)
         except CorruptLog as error:
             raise self._placed(error, batches) from None
         self.decompressed_bytes += before - self.allowance.log_bytes
@@ -116,10 +122,8 @@ class Source:
         partition.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, out)
         return out
 
-    def encode(
-        self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None
-    ) -> tuple[EncodedLog, int]:
-        """Encode the wanted records in batches that begin at `firsts`. Return also the plain bytes for the codec."""
+    def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Encoded:
+        """Encode records in batches. wanted: their indices. firsts: indices in `wanted` at which batches begin."""
         bounds = np.append(firsts, len(wanted))
         picked = records.take(wanted)
         offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # as a producer counts them
@@ -129,19 +133,19 @@ class Source:
         kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]
         number = np.zeros(len(bounds) - 1, np.int64)
         new = write_batches(picked, bounds, NO_FIELDS, number, kinds)
-        return new, codec_bytes(picked, bounds, NO_FIELDS, number, kinds)
+        return Encoded(new, codec_bytes(picked, bounds, NO_FIELDS, number, kinds))
 
-    def _picked(self, batches: Int64) -> tuple[Bytes, Int64]:
-        """Return these batches one after another: a view of the log where that is all of them."""
+    def _picked(self, batches: Int64) -> EncodedLog:
+        """Return these batches one after another: a view of the log if these are all batches."""
         self.is_read[batches] = True
         starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
         positions = np.zeros(len(batches) + 1, np.int64)
         np.cumsum(sizes, out=positions[1:])
         if len(batches) == len(self.rows):
-            return read_only(self.data[: positions[-1]]), positions
+            return EncodedLog(data=read_only(self.data[: positions[-1]]), positions=positions)
         picked = np.empty(positions[-1], np.uint8)
         frames.scatter(self.data, starts, starts + sizes, positions[:-1], picked)
-        return read_only(picked), positions
+        return EncodedLog(data=read_only(picked), positions=positions)
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
         """Return the error at the batch's position in the log."""

@@ -1,4 +1,4 @@
-"""Requests that are built anew in an append: each becomes one batch, wrapper or row of messages."""
+"""Requests that an append rebuilds: each becomes one batch, one wrapper or several plain messages."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from kfbench.log.writing import Kind, check_room, codec_bytes, write_batches
 from kfbench.records import Records
 
 
-class _Rebuilt(NamedTuple):
-    """The requests of a run that are built anew: their records, offsets and header fields."""
+class _Selected(NamedTuple):
+    """The input of a rebuild. requests: the numbers of requests that do not stay. bounds, fields, codecs: of each."""
 
     requests: Int64
     records: Records
@@ -29,13 +29,13 @@ class _Rebuilt(NamedTuple):
 
 
 def rebuild(run: Run, bases: Int64, topic: Topic, allowance: Allowance) -> Piece:
-    """Build the requests that do not stay (`MemoryRecordsBuilder`). bases: the first offset of each request of the run.
+    """Rebuild the requests that do not stay (`MemoryRecordsBuilder`).
 
-    Raises Refused, CorruptLog for more than `allowance`, WouldLose.
+    bases: the first offset of each request of the run. Raises Refused, CorruptLog for more than `allowance`, WouldLose.
     """
     given, to, columns = _selected(run, bases, topic), run.to, run.columns
     first, end = run.bounds[:-1][given.requests], run.bounds[1:][given.requests]
-    held = np.flatnonzero(np.diff(given.bounds))  # Kafka's builder makes nothing of no records
+    held = np.flatnonzero(np.diff(given.bounds))  # Kafka's builder writes nothing for no records
     bounds, fields = np.append(given.bounds[:-1][held], given.bounds[-1]), given.fields.take(held)
     codecs, number = np.unique(given.codecs[held], return_inverse=True)
     kinds = [Kind(fmt=to, codec=CODEC_NAMES[codec], level=topic.level if codec else None) for codec in codecs]
@@ -55,11 +55,11 @@ def rebuild(run: Run, bases: Int64, topic: Topic, allowance: Allowance) -> Piece
     return Piece(run.first + given.requests, built.data, np.cumsum(sizes), work)
 
 
-def _selected(run: Run, bases: Int64, topic: Topic) -> _Rebuilt:
+def _selected(run: Run, bases: Int64, topic: Topic) -> _Selected:
     columns, to = run.columns, run.to
     requests = np.flatnonzero(~run.stays)
     counts, records, times_ms = run.counts[requests], columns.records, columns.timestamps_ms
-    numbers = None  # of the selected records in the run; None: all of them
+    numbers = None  # indices of the selected records in the run; None: all records
     if len(requests) < len(run.counts):
         numbers = ranges(run.record_bounds[:-1][requests], counts)
         records, times_ms = records.take(numbers), times_ms[numbers]
@@ -70,7 +70,7 @@ def _selected(run: Run, bases: Int64, topic: Topic) -> _Rebuilt:
         promise = f"invalid negative timestamp {times_ms[negative[0]]}"
         raise Refused("UNKNOWN_SERVER_ERROR", int(columns.positions[batch]), promise)
     if to.holds_messages and topic.is_append and to.capabilities.timestamps:
-        times_ms = np.full(len(times_ms), topic.now_ms, np.int64)  # Kafka's builder gives them to inner messages, too
+        times_ms = np.full(len(times_ms), topic.now_ms, np.int64)  # Kafka's builder sets them in inner messages too
     offsets = np.arange(bounds[-1]) + np.repeat(bases[requests] - bounds[:-1], counts)
     records = replace(records, shapes=replace(records.shapes, timestamps_ms=times_ms, offsets=offsets))
     fields = columns.batch_fields
@@ -84,4 +84,4 @@ def _selected(run: Run, bases: Int64, topic: Topic) -> _Rebuilt:
     }
     known = to.capabilities.batch_fields
     fields = fields.replace(**{name: value for name, value in set_by_broker.items() if name in known})
-    return _Rebuilt(requests, records, bounds, fields, run.codecs[requests])
+    return _Selected(requests, records, bounds, fields, run.codecs[requests])

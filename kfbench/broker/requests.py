@@ -1,4 +1,4 @@
-"""Produce requests of one append: split from the bytes that came in, read, and checked against the topic's rules."""
+"""Produce requests of one append: split, read, and checked against the topic's rules."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,8 +19,10 @@ from kfbench.log.writing import runs
 
 
 class Requests(NamedTuple):
-    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each. traits int64[requests]: codec, control
-    bit and features of the first entry, as the kernel `split` gives them."""
+    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each. traits int64[requests]: see `split`.
+
+    traits: codec, control bit and features of a request's first entry, as the kernel `split` returns them.
+    """
 
     data: Bytes
     entries: Entries
@@ -30,11 +32,16 @@ class Requests(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Consecutive requests of one format, found valid.
+    """Consecutive valid requests of one format.
 
-    bounds: the batches of each request, int64[requests + 1]. record_bounds: its records. to: the log's format. codecs
-    int64[requests]: in the log. latest_ms: of each batch. stays bool[requests]: False: the request is built anew.
-    first: the number of its first request.
+    Args:
+        bounds: the first batch of each request, int64[requests + 1].
+        record_bounds: the first record of each request, int64[requests + 1].
+        to: the log's format.
+        codecs: codec numbers in the log, int64[requests].
+        latest_ms: the largest timestamp of each batch.
+        stays: bool[requests]. False: the request is rebuilt.
+        first: the number of the first request.
     """
 
     columns: Columns
@@ -48,20 +55,12 @@ class Run:
 
     @property
     def counts(self) -> Int64:
-        """The records of each request."""
+        """The number of records of each request."""
         return self.record_bounds[1:] - self.record_bounds[:-1]
 
     @property
-    def all_stay(self) -> bool:
-        return bool(self.stays.all())
-
-    @property
-    def any_stays(self) -> bool:
-        return bool(self.stays.any())
-
-    @property
     def is_one_each(self) -> bool:
-        """True where each request is one batch; a request of plain messages may have several."""
+        """True if each request is one batch. A request of plain messages may have several."""
         return len(self.bounds) == len(self.columns.positions)
 
 
@@ -111,7 +110,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
         is_same = (codecs == own_codecs) & (topic.to is None or _is_same_format(fmt, to, features, source is None))
         if fmt.appending.has_absolute_offsets:
             is_same &= own_codecs == 0
-        # Metadata that can be read alone is read so, for the requests that stay.
+        # Requests that stay need only metadata, if it can be read without the payload.
         reads_metadata = features & HEADERS_FIRST_BIT or fmt.has_bare_metadata
         for first, end in runs(is_same) if reads_metadata else [(0, hi - lo)]:
             part = slice(lo + first, lo + end)
@@ -120,9 +119,9 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
 
 
 def _is_same_format(fmt: Format, to: Format, features: int, is_guessed: bool) -> bool:
-    """Return True where batches of `fmt` with these features are in the log's format. is_guessed: by magic alone."""
+    """Return True if batches of `fmt` with these features have the log's format. is_guessed: `fmt` is by magic."""
     if is_guessed and to.is_told_by_magic and to.magic == fmt.magic:
-        # The attributes do not say whether headers are shared: a tagged batch counts as another format.
+        # Attributes do not tell if headers are shared, so a tagged batch counts as another format.
         return not features & TAGGED_BIT and features == to.features & V3_FEATURES_MASK
     return to is fmt and features == to.features & V3_FEATURES_MASK
 
@@ -136,7 +135,7 @@ def _checked(
     topic: Topic,
     allowance: Allowance,
 ) -> Run:
-    """Read and check some requests of one format. is_same bool[requests]: format and codec are the log's."""
+    """Read and check some requests of one format. is_same bool[requests]: format and codec equal the log's."""
     traits, data = requests.traits[part], requests.data
     firsts = requests.firsts[part.start : part.stop + 1]
     bounds = firsts - firsts[0]
@@ -148,7 +147,7 @@ def _checked(
     settable = fmt.appending.settable(data, positions, topic.times(latest_ms))
     if settable is not None:
         in_order &= settable
-    if not in_order.all():  # plain batches stay as they are, unless their columns lie outside the codec
+    if not in_order.all():  # plain batches stay, unless their columns are outside of the codec
         is_ignored = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
         in_order = in_order[bounds[:-1]] | is_ignored
         stays = is_same & in_order

@@ -1,4 +1,4 @@
-"""Retention of the log cleaner (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
+"""The log cleaner's choice of records (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
 
 import os
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from kfbench.layouts import CONTROL_ABORT, CONTROL_COMMIT, CONTROL_KEY, NO_PRODU
 from kfbench.records import Records
 
 Flags = NDArray[np.bool_]
-KEYS_TOGETHER: Final = 64  # a core has fewer concurrent loads from memory, so more does not help
-NO_TYPE: Final = -1  # the batch is no control batch, or holds no record
+KEYS_TOGETHER: Final = 64  # more does not help: a core has fewer concurrent loads from memory
+NO_TYPE: Final = -1  # of a batch that is no control batch or holds no record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +23,9 @@ class Retention:
     """The decisions of a round of cleaning, per record or per batch."""
 
     keep: Flags  # records
-    retain_empty: Flags  # batches whose header stays when no record does
+    retain_empty: Flags  # batches whose header stays without records
     emptied_transaction: Flags  # markers of a transaction without records
-    keyless_records: int  # left out as invalid
+    keyless_records: int  # removed as invalid
     aborted_records: int
 
 
@@ -54,8 +54,8 @@ def retained(
     """Decide which records of these batches stay. `history` covers these batches and those after them.
 
     The last record of each key stays. A tombstone stays until the delete horizon of its batch has passed. A control
-    record stays until its transaction has no batch left and then the horizon has passed. A batch without records stays
-    as a header where it is the last of its producer, or (retain_last) of the round (KAFKA-17076).
+    record stays until its transaction has no batch left, and then until the horizon has passed. A batch without records
+    stays as a header if it is the last of its producer, or (retain_last) of the round (KAFKA-17076).
 
     has_horizon bool[batches]: the format has a delete horizon.
     """
@@ -90,12 +90,10 @@ def retained(
 def latest_of_keys(records: Records, among: Flags) -> Flags:
     """Return which of the records in `among` (bool[records]) are the last with their key. A null is no key.
 
-    This is exact; Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one. At most 2**32 - 1 records.
+    The result is exact. Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one. At most 2**32 - 1 records.
     """
-    found, room = (
-        np.empty(len(records), np.bool_),
-        (np.empty(KEYS_TOGETHER, np.uint64), np.empty(KEYS_TOGETHER, np.uint64)),
-    )
+    found = np.empty(len(records), np.bool_)
+    room = np.empty(KEYS_TOGETHER, np.uint64), np.empty(KEYS_TOGETHER, np.uint64)
     table = np.zeros(1 << max(1, (2 * len(records) - 1).bit_length()), np.uint64)
     seed = np.frombuffer(os.urandom(16), np.uint64)
     last_keys.latest(records.key_data, records.key_starts, records.shapes.key_lengths, among, seed, table, room, found)
@@ -140,14 +138,14 @@ def _control_types(log: DecodedLog) -> NDArray[np.int16]:
 def _last_of_producers(producers: Int64, epochs: NDArray[np.int16], is_data: Flags) -> Flags:
     """Return which batches hold a producer's last sequence (`ProducerStateEntry`).
 
-    A producer that has only markers in its last epoch has those marked instead. There is at least one batch, and they
-    are sorted by producer.
+    If a producer has only markers in its last epoch, these are returned instead. There must be at least one batch. The
+    batches are sorted by producer.
     """
     starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
     ends = np.append(starts[1:], len(producers))
     numbers, owner = np.arange(len(producers)), np.repeat(np.arange(len(starts)), ends - starts)
     last_epoch = epochs[ends - 1][owner]
-    # An epoch that was left and used again counts from its last use.
+    # If a producer left an epoch and used it again, only the last use counts.
     left = np.maximum.reduceat(np.where(epochs != last_epoch, numbers, -1), starts)[owner]
     last_data = np.maximum.reduceat(np.where(is_data & (numbers > left), numbers, -1), starts)
     found: Flags = (last_data < 0)[owner] & ~is_data & (epochs == last_epoch)

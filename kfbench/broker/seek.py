@@ -1,13 +1,12 @@
-"""Seeking in a segment: the batch that holds an offset, or the first record of a time (`FileRecords`).
+"""Seek in a segment: find the batch that holds an offset, or the first record of a time (`FileRecords`).
 
-By offset Kafka reads header after header up to the first last offset that is large enough. Every header tells it: in v0
-and v1 as the wrapper's offset, in v2 and v3 as base offset and delta. The *first* offset of a compressed set of v0 or
-v1 lies inside the set. An enriched set has the first offset in its header, and the last only without holes. Where the
-offset may lie in a hole, the set is opened.
+By offset, Kafka reads headers up to the first batch whose last offset is large enough. Every header has the last
+offset: v0 and v1 as the wrapper's offset, v2 and v3 as base offset and delta. The *first* offset of a compressed set of
+v0 or v1 is inside the set. An enriched set has the first offset in its header, and the last one follows only if there
+are no holes. If the offset may be in a hole, the set is opened.
 
-By time Kafka goes to the first batch whose largest timestamp is late enough, and opens it. Where records are out of
-order, that batch may hold no such record from the starting offset on. The search then continues behind it. v0 has no
-timestamps.
+By time, Kafka opens the first batch whose largest timestamp is late enough. If records are out of order, this batch may
+hold no such record at or after the starting offset. Then the search continues after the batch. v0 has no timestamps.
 """
 
 from dataclasses import dataclass, field
@@ -31,9 +30,12 @@ from kfbench.limits import Limits
 class Found:
     """The batch at byte `position`, and the record that was found in it.
 
-    offset: by time the record's (`TimestampAndOffset`), by offset the batch's last (`LogOffsetPosition`). timestamp_ms:
-    the record's; None by offset. base_offset: the batch's first; None where only its records tell and it was not
-    opened. work: headers passed and batches opened. index_bytes: read in the index.
+    Args:
+        offset: by time, that of the record (`TimestampAndOffset`); by offset, the batch's last (`LogOffsetPosition`).
+        base_offset: the batch's first offset; None: only its records have it, and they were not read.
+        timestamp_ms: of the record; None by offset.
+        work: headers that were read and batches that were opened.
+        index_bytes: bytes read in the index.
     """
 
     position: int
@@ -56,8 +58,8 @@ def seek_offset(
 ) -> Found | None:
     """Find the first batch whose last offset is `offset` or more; None: the log ends before it.
 
-    base_offset: find the first offset of the batch, too, which opens a compressed set of v0 or v1. Checksums are
-    checked only of opened batches. `Found.offset` of an enriched set is the least possible last one. Raises CorruptLog.
+    base_offset: also find the first offset of the batch, which opens a compressed set of v0 or v1. Only opened batches
+    have their checksum checked. `Found.offset` of an enriched set is a lower bound. Raises CorruptLog.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     start = index.by_offset(offset) if index else 0
@@ -100,9 +102,9 @@ def seek_time(
 ) -> Found | None:
     """Find the first record of this time or later, from start_offset on; None: there is none.
 
-    A batch with headers first has only its metadata decompressed, any other is decompressed whole (Kafka's reader stops
-    after the codec's block with the record). Batches of v0 among others are skipped. Raises CorruptLog, and Refused for
-    a log of v0 alone.
+    Only the metadata of a batch with headers first is decompressed. Any other batch is decompressed completely; Kafka's
+    reader stops after the codec's block with the record. Batches of v0 among others are skipped. Raises CorruptLog, and
+    Refused for a log of v0 alone.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     if search.fmt is not None and not search.fmt.capabilities.timestamps:
@@ -171,6 +173,3 @@ class _Search:
             else inside.plain_bytes,
         )
         return inside
-
-
-__all__ = ["Found", "seek_offset", "seek_time"]

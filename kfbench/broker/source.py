@@ -16,14 +16,14 @@ def bytes_of(log: EncodedLog | Any) -> Bytes:
 
 
 def read(log: EncodedLog | Any, fmt: Format | str | None = None, limits: Limits | None = None) -> DecodedLog:
-    """Read a log. fmt: its format; None: the magic of each batch tells. Raise CorruptLog."""
+    """Read a log. fmt: its format; None: by the magic of each batch. Raise CorruptLog."""
     return read_log(bytes_of(log), limits=limits) if fmt is None else find(fmt).decode(log, limits=limits)
 
 
 def find(fmt: Format | str) -> Format:
     """Return a format by its name, or the given format.
 
-    Raise IllegalCombination for an unknown name, and for a format that no broker path takes.
+    Raise IllegalCombination for an unknown name, and for a format without broker paths.
     """
     if not isinstance(fmt, Format):
         if fmt not in FORMATS:

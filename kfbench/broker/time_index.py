@@ -1,7 +1,7 @@
-"""The index of seed proposal "Kafka Enriched Message Metadata": offset, timestamp and position in one file.
+"""The index of the proposal "Kafka Enriched Message Metadata": offset, timestamp and position in one file.
 
-Kafka keeps two: the offset index (relative offset i32, position i32) and the time index (timestamp i64, relative offset
-i32), which leads to a position through the first. Each of the three gets an entry every `interval_bytes`
+Kafka has two indexes. The offset index has relative offset i32 and position i32. The time index has timestamp i64 and
+relative offset i32; a search looks up this offset in the offset index. Each index gets an entry every `interval_bytes`
 (`index.interval.bytes`). An entry here has 16 bytes: relative offset i32, timestamp i64, position i32.
 """
 
@@ -30,8 +30,8 @@ class TimeIndex:
     """An index of a segment; offsets, timestamps_ms and positions are int64[entries], rising.
 
     The batch at positions[i] has the last offset offsets[i]. No timestamp up to its end is above timestamps_ms[i].
-    largest_ms: of the whole segment; -1: no batch has a timestamp. time_entries: the number in Kafka's time index,
-    which adds one only with a later timestamp. work: of building it.
+    largest_ms: of the whole segment; -1: no batch has a timestamp. time_entries: the number of entries in Kafka's time
+    index, which adds one only for a later timestamp. work: of building the index.
     """
 
     offsets: Int64
@@ -47,8 +47,8 @@ class TimeIndex:
     ) -> Self:
         """Build the index from the headers of a log's batches, as `LogSegment.recover` does. Raise CorruptLog.
 
-        A batch gets an entry where it begins more than interval_bytes after the last one with an entry. With 0 every
-        batch but the first gets one.
+        A batch gets an entry if it begins more than interval_bytes after the last batch with an entry. With 0 every
+        batch except the first gets one.
         """
         return cls.of_headers(headers(bytes_of(log), None if fmt is None else find(fmt)), interval_bytes)
 
@@ -58,7 +58,7 @@ class TimeIndex:
         largest = np.maximum.accumulate(rows["max_timestamp_ms"])
         entries = _spaced(rows["position"], interval_bytes)
         last = int(largest[-1]) if len(rows) else NO_TIMESTAMP
-        timestamps = np.append(largest[entries], last)  # the last one is written when a segment is closed
+        timestamps = np.append(largest[entries], last)  # Kafka writes the last entry when it closes a segment
         return cls(
             offsets=rows["last_offset"][entries],
             timestamps_ms=largest[entries],
@@ -87,11 +87,11 @@ class TimeIndex:
         return ENTRY_BYTES * len(self).bit_length()
 
     def by_offset(self, offset: int) -> int:
-        """Return the position to search an offset from: the last entry not behind it, or the segment's start."""
+        """Return the position to start the search for an offset: the last entry before it, or the segment's start."""
         return self._at(int(np.searchsorted(self.offsets, offset, side="right")))
 
     def by_time(self, timestamp_ms: int) -> int:
-        """Return the position to search a time from. All batches before it are older."""
+        """Return the position to start the search for a time. All batches before it are older."""
         return self._at(int(np.searchsorted(self.timestamps_ms, timestamp_ms, side="left")))
 
     def _at(self, entries: int) -> int:

@@ -1,7 +1,7 @@
 """The settings of a topic and its broker that an append follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -25,8 +25,8 @@ LAST_INT64: Final = 2**63 - 1
 class Topic:
     """The options of `append`, checked.
 
-    to: the log's format; None: that of each request. codec: its number; None: each producer's. now_ms: the broker's
-    clock. earliest_ms, latest_ms: the create times that are taken. is_keyed: a compacted topic.
+    to: the log's format; None: that of each request. codec: the log's codec number; None: that of each request. now_ms:
+    the broker's clock. common_rules: the rules for every log format.
     """
 
     to: Format | None
@@ -35,11 +35,7 @@ class Topic:
     is_append: bool
     now_ms: int
     epoch: int
-    from_client: bool
-    earliest_ms: int
-    latest_ms: int
-    is_keyed: bool
-    from_zero: bool
+    common_rules: Rules
     lossy: bool
 
     @classmethod
@@ -76,11 +72,14 @@ class Topic:
             is_append=is_append,
             now_ms=clock_ms,
             epoch=whole_number("partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, 2**31 - 1),
-            from_client=_one_of("origin", origin, ORIGINS) == "client",
-            earliest_ms=earliest_ms,
-            latest_ms=latest_ms,
-            is_keyed=compacted,
-            from_zero=from_zero,
+            common_rules=Rules(
+                from_client=_one_of("origin", origin, ORIGINS) == "client",
+                from_zero=from_zero,
+                is_create=not is_append,
+                earliest_ms=earliest_ms,
+                latest_ms=latest_ms,
+                is_keyed=compacted,
+            ),
             lossy=lossy,
         )
 
@@ -93,21 +92,13 @@ class Topic:
         return found
 
     def codecs(self, traits: Int64) -> Int64:
-        """Return the codec number that each request gets in the log."""
+        """Return the codec number of each request in the log."""
         if self.codec is None:
             return traits & CODEC_MASK
         return np.where(self.is_plain_marker(traits), 0, self.codec)
 
     def rules(self, to: Format) -> Rules:
-        return Rules(
-            from_client=self.from_client,
-            from_zero=self.from_zero,
-            to_messages=to.holds_messages,
-            is_create=not self.is_append,
-            earliest_ms=self.earliest_ms,
-            latest_ms=self.latest_ms,
-            is_keyed=self.is_keyed,
-        )
+        return replace(self.common_rules, to_messages=to.holds_messages)
 
 
 def _one_of(name: str, value: str, choices: Sequence[str]) -> str:

@@ -1,16 +1,16 @@
-"""Upgrade of a whole segment file to a newer format: KIP-724's `log.record.version.force.upgrade`, at start-up.
+"""Upgrade a whole segment file to a newer format: KIP-724's `log.record.version.force.upgrade`, at start-up.
 
-The new segment is written beside the old one and then replaces it atomically. If the process or the machine dies at any
-time, one of the two is whole:
+The new segment is written next to the old one and then replaces it atomically. If the process or the machine dies at
+any time, one of the two is complete:
 
-1. NAME.log.upgrade is written piece by piece and synchronised. It gets the old file's mode, owner and time: a broker
-   expires segments without timestamps by that time.
+1. NAME.log.upgrade is written in pieces and synchronised. It gets the old file's mode, owner and times: a broker
+   expires segments without timestamps by the modification time.
 2. NAME.index and NAME.timeindex are removed, because they hold positions in the old bytes. A broker that misses an
    index rebuilds all of them (`LogSegment.sanityCheck`, `recover`). NAME.txnindex holds only offsets and stays.
-3. The new file is renamed to the old one's name.
+3. The new file is renamed to the old name.
 
-The next attempt removes the leftover of one that was killed. An incomplete last batch, which a reader takes for the end
-of the log, is refused: a damaged length looks the same, and the rest of the segment would be lost. Recovery cuts it
+The next upgrade removes the leftover of a killed one. An incomplete last batch is refused, although readers take it for
+the end of the log: a damaged length looks the same, and the rest of the segment would be lost. Kafka's recovery cuts it
 off. The old segment stays under its other hard links.
 """
 
@@ -35,13 +35,13 @@ from kfbench.log.pieces import PIECE_BYTES, pieces
 from kfbench.log.segment import LOG_SUFFIX
 
 SUFFIX: Final = ".upgrade"  # a broker ignores it at start-up
-INDEXES: Final = (".index", ".timeindex")  # in this order: a broker without the first rebuilds all
+INDEXES: Final = (".index", ".timeindex")  # in this order: without the first one a broker rebuilds all
 MOST_BYTES: Final = 2**31 - 1  # positions in a segment are int32 (`FileRecords`)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upgraded:
-    """An upgraded file. replaced: False: there was nothing to convert. converted_records: as in `Converted`."""
+    """An upgraded file. replaced: False if there was nothing to convert. converted_records: as in `Converted`."""
 
     path: str
     before_bytes: int
@@ -63,17 +63,17 @@ def upgrade(
 ) -> Upgraded:
     """Convert a segment file to the format `to`, as `convert` does. Memory is bounded by `chunk_bytes`.
 
-    Batches that have the format already are read, checked and copied. After an error the segment is as before. Raises
-    CorruptLog and Refused with the file and the byte, WouldLose, IllegalCombination, and KfbenchError where the file
-    cannot be read or written, another upgrade holds it, or the result would be too large for a broker.
+    Batches that already have the format are read, checked and copied. After an error the segment is unchanged. Raises
+    CorruptLog and Refused with the file and the position, WouldLose, IllegalCombination. Raises KfbenchError if the
+    file cannot be read or written, if another upgrade works on it, or if the result would be too large for a broker.
     """
     target = find(to)
     if not target.is_told_by_magic:
-        raise IllegalCombination(f"{target.name}: nothing in a segment of this format would tell it")
+        raise IllegalCombination(f"{target.name}: a segment of this format has no mark that identifies it")
     name = os.path.realpath(path)
     conversion = Conversion(to=target, codec=codec, level=level, lossy=lossy, check=True)
     try:
-        with _held(name) as segment:
+        with _locked(name) as segment:
             _remove(name + SUFFIX)
             try:
                 return _upgraded(name, segment, conversion, chunk_bytes, limits)
@@ -92,7 +92,7 @@ def upgrade(
 
 
 @contextmanager
-def _held(name: str) -> Iterator[int]:
+def _locked(name: str) -> Iterator[int]:
     """Open the segment and lock it against other upgrades until this one ends."""
     segment = os.open(name, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would block
     try:
@@ -153,12 +153,12 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
 
 
 def _copy(name: str, source: int, out: int, size_bytes: int) -> None:
-    """Copy the first bytes of one file, of that name, into another."""
+    """Copy the first bytes of `source` to `out`. name: of the source file."""
     at = 0
     while at < size_bytes:
         sent = os.sendfile(out, source, at, size_bytes - at)
         if not sent:
-            raise KfbenchError(f"{name}: was cut off at byte {at} meanwhile; an active segment cannot be upgraded")
+            raise KfbenchError(f"{name}: was truncated at byte {at} meanwhile; an active segment cannot be upgraded")
         at += sent
 
 
@@ -174,7 +174,7 @@ def _replace_segment(name: str) -> None:
         if name.endswith(LOG_SUFFIX):
             for suffix in INDEXES:
                 _remove(name.removesuffix(LOG_SUFFIX) + suffix)
-            os.fsync(folder)  # else a crash may bring the old index back beside the new segment
+            os.fsync(folder)  # else after a crash the old index may be next to the new segment
         Path(name + SUFFIX).replace(name)
         os.fsync(folder)
     finally:

@@ -1,8 +1,8 @@
 """Checks of a broker before it takes a request (`org.apache.kafka.storage.internals.log.LogValidator`).
 
 Refused has the broker's error: CORRUPT_MESSAGE for a wrong checksum, else INVALID_RECORD for batches that cannot be
-read. CorruptLog stands for damage that a broker has no error for: lengths that lead nowhere, another magic than was
-given, an undecodable payload, more than the limits allow.
+read. CorruptLog is raised for damage that a broker has no error for: wrong lengths, a magic other than the given
+format's, an undecodable payload, more than the limits allow.
 
 Batches of kip98 and v3 follow the rules of v2, enriched messages those of v1.
 """
@@ -28,27 +28,21 @@ ANY_TIME: Final = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INVALID_RECORD: Final = "INVALID_RECORD"
 
 _CORRUPT: Final = {status.PROMISES[state] for state in (status.SIZE, status.CRC, status.INNER_CRC)}
-_UNREADABLE: Final = tuple(  # a broker has no error for these but UNKNOWN_SERVER_ERROR
+_UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
     status.PROMISES[state][1]
     for state in (
-        status.MAGIC,
-        status.COMPRESSED,
-        status.LIMIT_RECORDS,
-        status.LIMIT_LOG_RECORDS,
-        status.LIMIT_HEADERS,
-        status.LIMIT_LOG_HEADERS,
-        status.LIMIT_LOG_HEADER_BYTES,
-        status.LIMIT_FIELD,
+        status.MAGIC, status.COMPRESSED, status.LIMIT_RECORDS, status.LIMIT_LOG_RECORDS, status.LIMIT_HEADERS,
+        status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES, status.LIMIT_FIELD,
     )
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     """The rules for a request, by its topic and sender.
 
-    from_zero: offsets begin at 0. to_messages: the log has v0 or v1. earliest_ms, latest_ms: the create times that are
-    taken. is_keyed: a compacted topic, where each record needs a key.
+    from_zero: offsets begin at 0. to_messages: the log has v0 or v1. earliest_ms, latest_ms: the range of accepted
+    create times. is_keyed: a compacted topic, in which each record needs a key.
     """
 
     from_client: bool = True
@@ -64,7 +58,7 @@ class Rules:
 class Columns:
     """Batches of one format with the columns of their records. Batch b is data[positions[b]:positions[b + 1]].
 
-    timestamps_ms: of each record, without a producer's claim of an append time.
+    timestamps_ms: of each record. An append time that a producer claims is ignored.
     """
 
     fmt: Format
@@ -76,7 +70,7 @@ class Columns:
 
     @property
     def bounds(self) -> Int64:
-        """The records of each batch, int64[batches + 1]."""
+        """The first record of each batch, and the end: int64[batches + 1]."""
         return self.read.bounds
 
     @cached_property
@@ -86,14 +80,14 @@ class Columns:
 
     @property
     def batch_fields(self) -> BatchFields:
-        """The producer's part of each header, which a broker keeps in a batch that it builds anew."""
+        """The producer's part of each header. A broker keeps it in a batch that it rebuilds."""
         return self.fmt.appending.producer_fields(self.data, self.positions, self.read)
 
 
 def layout_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a layout that its magic does not tell, or 0. Raise IllegalCombination.
+    """Return the kernels' number of a layout that shares its magic with another format; 0: the magic is enough.
 
-    The error is for a format without broker paths.
+    Raise IllegalCombination for a format without broker paths.
     """
     if fmt is None:
         return 0
@@ -104,8 +98,8 @@ def layout_of(fmt: Format | None) -> int:
 def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, rules: Rules) -> Columns:
     """Read batches of one format and with the same features. Raise Refused and CorruptLog.
 
-    with_payload: False: no more is decompressed than the columns need. rules: a batch whose header breaks one is
-    refused for that, before damage in its records is reported.
+    with_payload: False: only bytes that the columns need are decompressed. rules: a broken rule of a header is reported
+    before damage in the records of its batch.
     """
     before_bytes = allowance.log_bytes
     try:
@@ -129,7 +123,7 @@ def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowan
 
 
 def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int64:
-    """Return the timestamps of records, with create times in place of an append time in a producer's tag 0."""
+    """Return the timestamps of records. If a producer set an append time in tag 0, the create times are used."""
     if columns.make_tags is None or columns.timestamps_ms is columns.create_timestamps_ms:
         return columns.timestamps_ms
     has_tag = np.empty(len(positions) - 1, np.bool_)
@@ -139,7 +133,7 @@ def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int6
 
 
 def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rules: Rules) -> Refused | None:
-    """Return the broker's error for damage, or None where it has none."""
+    """Return the broker's error for damage; None: a broker has none."""
     if (error.field, error.promise) in _CORRUPT:
         return Refused("CORRUPT_MESSAGE", error.position, f"{error.field}: {error.promise}")
     if error.promise.startswith(_UNREADABLE):
@@ -152,7 +146,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
 
 
 class Checked(NamedTuple):
-    """The latest time of each batch, no less than -1, and whether its offsets rise by one."""
+    """The result per batch. latest_ms: the largest timestamp, at least -1. in_order: offsets rise by one."""
 
     latest_ms: Int64
     in_order: NDArray[np.bool_]
@@ -163,7 +157,7 @@ def check(columns: Columns, rules: Rules) -> Checked:
     fmt, read = columns.fmt, columns.read
     control = fmt.appending.control_sets(read) if rules.from_client else None
     if control is not None and (found := np.flatnonzero(control)).size:
-        raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH][1])
+        raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH])
     batches = len(columns.positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
     batch, rule, late, keyless = request_checks.check(
@@ -184,45 +178,37 @@ def check(columns: Columns, rules: Rules) -> Checked:
     return Checked(latest_ms, in_order)
 
 
-_BROKEN: Final = {
-    request_checks.BASE_OFFSET: (INVALID_RECORD, "the base offset of the record batch should be 0"),
-    request_checks.OFFSET_RANGE: (INVALID_RECORD, "batch has an invalid offset range: last offset delta {last_delta}"),
-    request_checks.COUNT: (INVALID_RECORD, "invalid reported count for record batch: {count}"),
-    request_checks.RANGE_AND_COUNT: (
-        INVALID_RECORD,
-        "inconsistent batch offset range of {offsets} and count of records {count}",
-    ),
-    request_checks.CONTROL_BATCH: (INVALID_RECORD, "clients are not allowed to write control records"),
-    request_checks.SEQUENCE: (
-        INVALID_RECORD,
-        "invalid sequence number {sequence} in a batch with producer id {producer}",
-    ),
-    request_checks.IS_TRANSACTIONAL: (
-        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
-        "transactional records cannot be used with a magic below 2",
-    ),
-    request_checks.IS_IDEMPOTENT: (
-        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
-        "idempotent records cannot be used with a magic below 2",
-    ),
+_BROKEN: Final = {  # promises by the kernel's number of the rule
+    request_checks.BASE_OFFSET: "the base offset of the record batch should be 0",
+    request_checks.OFFSET_RANGE: "batch has an invalid offset range: last offset delta {last_delta}",
+    request_checks.COUNT: "invalid reported count for record batch: {count}",
+    request_checks.RANGE_AND_COUNT: "inconsistent batch offset range of {offsets} and count of records {count}",
+    request_checks.CONTROL_BATCH: "clients are not allowed to write control records",
+    request_checks.SEQUENCE: "invalid sequence number {sequence} in a batch with producer id {producer}",
+    request_checks.IS_TRANSACTIONAL: "transactional records cannot be used with a magic below 2",
+    request_checks.IS_IDEMPOTENT: "idempotent records cannot be used with a magic below 2",
 }
 
 
 def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rules: Rules) -> Refused | None:
-    """Return the refusal of the batch data[positions[0]:positions[1]], or None. count: the records that it holds."""
+    """Return the refusal of the batch data[positions[0]:positions[1]], or None. count: the number of its records."""
     at, end = positions.tolist()
     rule, last_delta, stored_count, producer_id, base_sequence = request_checks.broken_rule(
         data, at, end, fmt.appending.kind, count, rules.from_client, rules.from_zero, rules.to_messages
     )
     if rule == request_checks.SOUND:
         return None
-    error, promise = _BROKEN[rule]
+    is_unsupported = rule in (request_checks.IS_TRANSACTIONAL, request_checks.IS_IDEMPOTENT)
+    error = "UNSUPPORTED_FOR_MESSAGE_FORMAT" if is_unsupported else INVALID_RECORD
     numbers = {"last_delta": last_delta, "offsets": last_delta + 1, "count": stored_count}
-    return Refused(error, at, promise.format(**numbers, sequence=base_sequence, producer=producer_id))
+    return Refused(error, at, _BROKEN[rule].format(**numbers, sequence=base_sequence, producer=producer_id))
 
 
 def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyless: int) -> Refused:
-    """Return the refusal of a batch. A record out of time takes precedence over one without a key."""
+    """Return the refusal of a batch for one of its records.
+
+    late: the first record with a refused timestamp; -1: none. keyless: the first without a key, if late is -1.
+    """
     at, first = int(columns.positions[batch]), int(columns.bounds[batch])
     if late < 0:
         promise = f"compacted topic cannot accept message without key: record {keyless - first}"

@@ -1,11 +1,11 @@
-"""The work of a broker path, counted where it is done: evidence for claims such as "in place"."""
+"""The work of a broker path, counted during the work: evidence for claims such as "in place"."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
-CREATE_TIMES: Final = "create timestamps"  # a loss: producers' times that an append time replaces
+CREATE_TIMES: Final = "create timestamps"  # a loss: producers' times that an append time replaced
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -13,15 +13,15 @@ _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 class Work:
     """Counters of batches and bytes. Each batch counts once: untouched, in place, shifted, rewritten or dropped.
 
-    In v0 and v1 a plain message is a batch. Bytes are those of the log; a codec's plain bytes have their own counters.
-    A batch that is copied into the result counts as read and written whole. Bytes read again for a checksum count
-    again. Not counted: intermediate buffers, and the copy that `append` makes unless it works in the caller's buffer.
+    In v0 and v1 a plain message is a batch. Bytes are those of the log; a codec's plain bytes have separate counters. A
+    batch that is copied into the result counts as completely read and written. Bytes that are read again for a checksum
+    count again. Not counted: intermediate buffers, and the copy that `append` makes before it assigns.
     """
 
     untouched: int = 0  # batches that stay as they are
     in_place: int = 0  # batches with header fields set in place
     shifted: int = 0  # the same, but the header's size changed, so the rest of the batch moved
-    rewritten: int = 0  # batches built anew
+    rewritten: int = 0  # batches that were rebuilt
     dropped: int = 0
     read_bytes: int = 0  # of the input: headers alone, or whole batches
     written_bytes: int = 0  # fields that were set, bytes that moved, batches that were copied or built

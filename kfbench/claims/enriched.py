@@ -6,7 +6,7 @@ import numpy as np
 
 from kfbench.claims.claim import ClaimsTable, Published
 from kfbench.claims.example import overhead_bytes, steps
-from kfbench.claims.message_sets import all_changed_bytes, compressed_set, inner_offsets, numbered, stored_offset
+from kfbench.claims.message_sets import changed_bytes, compressed_set, inner_offsets, numbered, stored_offset
 from kfbench.formats import FORMATS
 from kfbench.layouts import ENRICHED_MESSAGE, V0_MESSAGE, position
 from kfbench.records import Records
@@ -91,7 +91,7 @@ PUBLISHED: Final = (
     Published(
         claim="to assign offsets the broker sets the set's offset only",
         published="no other byte",
-        numbers=lambda: all_changed_bytes("v0", "enriched"),
+        numbers=lambda: changed_bytes("v0", "enriched"),
         real="{enriched} other bytes (v0: {v0})",
         holds=lambda values: values["enriched"] == 0,
         because="bytes beyond the offset depend on it",

@@ -129,11 +129,7 @@ def _largest_varint(width: int, published: int) -> Published:
     return Published(
         claim=f"biggest value of a {width}-byte varint",
         published=f"{published}",
-        numbers=lambda: {
-            "published": published,
-            "v3": _largest_delta(width),
-            "v3_unsigned": _largest_unsigned(width),
-        },
+        numbers=lambda: {"published": published, "v3": _largest_delta(width), "v3_unsigned": _largest_unsigned(width)},
         real="{v3}",
         because="Kafka's varints are zig-zag: one bit holds the sign; without it (v3-unsigned: lengths and offset "
         "deltas, because time can run backwards) it is {v3_unsigned}",

@@ -246,11 +246,7 @@ def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> tuple
 
 
 def _base(
-    operation: Operation,
-    pairs: Sequence[Pair],
-    faster: Mapping[Unmoved, Sequence[Pair]],
-    groups: int,
-    threshold: float,
+    operation: Operation, pairs: Sequence[Pair], faster: Mapping[Unmoved, Sequence[Pair]], groups: int, threshold: float
 ) -> Base:
     """Judge a base by its own time. faster: the arms whose ratio to it got smaller."""
     yardstick = _yardstick_change(pairs)

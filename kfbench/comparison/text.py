@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from kfbench.comparison.agreement import Group, Moved
-from kfbench.comparison.compare import Changed, Comparison, Fact, LoneCell, Value, about, filled
+from kfbench.comparison.compare import Changed, Comparison, LoneCell, Value, about, filled
 from kfbench.comparison.timed_arms import operation_words
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.schema import StoredRow
@@ -30,7 +30,8 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
         yield "\n".join(noisy)
     if found.facts:
-        yield "\n".join(["A and B also differ in", *map(_fact, found.facts)])
+        facts = [f"  {fact.name}: {_short(fact.before)} -> {_short(fact.after)}" for fact in found.facts]
+        yield "\n".join(["A and B also differ in", *facts])
     yield "\n".join(_exact(found))
     if found.changed:
         yield _changes(found.changed).to_text()
@@ -56,10 +57,6 @@ def _about(run: dict[str, Any]) -> str:
 def _noisy(name: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     for seen in (manifest.get("noise") or {}).get("seen", []):
         yield f"{name} is noisy: {seen}"
-
-
-def _fact(fact: Fact) -> str:
-    return f"  {fact.name}: {_short(fact.before)} -> {_short(fact.after)}"
 
 
 def _exact(found: Comparison) -> Iterator[str]:

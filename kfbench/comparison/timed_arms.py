@@ -199,12 +199,8 @@ def _base_of(arms: Sequence[Arm]) -> Arm | None:
     repeated = next((arm.row for arm in arms if arm.is_aa), None)
     if repeated is None:
         return None
-    same = [arm for arm in arms if not arm.is_aa and _is_same(arm.row, repeated)]
-    return same[-1] if same else None
-
-
-def _is_same(row: StoredRow, other: StoredRow) -> bool:
-    return (row.format, row.operation) == (other.format, other.operation)
+    same = (repeated.format, repeated.operation)
+    return next((arm for arm in reversed(arms) if not arm.is_aa and (arm.row.format, arm.row.operation) == same), None)
 
 
 def operation_words(row: StoredRow) -> str:

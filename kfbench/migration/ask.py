@@ -1,4 +1,4 @@
-"""The question of `kfbench migrate`: the cost of moving to another record format, phase by phase.
+"""The question of `kfbench migrate` and its answer: the cost of moving to another record format, phase by phase.
 
 Costs are measured on this machine, on nine shapes of records or on your log. Shares and prices turn costs into
 loads and bills (`bills`).
@@ -6,13 +6,14 @@ loads and bills (`bills`).
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from kfbench.errors import KfbenchError, Refused
-from kfbench.migration.answer import MigratedSubject, Migration
-from kfbench.migration.bills import ONLY_CPU, Prices, Traffic, break_even, loads
+from kfbench.log.inspect import Damage
+from kfbench.migration.bills import ONLY_CPU, BreakEven, Costs, Load, Prices, Traffic, break_even, loads
 from kfbench.migration.measure import measure_costs
-from kfbench.migration.plans import Plan, check_codec, matrix, refuses_idempotent
+from kfbench.migration.plans import Plan, Row, check_codec, matrix, refuses_idempotent
 from kfbench.migration.subjects import Sample, generated_subjects, log_subject, without_producers
 
 # At these sizes the fixed cost of a conversion (0.1 ms and more) is a few percent, and a plan takes about 10 s.
@@ -23,6 +24,67 @@ SAMPLES: Final[Mapping[str, Sample]] = {
 }
 
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigratedSubject:
+    """A subject in all phases of a plan.
+
+    Args:
+        left_out: parts of a log that are not measured, in words.
+        by_conversion: the share of old consumers up to which the new format pays, by down-conversion against storage
+            and network.
+        by_bill: the same by the whole bill.
+        by_cpu: the same by all CPU, without bytes.
+    """
+
+    name: str
+    about: str
+    left_out: tuple[str, ...]
+    costs: Costs
+    loads: Mapping[str, Load]
+    by_conversion: BreakEven
+    by_bill: BreakEven
+    by_cpu: BreakEven
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "about": self.about,
+            "left_out": list(self.left_out),
+            "costs": self.costs.to_dict(),
+            "loads": {name: load.to_dict() for name, load in self.loads.items()},
+            "break_even": asdict(self.by_conversion),
+            "break_even_bill": asdict(self.by_bill),
+            "break_even_cpu": asdict(self.by_cpu),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration:
+    """A plan for given shares and prices. damage: of the measured log, as far as it was read."""
+
+    plan: Plan
+    codec: str
+    traffic: Traffic
+    prices: Prices
+    rows: tuple[Row, ...]
+    subjects: tuple[MigratedSubject, ...]
+    damage: tuple[Damage, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return values for JSON. Loads are per GiB produced, in the plan's old format. Savings are in US $."""
+        return {
+            "plan": self.plan.name,
+            "summary": self.plan.summary,
+            "codec": self.codec,
+            "traffic": asdict(self.traffic),
+            "prices": asdict(self.prices),
+            "phases": [asdict(phase) for phase in self.plan.phases],
+            "matrix": [row.to_dict() for row in self.rows],
+            "subjects": [subject.to_dict() for subject in self.subjects],
+            "damaged": [asdict(damage) for damage in self.damage],
+        }
 
 
 def migrate(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from kfbench.migration.answer import Migration
+from kfbench.migration.ask import Migration
 from kfbench.migration.bills import GIB, PRICES_ASSUMED, BreakEven, Load
 from kfbench.migration.plans import (
     FETCH_API,
@@ -138,10 +138,7 @@ def _operation_costs(answer: Migration) -> list[str]:
     controls = [subject.costs.control[0] for subject in answer.subjects if subject.costs.control]
     base = next(iter(answer.subjects[0].costs.operations))
     against_itself = f"{min(controls):.3f} to {max(controls):.3f}"
-    return [
-        *_numbers_table(rows),
-        f"{base.path} {base.source} against itself, which should be 1: {against_itself}",
-    ]
+    return [*_numbers_table(rows), f"{base.path} {base.source} against itself, which should be 1: {against_itself}"]
 
 
 def _break_even(answer: Migration) -> list[str]:

@@ -30,7 +30,7 @@ class Written:
 
 @st.composite
 def logs(draw: st.DrawFn, name: str, producers: bool = True) -> list[Written]:
-    """Logs as producers, coordinators, brokers and earlier rounds of cleaning leave them, within the format."""
+    """Generate logs of producers, coordinators, brokers and earlier rounds of cleaning, as far as the format allows."""
     can = FORMATS[name].capabilities
     offset, epochs, found = draw(st.sampled_from([0, 100, 2**40])), {1: 0, 2: 5}, []
     for _ in range(draw(st.integers(0, 9))):
@@ -87,7 +87,7 @@ def pieces(done: Compacted) -> list[bytes]:
 
 
 def unlocated(batch: Batch) -> Batch:
-    """The batch without the fields that depend on a codec's bytes."""
+    """Return the batch without the fields that depend on a codec's bytes."""
     return replace(batch, position=0, size_bytes=0, crc=0)
 
 
@@ -99,6 +99,6 @@ def batch_of(*messages: tuple[int, bytes | None, bytes | None], codec: str = "no
 
 
 def marker(offset: int, kind: int, **fields: Any) -> Written:
-    """A control batch that aborts (kind 0) or commits (1) a transaction."""
+    """Return a control batch that aborts (kind 0) or commits (kind 1) a transaction."""
     message = Message(offset=offset, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, kind), value=bytes(6))
     return Written(messages=(message,), fields=Fields(is_transactional=True, is_control=True, **fields), codec="none")

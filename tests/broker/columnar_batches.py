@@ -34,12 +34,12 @@ def encoded(codec: str = "none", count: int = 5, **fields: Any) -> EncodedLog:
 
 
 def with_payload(payload: bytes, codec: str = "none", **fields: Any) -> bytes:
-    """A batch of `messages` around a payload that need not be theirs."""
+    """Return a batch with the header of `messages` and another payload."""
     return columnar.batch(messages(), Fields(**fields), codec, payload)
 
 
 def aged(max_timestamp_ms: int) -> bytes:
-    """A batch of one record, 4 ms older than the maximum and without an anchor. No encoder of ours writes it."""
+    """Return a batch of one record, 4 ms older than the maximum and without an anchor. No encoder writes it."""
     batch = bytearray(columnar.encode(messages(1)))
     batch[ATTRIBUTES] |= columnar.AGES >> 8
     batch[23:29] = struct.pack(">q", max_timestamp_ms)[2:]

@@ -26,7 +26,7 @@ MOMENTS = 12
 
 
 def segment(records: int) -> bytes:
-    """Some batches of v2 first, then v1 and v0."""
+    """Return a log with some batches of v2, then of v1 and v0."""
     made = Records.from_lists(
         [b"value-%d" % i * 5 for i in range(records)], timestamps_ms=1_700_000_000_000 + np.arange(records)
     )
@@ -64,7 +64,7 @@ class Place:
         }
 
     def die(self, how: Callable[[], None], wait: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """Return the files that an attempt leaves, and those after the next one."""
+        """Kill an upgrade. Return the files that it leaves, and the files after the next upgrade."""
         self.set_up()
         child = os.fork()
         if child == 0:
@@ -81,7 +81,7 @@ class Place:
 
 
 def kill_at(number: int, afterwards: bool) -> None:
-    """Lets this process die before, or after, its call of that number; a write afterwards has done half its work."""
+    """Kill this process before or after its system call of that number. After a write means after half of it."""
     calls = 0
 
     def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +123,7 @@ def main(mode: str, folder: str) -> None:
 
     def strike(child: int) -> None:
         time.sleep(moments.uniform(0, 1.2) * usual)
-        os.kill(child, signal.SIGKILL)  # not yet waited for: it is still the child's number
+        os.kill(child, signal.SIGKILL)  # before waitpid, so the number is still the child's
 
     for _ in range(MOMENTS):
         sys.stdout.write(json.dumps(place.die(lambda: None, strike)) + "\n")

@@ -26,7 +26,7 @@ LATER_MS = NOW_MS + 10**9
 
 
 def records(count: int, value: int = 5, per_batch: int = 5, key: bytes | None = b"key") -> Records:
-    """Whole seconds, and offsets that begin at 0 in every batch."""
+    """Return records with times in whole seconds. Offsets begin at 0 in every batch."""
     first_ms = NOW_MS // 1000 * 1000
     return records_of(
         [

@@ -1,4 +1,4 @@
-"""Append: assigned fields and the work that takes. Kafka's own results: test_append_golden."""
+"""Append: assigned fields and the work. test_append_golden has Kafka's results."""
 
 import gzip
 import subprocess
@@ -18,17 +18,7 @@ from kfbench.kernels import COMPILED
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
-from tests.broker.produce_requests import (
-    FIXED,
-    LATER_MS,
-    NAMES,
-    SEALED,
-    VARIABLE,
-    encoded,
-    joined,
-    records,
-    refused,
-)
+from tests.broker.produce_requests import FIXED, LATER_MS, NAMES, SEALED, VARIABLE, encoded, joined, records, refused
 from tests.common import MESSAGES, batch_fields_of, bounds_of, messages_of, records_of
 from tests.reference import v01
 from tests.reference.model import Message
@@ -68,7 +58,7 @@ class TestAssigns:
         assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
         assert done.max_timestamp_ms.tolist() == [LATER_MS] * 2
         sent = records(10).timestamps_ms.tolist()
-        if name != "columnar" and (name != "v1" or codec != "none"):  # there the one place has been written over
+        if name != "columnar" and (name != "v1" or codec != "none"):  # these have one place for both times
             assert back.create_timestamps_ms.tolist() == sent
         if "tagged_fields" in FORMATS[name].capabilities.batch_fields:
             assert back.batch_rows["max_timestamp_ms"].tolist() == [sent[4], sent[9]]
@@ -105,7 +95,7 @@ class TestAssigns:
         if source != target:
             assert (done.converted_records, done.work.in_place) == (10, 0)
         if target in SEALED:
-            assert len(back) == 2  # one batch a request, whatever it was
+            assert len(back) == 2  # one batch per request
 
     def test_another_codec(self) -> None:
         done = append(encoded("v2", "gzip"), "v2", codec="lz4", base_offset=1)
@@ -113,8 +103,8 @@ class TestAssigns:
         plain = 2 * int(FORMATS["v2"].size(records(5))[0] - 61)
         assert (done.work.decompressed_bytes, done.work.recompressed_bytes, done.work.rewritten) == (plain, plain, 2)
 
-    def test_what_stays_and_what_is_built_anew_side_by_side(self) -> None:
-        """Codecs of requests differ; the log's is gzip."""
+    def test_requests_that_stay_next_to_rebuilt_ones(self) -> None:
+        """Requests have several codecs, and the log has gzip."""
         log = joined(*(encoded("v2", codec) for codec in ("gzip", "none", "gzip")))
         done = append(log, None, codec="gzip", base_offset=3)
         assert (done.work.in_place, done.work.rewritten, done.converted_records) == (4, 2, 10)
@@ -139,9 +129,11 @@ class TestAssigns:
         assert done.converted_records == sum(one.converted_records for one in each)
 
     @pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].magic == 3])
-    def test_what_has_the_format_of_the_log_already_stays(self, name: str) -> None:
+    def test_batches_of_the_logs_format_stay(self, name: str) -> None:
         log = encoded(name, "gzip")
-        is_tagged = "tagged_fields" in FORMATS[name].capabilities.batch_fields  # may share headers: nothing says so
+        is_tagged = (
+            "tagged_fields" in FORMATS[name].capabilities.batch_fields
+        )  # may share headers, which attributes do not tell
         assert append(log, None, to=name).work.in_place == (0 if is_tagged else 2)
         assert append(log, name, to=name).work.in_place == 2
         assert append(log, None, to="v3" if name != "v3" else "v3-unsigned").work.rewritten == 2
@@ -176,7 +168,7 @@ class TestAssigns:
 
 
 class TestSetsOutOfOrder:
-    """Some clients never got relative offsets right; a broker mends them by building the set anew."""
+    """Some clients write wrong relative offsets. A broker corrects them by rebuilding the set."""
 
     @pytest.mark.parametrize("offsets", [[0, 0, 0], [0, 2, 4], [2, 1, 0], [1, 2, 3]])
     def test_v1(self, offsets: list[int]) -> None:
@@ -206,7 +198,7 @@ class TestSetsOutOfOrder:
         assert (done.work.rewritten, done.work.in_place, done.converted_records) == (1, 1, 5)
 
     def test_a_control_batch(self) -> None:
-        """Plain it stays plain, whatever the log's codec; but `record.offset() != expectedOffset` holds for it, too."""
+        """A plain control batch gets no codec. Kafka's check `record.offset() != expectedOffset` applies, too."""
         marker = Records.from_lists([bytes(6)], keys=[b"\0\0\0\1"], timestamps_ms=[NOW_MS], offsets=[5])
         log = FORMATS["v2"].encode(marker, batch_fields=BatchFields(is_control=True))
         assert append(log, "v2", origin="coordinator").work.in_place == 1
@@ -216,7 +208,7 @@ class TestSetsOutOfOrder:
         back = FORMATS["v2"].decode(done.encoded)
         assert (back.records.offsets.tolist(), back.batch_rows["is_control"].tolist()) == ([9], [True])
 
-    def test_within_the_limits_the_first_reading_of_the_metadata_is_not_held_against_the_second(self) -> None:
+    def test_metadata_that_is_read_twice_counts_once_against_the_limits(self) -> None:
         sparse = Records.from_lists([bytes(1000)] * 100, timestamps_ms=[1] * 100, offsets=[0, *range(2, 101)])
         fmt = FORMATS["v3-headers-first"]
         log = fmt.encode(sparse, 100, "gzip")
@@ -240,7 +232,7 @@ class TestInPlace:
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("name", [*FIXED, "v1"])
     def test_touches_no_more_than_header_fields(self, name: str, codec: str, append_time: bool) -> None:
-        """However large the batches; every byte that changes is counted."""
+        """The work does not depend on the size of the batches. Every changed byte is counted."""
         counted = []
         options: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS} if append_time else {}
         for value in (5, 5000):
@@ -257,8 +249,8 @@ class TestInPlace:
 
     @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
     @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "columnar", "kip98"])
-    def test_the_payload_may_lie_in_pages_that_cannot_be_written_to(self, name: str) -> None:
-        """A store there would end the process: so it is another one, whose headers alone are in writeable pages."""
+    def test_the_payload_may_be_in_read_only_pages(self, name: str) -> None:
+        """Another process runs the append. Only headers are in writeable pages: any other store would kill it."""
         done = subprocess.run([sys.executable, "-c", PROTECTED, name], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "assigned\n"), done.stderr
 
@@ -279,7 +271,7 @@ class TestInPlace:
         assert append(log, name).work.decompressed_bytes < 1_000_000
         assert append(encoded("v3", "zstd", value=200_000), "v3").work.decompressed_bytes > 2_000_000
 
-    def test_otherwise_what_came_in_stays_as_it_is(self) -> None:
+    def test_without_in_place_the_input_is_not_changed(self) -> None:
         log = encoded("v2")
         before = log.data.copy()
         append(log, "v2", base_offset=9, timestamp_type="append", now_ms=LATER_MS)
@@ -287,7 +279,7 @@ class TestInPlace:
 
     @pytest.mark.parametrize("kind", ["grows", "built anew"])
     @pytest.mark.parametrize("name", ["v3", "v3-headers-first"])
-    def test_what_fits_is_set_in_the_buffer_beside_what_does_not(self, name: str, kind: str) -> None:
+    def test_requests_that_fit_are_set_in_the_buffer_and_others_are_not(self, name: str, kind: str) -> None:
         fits = FORMATS[name].encode(records(5), 5, "gzip")
         held = records(5) if kind == "grows" else records(5, per_batch=1)
         other = FORMATS[name].encode(
@@ -304,7 +296,7 @@ class TestInPlace:
             assert (set_here != before[log.positions[r] : log.positions[r + 1]]).any()
         between = slice(log.positions[1], log.positions[2])
         assert (log.data[between] == before[between]).all()
-        assert done.work.written_bytes >= len(done.data)  # all were put into a new buffer
+        assert done.work.written_bytes >= len(done.data)  # all requests are in a new buffer
         assert FORMATS[name].decode(done.encoded).records.offsets.tolist() == list(range(77, 92))
 
     def test_takes_a_buffer_that_can_be_written_to(self) -> None:
@@ -366,12 +358,12 @@ def test_the_same_records_at_new_offsets(name: str, codec: str, data: st.DataObj
     log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case), lossy=True)
     sent = fmt.decode(log)
     base = data.draw(st.integers(0, 2**40))
-    assume(len(set(log.positions.tolist())) == len(log.positions))  # of an empty batch messages make nothing
-    assume((sent.records.timestamps_ms >= -1).all())  # Kafka's builder takes no others
-    assume(not sent.batch_rows["timestamp_type"].any())  # refused, where the broker's time is not set
+    assume(len(set(log.positions.tolist())) == len(log.positions))  # messages cannot represent an empty batch
+    assume((sent.records.timestamps_ms >= -1).all())  # Kafka's builder refuses others
+    assume(not sent.batch_rows["timestamp_type"].any())  # refused with create time
     done = append(log, name, base_offset=base, origin="coordinator")
     back = fmt.decode(done.encoded)
-    if codec != "none" or name in (*MESSAGES, "columnar"):  # of other plain batches nobody looks at the deltas
+    if codec != "none" or name in (*MESSAGES, "columnar"):  # the deltas of other plain batches are not checked
         wide = (sent.batch_rows["last_offset"] - sent.batch_rows["base_offset"] + 1 != sent.batch_rows["count"]).any()
         assert wide or back.records.offsets.tolist() == list(range(base, base + len(sent.records)))
     got, want = messages_of(back.records), messages_of(sent.records)

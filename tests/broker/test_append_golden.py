@@ -1,4 +1,4 @@
-"""Append against Kafka's own LogValidator: batches, records, counts, bytes where exact, and what it refuses."""
+"""Append compared with Kafka's LogValidator: batches, records, counts, refusals, and bytes if these are exact."""
 
 import numpy as np
 import pytest
@@ -10,17 +10,17 @@ from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.sidecars import check_sidecar
 
 VECTORS = broker_vectors("validate")
-NO_ERROR = "UNKNOWN_SERVER_ERROR"  # Kafka's code throws what its protocol has no name for
+NO_ERROR = "UNKNOWN_SERVER_ERROR"  # Kafka's code throws an exception without an error of the protocol
 
-# What is said where Kafka throws: the validator's reason, which its builder is ahead of, or what lossy=True is for.
-SAID = {
+# Our error by Kafka's message, where Kafka's builder throws before its validator, or lossy=True is needed.
+OUR_ERRORS = {
     "Transactional records are not supported": "UNSUPPORTED_FOR_MESSAGE_FORMAT",
     "Idempotent messages are not supported": "UNSUPPORTED_FOR_MESSAGE_FORMAT",
     "ZStandard compression is not supported": "UNSUPPORTED_COMPRESSION_TYPE",
     "does not support record headers": WouldLose,
     "Invalid negative timestamp": NO_ERROR,
-    "Invalid negative producer epoch": None,  # taken: no format forbids it
-    "key is skipped in PartialDefaultRecord": None,  # taken: a fault of Kafka's own
+    "Invalid negative producer epoch": None,  # accepted: no format forbids it
+    "key is skipped in PartialDefaultRecord": None,  # accepted: a fault of Kafka
 }
 
 
@@ -43,24 +43,24 @@ def test_there_are_vectors_of_each_kind() -> None:
 @pytest.mark.parametrize("vector", of(refused=False), ids=str)
 def test_takes_what_kafka_takes(vector: BrokerVector) -> None:
     done = append(vector.source, None, **vector.options)
-    said = vector.sidecar["validation"]
+    expected = vector.sidecar["validation"]
     assert {
         "maxTimestampMs": done.max_timestamp_ms.tolist(),
         "nextOffset": done.next_offset,
         "numRecordsConverted": done.converted_records,
         "messageSizeMaybeChanged": done.work.rewritten > 0,
-    } == {name: said[name] for name in ("nextOffset", "numRecordsConverted", "messageSizeMaybeChanged")} | {
-        "maxTimestampMs": [said["maxTimestampMs"]]
+    } == {name: expected[name] for name in ("nextOffset", "numRecordsConverted", "messageSizeMaybeChanged")} | {
+        "maxTimestampMs": [expected["maxTimestampMs"]]
     }
-    if vector.sidecar["byteExact"] or not said["messageSizeMaybeChanged"]:
+    if vector.sidecar["byteExact"] or not expected["messageSizeMaybeChanged"]:
         assert bytes(done.data) == vector.expected
     log = read_log(done.data)
-    placed = [  # what a codec makes of the same records may differ
+    placed = [  # another codec library may compress to other bytes
         batch | {"position": int(row["position"]), "size": int(row["size_bytes"]), "crc": int(row["crc"])}
         for batch, row in zip(vector.sidecar["batches"], log.batch_rows, strict=True)
     ]
     if "gzip_commit_to_zstd" in vector.name:
-        assert log.batch_rows["is_control"].all()  # where Kafka makes plain records of control records
+        assert log.batch_rows["is_control"].all()  # Kafka makes plain records of control records here
         return
     check_sidecar(log, placed)
     assert done.encoded.positions.tolist() == [0, len(done.data)]
@@ -81,17 +81,17 @@ def test_refuses_what_kafka_refuses(vector: BrokerVector) -> None:
 def test_where_kafka_has_no_error(vector: BrokerVector) -> None:
     assert vector.refused is not None
     message = vector.refused["message"]
-    said = next(said for text, said in SAID.items() if text in message)
+    expected = next(expected for text, expected in OUR_ERRORS.items() if text in message)
     options = vector.options | {"lossy": False}
-    if said is None:
+    if expected is None:
         append(vector.source, None, **options)
-    elif said is WouldLose:
+    elif expected is WouldLose:
         with pytest.raises(WouldLose):
             append(vector.source, None, **options)
     else:
         with pytest.raises(Refused) as refusal:
             append(vector.source, None, **options)
-        assert refusal.value.error == said
+        assert refusal.value.error == expected
 
 
 def test_what_lies_beyond_a_length_is_nobodys() -> None:

@@ -17,15 +17,7 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_offset
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
 from kfbench.formats.base.batched import BatchedFormat
-from tests.broker.produce_requests import (
-    FIXED,
-    LATER_MS,
-    NAMES,
-    SEALED,
-    encoded,
-    records,
-    refused,
-)
+from tests.broker.produce_requests import FIXED, LATER_MS, NAMES, SEALED, encoded, records, refused
 from tests.common import messages_of, records_of
 from tests.reference import v01
 from tests.reference.model import Message
@@ -82,7 +74,7 @@ class TestRefuses:
         log = FORMATS[name].encode(marker, batch_fields=BatchFields(is_control=True))
         refused(log, name, "INVALID_RECORD", "clients are not allowed to write control records")
         done = append(log, name, origin="coordinator", base_offset=5, codec="gzip" if name in SEALED else None)
-        assert done.work.in_place == 1  # a codec is not for control batches
+        assert done.work.in_place == 1  # control batches get no codec
         assert FORMATS[name].decode(done.encoded).batch_rows["is_control"].tolist() == [True]
 
     def test_a_producer_without_a_sequence(self) -> None:
@@ -108,21 +100,21 @@ class TestRefuses:
         log = encoded(name)
         first, last = records(10).timestamps_ms[[0, 9]].tolist()
         append(log, name, now_ms=last, before_max_ms=last - first, after_max_ms=0)
-        said = f"timestamp {first} of record 0 is out of range"
-        refused(log, name, "INVALID_TIMESTAMP", said, now_ms=last, before_max_ms=last - first - 1)
+        promise = f"timestamp {first} of record 0 is out of range"
+        refused(log, name, "INVALID_TIMESTAMP", promise, now_ms=last, before_max_ms=last - first - 1)
         with pytest.raises(Refused, match=f"timestamp {last} of record") as refusal:
             append(log, name, now_ms=first, after_max_ms=last - first - 1)
         assert refusal.value.position > 0
         now = {"timestamp_type": "append", "now_ms": first}
         if name in FIXED:
-            assert append(log, name, after_max_ms=0, **now).work.in_place == 2  # nobody asks for the producer's
+            assert append(log, name, after_max_ms=0, **now).work.in_place == 2  # the producer's time does not matter
 
     @pytest.mark.parametrize("name", ["v1", *SEALED])
     def test_append_time_of_a_producer(self, name: str) -> None:
         log = encoded(name, "gzip", append_time_ms=LATER_MS)
         now: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS}
         refused(log, name, "INVALID_TIMESTAMP", "producer should not set timestamp type to LogAppendTime", **now)
-        taken = append(log, name)  # Kafka looks no further where the topic has create time
+        taken = append(log, name)  # with create time Kafka checks no more
         assert set(FORMATS[name].decode(taken.encoded).batches["timestamp_type"]) == {"create"}
 
     @pytest.mark.parametrize("name", NAMES)

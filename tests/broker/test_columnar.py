@@ -21,14 +21,7 @@ from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror
 from kfbench.broker.upgrade import upgrade
 from kfbench.errors import CorruptLog, KfbenchError
-from tests.broker.columnar_batches import (
-    ATTRIBUTES,
-    COLUMNAR,
-    FIXED,
-    LATER_MS,
-    encoded,
-    messages,
-)
+from tests.broker.columnar_batches import ATTRIBUTES, COLUMNAR, FIXED, LATER_MS, encoded, messages
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of, reference_decode
 from tests.formats.fuzz import mutations, sealed
 from tests.recorded import FOLDER, NAMES
@@ -39,8 +32,7 @@ from tests.test_golden import OURS, index, vector
 
 class TestMirror:
     @pytest.mark.parametrize("codec", ["none", "gzip"])
-    def test_what_is_the_source_clusters_own_goes_in_place(self, codec: str) -> None:
-        """The horizon becomes the base timestamp, as in v2. No byte moves."""
+    def test_fields_of_the_source_cluster_are_removed_in_place(self, codec: str) -> None:
         horizon: dict[str, Any] = {"delete_horizon_ms": NOW_MS + 99}
         state: dict[str, Any] = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 3, "is_transactional": True}
         log = encoded(codec, **horizon, **state)
@@ -56,13 +48,13 @@ class TestMirror:
         )
         assert bytes(convert(done.data, "v2").data) == bytes(v2.data)
 
-    def test_one_record_of_no_byte_is_no_empty_batch(self) -> None:
+    def test_a_record_without_bytes_is_no_empty_batch(self) -> None:
         log = COLUMNAR.encode(Records.from_lists([None], timestamps_ms=[NOW_MS]), 1)
         assert headers(log.data)["header_bytes"].tolist() == [len(log.data)]
         assert mirror(log, "columnar").handed_on == 1
 
 
-# v2 gets all of it back
+# To columnar and back to v2
 
 
 def v2_of(case: Case, codec: str) -> bytes:
@@ -71,8 +63,8 @@ def v2_of(case: Case, codec: str) -> bytes:
 
 
 @pytest.mark.parametrize("what", ["attributes bit 7", "a record's attributes", "an empty batch's codec"])
-def test_what_kafka_does_not_write_does_not_come_back(what: str) -> None:
-    """And is counted as no loss: docs/columnar.md names these three."""
+def test_values_that_kafka_does_not_write_are_not_restored(what: str) -> None:
+    """It is not counted as a loss. docs/columnar.md lists these three cases."""
     v2, fields = FORMATS["v2"], BatchFields(base_offset=5, last_offset=9)
     plain = bytes(v2.encode(records_of(messages(1)), 1))
     if what == "an empty batch's codec":
@@ -90,7 +82,7 @@ def test_what_kafka_does_not_write_does_not_come_back(what: str) -> None:
 
 
 def batches_of(log: Any) -> list[bytes]:
-    """Each batch of a log as its bytes; under a codec its header without checksum and length, and its plain records."""
+    """Return each batch as bytes; a compressed batch as header without checksum and length, and plain records."""
     read = read_log(log)
     rows = read.batch_rows
     ends = [*rows["position"].tolist(), int(rows["position"][-1] + rows["size_bytes"][-1])] if len(rows) else [0]
@@ -106,7 +98,7 @@ def batches_of(log: Any) -> list[bytes]:
 @settings(max_examples=60)
 @given(columnar_cases.cases(), st.sampled_from(["none", "none", "gzip", "zstd"]))
 def test_v2_byte_for_byte(case: Case, codec: str) -> None:
-    """Transactions, control batches, delete horizons, append times, holes, empty batches, maxima that are none."""
+    """Cases have transactions, control batches, delete horizons, append times, holes, empty batches."""
     log = v2_of(case, codec)
     there = convert(log, "columnar")
     assert reference_decode("columnar", bytes(there.data))[1] == 0
@@ -136,7 +128,7 @@ def test_empty_batches_too(data: st.DataObject) -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".log")])
 def test_recorded_segments(name: str) -> None:
-    """Segments of v2. An older one becomes the same v2 directly and by way of columnar."""
+    """An older segment becomes the same v2 directly and through columnar."""
     log = (FOLDER / name).read_bytes()
     v2 = bytes(convert(log, "v2").data)
     there = convert(log, "columnar")
@@ -153,7 +145,7 @@ VECTORS = [entry["name"] for entry in index(OURS) if entry["error"] is None]
 
 @pytest.mark.compiled_only
 def test_kafkas_own_vectors() -> None:
-    """All batches of v2 that its classes wrote, in one go: transactions, markers, append times, what a cleaner left."""
+    """One log has all batches of v2 from Kafka's classes: transactions, markers, append times, results of a cleaner."""
     seen = 0
     for name in VECTORS:
         log, _ = vector(OURS, name)
@@ -180,13 +172,13 @@ def test_a_segment_there_and_back(tmp_path: Any, codec: str) -> None:
     assert path.read_bytes() == log
 
 
-# Whatever comes in
+# Damaged batches
 
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_what_is_damaged_is_refused_or_stays_what_it_was(data: st.DataObject) -> None:
-    """Sealed again: no checksum tells. What is taken and cannot be read is under a codec, or a control batch."""
+def test_a_damaged_batch_is_refused_or_keeps_its_records(data: st.DataObject) -> None:
+    """The damaged batch gets a right checksum. Accepted batches are readable, compressed, or control batches."""
     drawn = data.draw(columnar_cases.batches(max_count=9))
     codec = data.draw(st.sampled_from(["none", "none", "none", "lz4"]))
     sent = data.draw(mutations(columnar.encode(drawn, data.draw(columnar_cases.fields_of(drawn)), codec)))
@@ -210,7 +202,7 @@ def test_what_is_damaged_is_refused_or_stays_what_it_was(data: st.DataObject) ->
             COLUMNAR.decode(done.data)
         return
     back = COLUMNAR.decode(done.data)
-    if not done.work.in_place and not len(before.records):  # nothing is made of nothing
+    if not done.work.in_place and not len(before.records):  # no records, so nothing is written
         return
     assert [(m.key, m.value, m.headers) for m in messages_of(back.records)] == [
         (m.key, m.value, m.headers) for m in messages_of(before.records)
@@ -228,7 +220,7 @@ def test_what_is_damaged_is_refused_or_stays_what_it_was(data: st.DataObject) ->
 
 
 @given(data=st.data())
-def test_a_mirror_takes_no_damage_from_what_it_does_not_read(data: st.DataObject) -> None:
+def test_a_mirror_forwards_damage_that_it_does_not_read(data: st.DataObject) -> None:
     drawn = data.draw(columnar_cases.batches(max_count=9))
     sent = data.draw(mutations(columnar.encode(drawn, data.draw(columnar_cases.fields_of(drawn)))))
     before = None
@@ -238,7 +230,7 @@ def test_a_mirror_takes_no_damage_from_what_it_does_not_read(data: st.DataObject
         done = mirror(sent, "columnar")
     except KfbenchError:
         return
-    if before is None:  # handed on, and still as broken
+    if before is None:  # forwarded with its damage
         assert done.handed_on == 1 or not len(done.data)
         if len(done.data):
             with pytest.raises(CorruptLog):

@@ -1,4 +1,4 @@
-"""Appends of columnar batches: fields set in place, and batches built anew."""
+"""Appends of columnar batches: fields set in place, and rebuilt batches."""
 
 import struct
 from typing import Any
@@ -57,8 +57,8 @@ class TestInPlace:
 
     @pytest.mark.parametrize("codec", ["none", "zstd"])
     @pytest.mark.parametrize("in_place", [False, True])
-    def test_create_times_are_lost_with_what_they_count_from(self, codec: str, in_place: bool) -> None:
-        """None is made up: nobody knows what the ages count from now. What is lost is counted."""
+    def test_create_times_are_lost_with_their_base(self, codec: str, in_place: bool) -> None:
+        """The base of the ages is gone, so create times become -1. The losses are counted."""
         done = append(encoded(codec), timestamp_type="append", now_ms=LATER_MS, in_place=in_place)
         assert (done.work.in_place, dict(done.work.losses)) == (1, {"create timestamps": 5})
         assert dict(done.encoded.losses) == {"create timestamps": 5}
@@ -66,13 +66,13 @@ class TestInPlace:
         (batch,), _ = reference_decode("columnar", bytes(done.data))
         assert [m.timestamp_ms for m in batch.messages] == [-1] * 5
 
-    def test_times_that_nobody_knew_are_no_loss(self) -> None:
+    def test_unknown_times_are_no_loss(self) -> None:
         times, offsets = [-1, NOW_MS, -1, -1, -1], [0, 1, 2, 0, 1]
         sent = COLUMNAR.encode(Records.from_lists([b"v"] * 5, timestamps_ms=times, offsets=offsets), [0, 3, 5])
         done = append(sent, timestamp_type="append", now_ms=LATER_MS)
         assert (done.work.in_place, dict(done.work.losses)) == (2, {"create timestamps": 1})
 
-    def test_ages_that_v2_is_not_told(self) -> None:
+    def test_ages_are_not_converted_to_v2(self) -> None:
         """Regression: 1,000 and 2,000 ms became 999,000 and 1,000,000."""
         log = COLUMNAR.encode(Records.from_lists([b"a", b"b"], timestamps_ms=[1000, 2000]), 2)
         done = append(log, timestamp_type="append", now_ms=10**6)
@@ -83,27 +83,27 @@ class TestInPlace:
         assert (row["base_timestamp_ms"], row["max_timestamp_ms"], row["append_time_ms"]) == (-1, 10**6, 10**6)
         assert read.create_timestamps_ms.tolist() == [-1, -1]
         assert read.records.timestamps_ms.tolist() == [10**6] * 2
-        # There is nothing to lose on the way back, and then no age.
+        # The way back loses nothing and stores no age.
         back = convert(there.data, "columnar")
         assert not back.work.losses
         assert len(back.data) < len(done.data)
         assert bytes(convert(back.data, "v2").data) == bytes(there.data)
         assert COLUMNAR.decode(back.data).batch_rows["canonical"].all()
 
-    def test_what_a_mirror_and_a_cleaner_make_of_it(self) -> None:
-        """A mirror sends the times that readers see, and a cleaner keeps them, as of any batch with append time."""
+    def test_a_mirror_and_a_cleaner_keep_the_append_time(self) -> None:
+        """A mirror sends the times that readers see, and a cleaner keeps them, as for any batch with append time."""
         done = append(encoded(), timestamp_type="append", now_ms=LATER_MS)
         sent = COLUMNAR.decode(mirror(done.data, "columnar").data)
         assert sent.create_timestamps_ms.tolist() == [LATER_MS] * 5
-        for kept, count in ((encoded(count=3), 3), (encoded(), 3)):  # of three keys: none goes, two go
+        for kept, count in ((encoded(count=3), 3), (encoded(), 3)):  # three keys: all 3 records stay; 3 of 5 stay
             stamped = append(kept, timestamp_type="append", now_ms=LATER_MS).data
             clean = COLUMNAR.decode(compact(stamped, now_ms=LATER_MS).data)
             assert clean.records.timestamps_ms.tolist() == [LATER_MS] * count
             (row,) = clean.batch_rows
             assert (row["append_time_ms"], row["max_timestamp_ms"]) == (LATER_MS, LATER_MS)
 
-    def test_an_append_time_that_becomes_the_records_own(self) -> None:
-        """A topic with create time takes a batch's append time for its records' own, as Kafka does: without ages."""
+    def test_an_append_time_that_becomes_create_time(self) -> None:
+        """A topic with create time stores a batch's append time as create time of its records, as Kafka does."""
         stamped = append(encoded(), timestamp_type="append", now_ms=LATER_MS).data
         done = append(stamped)
         assert (done.work.in_place, done.work.rewritten) == (0, 1)
@@ -115,7 +115,7 @@ class TestInPlace:
         assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [LATER_MS] * 2
 
     def test_an_anchor_keeps_them(self) -> None:
-        """A batch has one where its maximum is not the records' own, or where an encoder wrote the append time."""
+        """A batch has an anchor if its maximum is not that of the records, or if an encoder wrote the append time."""
         log = encoded(max_timestamp_ms=NOW_MS + 99)
         done = append(log, timestamp_type="append", now_ms=LATER_MS)
         assert (done.work.in_place, dict(done.work.losses)) == (1, {})
@@ -124,13 +124,13 @@ class TestInPlace:
         assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
 
     @pytest.mark.parametrize("now_ms", [ANCHOR_MS, LATER_MS])
-    def test_so_does_a_batch_that_is_built_anew(self, now_ms: int) -> None:
-        """Even where the append time is the records' own maximum."""
+    def test_a_rebuilt_batch_keeps_create_times(self, now_ms: int) -> None:
+        """This holds even if the append time equals the maximum of the records."""
         done = append(encoded("gzip"), codec="lz4", timestamp_type="append", now_ms=now_ms)
         assert (done.work.rewritten, dict(done.work.losses)) == (1, {})
         assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
 
-    def test_the_mended_maximum_of_a_batch_with_an_anchor(self) -> None:
+    def test_a_wrong_maximum_of_a_batch_with_an_anchor_is_corrected(self) -> None:
         for wrong_ms in (0, NOW_MS - 1, LATER_MS):
             done = append(encoded("gzip", max_timestamp_ms=wrong_ms))
             assert (done.work.in_place, done.max_timestamp_ms.tolist()) == (1, [ANCHOR_MS])
@@ -138,15 +138,15 @@ class TestInPlace:
             assert back.batch_rows["max_timestamp_ms"].tolist() == [ANCHOR_MS]
             assert back.records.timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
 
-    def test_a_negative_time_stays_where_times_count_from_it(self) -> None:
-        """v2's maximum would become -1."""
+    def test_a_negative_maximum_stays_if_times_count_from_it(self) -> None:
+        """The maximum of a v2 batch would become -1."""
         log = COLUMNAR.encode(Records.from_lists([b"v"] * 2, timestamps_ms=[-9, -5]), 2)
         done = append(log)
         assert (done.work.in_place, done.max_timestamp_ms.tolist()) == (1, [-1])
         assert COLUMNAR.decode(done.data).records.timestamps_ms.tolist() == [-9, -5]
 
 
-class TestBuiltAnew:
+class TestRebuilt:
     """Batches whose maximum timestamp cannot be set in place."""
 
     def test_one_beyond_48_bits(self) -> None:
@@ -165,8 +165,8 @@ class TestBuiltAnew:
             assert (done.work.in_place, done.work.rewritten) == (in_place, 1 - in_place)
             assert COLUMNAR.decode(done.data).records.timestamps_ms.tolist() == [now_ms] * 5
 
-    def test_a_wide_maximum_that_need_not_be(self) -> None:
-        """The field at 23 is not read beside it, so that nothing may be set there."""
+    def test_a_wide_maximum_that_fits_48_bits(self) -> None:
+        """A reader ignores the field at 23 then, so setting it has no effect."""
         narrow, wide = (encoded(max_timestamp_ms=time_ms) for time_ms in (LATER_MS, 2**60))
         batch = bytearray(bytes(wide))
         at = bytes(batch).index(struct.pack(">q", 2**60))
@@ -177,7 +177,7 @@ class TestBuiltAnew:
             assert (done.work.in_place, done.work.rewritten) == (in_place, 1 - in_place)
             assert set(COLUMNAR.decode(done.data).records.timestamps_ms.tolist()) == {LATER_MS + 5}
 
-    def test_one_without_an_anchor_that_is_not_the_records_own(self) -> None:
+    def test_a_wrong_maximum_without_an_anchor(self) -> None:
         sent = aged(NOW_MS + 50)
         assert read_log(sent).records.timestamps_ms.tolist() == [NOW_MS + 46]
         done = append(sent)
@@ -197,8 +197,8 @@ class TestBuiltAnew:
         assert back.offsets.tolist() == [50, 51, 52]
         assert [back.value(i) for i in range(3)] == [b"a", b"b", b"c"]
 
-    def test_offsets_that_are_written_and_need_not_be(self) -> None:
-        """Bit 9 is set, and they rise by one all the same."""
+    def test_stored_offsets_that_rise_by_one(self) -> None:
+        """Bit 9 is set although the offsets rise by one."""
         batch = bytearray(columnar.encode([Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")]))
         batch[ATTRIBUTES] |= columnar.OFFSETS >> 8
         sent = sealed(bytes(batch[: FIXED + 1]) + b"\0\0" + bytes(batch[FIXED + 1 :]))  # last delta 0, delta 0

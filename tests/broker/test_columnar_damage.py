@@ -1,4 +1,4 @@
-"""Damage in columnar requests: refused outside the codec, unseen in a compressed payload."""
+"""Damage in columnar requests: refused outside of the codec, not found in a compressed payload."""
 
 import gzip
 import struct
@@ -40,8 +40,8 @@ PAYLOAD = columnar.payload_section(messages())
 MARKER = (b"\0\0\0\1", bytes(6))
 
 
-class TestNotLookedAt:
-    """No payload is decompressed to be checked: what is wrong with it goes into the log, and readers find it."""
+class TestNotChecked:
+    """A broker decompresses no payload. Its damage goes into the log, and readers find it."""
 
     def check(self, batch: bytes, promise: str, limits: Limits | None = None, **options: Any) -> None:
         done = append(batch, base_offset=7, limits=limits, **options)
@@ -64,12 +64,12 @@ class TestNotLookedAt:
             append(with_payload(wrong))
         assert refusal.value.error == "INVALID_RECORD"
 
-    def test_a_size_that_the_codec_says_of_itself(self) -> None:
+    def test_a_size_in_the_codecs_frame(self) -> None:
         packed = gzip.compress(PAYLOAD)
         self.check(with_payload(packed[:-4] + struct.pack("<I", len(PAYLOAD) + 1), "gzip"), "decompress")
 
     def test_a_nibble_behind_the_last_digit(self) -> None:
-        """A hex template has its padding in the payload: it is checked where that is plain, but not under a codec."""
+        """The padding of a hex template is in the payload. It is checked only if the payload is plain."""
         digits = [
             Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"", headers=(("h", b"%x" % digit),))
             for i, digit in enumerate([1, 2, 3, 10, 11])
@@ -87,8 +87,8 @@ class TestNotLookedAt:
         self.check(bomb, "limit", limits=Limits(batch_bytes=10**5, log_expansion=1))
 
     @pytest.mark.parametrize("codec", ["none", "gzip"])
-    def test_what_control_records_hold(self, codec: str) -> None:
-        """A coordinator is believed: a client has no control batches to write."""
+    def test_contents_of_control_records(self, codec: str) -> None:
+        """A broker trusts a coordinator. Clients may not write control batches."""
         for key, value in ((b"\0\0", MARKER[1]), (MARKER[0], b"\0"), (b"\xff\xff\0\1", MARKER[1])):
             sound = [Message(offset=0, timestamp_ms=NOW_MS, key=b"0123"[: len(key)], value=b"012345"[: len(value)])]
             payload = key + value if codec == "none" else gzip.compress(key + value)
@@ -98,16 +98,16 @@ class TestNotLookedAt:
         with pytest.raises(Refused, match="clients are not allowed"):
             append(sealed(bytes(batch)))
 
-    def test_all_of_it_is_found_where_the_records_are_wanted(self) -> None:
-        """A batch that is built anew, for a codec or another format, is read whole before anything is written."""
+    def test_all_damage_is_found_if_the_records_are_read(self) -> None:
+        """A batch that gets another codec or format is read completely before anything is written."""
         for sent in (with_payload(b"\xfe" * 30, "gzip"), with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip")):
             for options in ({"codec": "lz4"}, {"to": "v2"}):
                 with pytest.raises((CorruptLog, Refused), match=r"decompress|payload: "):
                     append(sent, **options)  # type: ignore[arg-type]
 
 
-class TestSeenOutsideTheCodec:
-    """Nothing below has a payload that could be read."""
+class TestOutsideOfTheCodec:
+    """None of these batches has a readable payload."""
 
     @pytest.fixture
     def batch(self) -> bytes:
@@ -144,7 +144,7 @@ class TestSeenOutsideTheCodec:
         assert (refusal.value.error, log.tobytes()) == ("INVALID_RECORD", before)
 
     def test_a_header_that_is_cut_short(self) -> None:
-        """The header breaks no rule of a broker: its fields would be bytes of another batch."""
+        """No rule of a broker is checked: the fields would be bytes of another batch."""
         whole = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
         for end in range(FIXED + 1, FIXED + 15):
             with pytest.raises(Refused, match="a varint runs past the batch") as refusal:
@@ -152,7 +152,7 @@ class TestSeenOutsideTheCodec:
             assert refusal.value.error == "INVALID_RECORD"
 
     def test_a_batch_that_claims_more_records_than_a_log_may_hold(self) -> None:
-        """Records of no byte: 34 bytes, and no error of a broker's own."""
+        """The records have no bytes, so the batch has 34. A broker has no error for it."""
         null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
         sent = columnar.encode(null)
         assert len(sent) < 34
@@ -170,8 +170,8 @@ class TestSeenOutsideTheCodec:
             ([b"%04000x" % (i % 16) for i in range(1000)], Limits(batch_bytes=4_100_000, log_expansion=60)),
         ],
     )
-    def test_what_is_read_again_counts_once(self, values: list[bytes], limits: Limits) -> None:
-        """Offsets out of order have a batch built anew, whose columns were read before."""
+    def test_columns_that_are_read_twice_count_once(self, values: list[bytes], limits: Limits) -> None:
+        """A batch with offsets out of order is rebuilt. Its columns are read twice."""
         offsets = [*range(3), 4, 3, *range(5, 1000)]
         records = Records.from_lists([None] * 1000, offsets=offsets, headers=[[("k", value)] for value in values])
         sent = COLUMNAR.encode(records, 1000)
@@ -180,10 +180,10 @@ class TestSeenOutsideTheCodec:
         assert append(sent, limits=limits).next_offset == 1000
 
     @pytest.mark.parametrize("claimed", [(1 << 24) + 1, 2**31 - 1])
-    def test_by_default_too_and_before_there_is_room(self, claimed: int) -> None:
+    def test_default_limits_apply_before_memory_is_allocated(self, claimed: int) -> None:
         sent = sealed(bytes(16) + b"\4" + bytes(12) + unsigned(claimed))
         assert len(sent) <= 34
-        append(encoded())  # what is compiled or loaded takes memory, too
+        append(encoded())  # compiling and loading takes memory, too
         tracemalloc.start()
         try:
             with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
@@ -192,8 +192,8 @@ class TestSeenOutsideTheCodec:
         finally:
             tracemalloc.stop()
 
-    def test_what_no_byte_becomes_elsewhere(self) -> None:
-        """Records of no byte take seven in v2 and 26 in v0: what that comes to is known before it is written."""
+    def test_records_without_bytes_in_another_format(self) -> None:
+        """A record without bytes takes 7 bytes in v2 and 26 in v0. The total is checked before writing."""
         null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
         sent = columnar.encode(null)
         size = len(bytes(convert(sent, "v2").data))
@@ -208,7 +208,7 @@ class TestSeenOutsideTheCodec:
                     call(sent, to="v2", limits=limits)
                 assert refusal.value.position == 0
 
-    def test_what_a_cleaner_makes_of_shared_headers(self) -> None:
+    def test_a_cleaner_with_shared_headers(self) -> None:
         shared = ("h", b"x" * 1000)
         keyed = [
             Message(offset=i, timestamp_ms=NOW_MS, key=bytes([i]), value=b"v", headers=(shared,)) for i in range(200)
@@ -222,8 +222,8 @@ class TestSeenOutsideTheCodec:
                 assert len(compact(sent, to="v2", now_ms=LATER_MS, limits=limits).data) == size
 
     @pytest.mark.parametrize("codec", [None, "gzip"])
-    def test_what_all_of_a_log_becomes(self, codec: str | None) -> None:
-        """Counted over pieces that are written apart, and without the codec."""
+    def test_the_size_of_a_whole_converted_log(self, codec: str | None) -> None:
+        """The limit covers all pieces together, without the codec."""
         null = columnar.encode([Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)])
         one = len(bytes(convert(null, "v2").data))
         older = bytes(FORMATS["v2"].encode(records_of(messages(1))))
@@ -241,11 +241,11 @@ class TestSeenOutsideTheCodec:
 
     def test_whether_any_record_has_a_key(self) -> None:
         keyed = [b"k", None, b""]
-        for keys, said in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_SAID)):
+        for keys, expected in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_SAID)):
             log = COLUMNAR.encode(Records.from_lists([b"v"] * 3, keys=keys), 3, "gzip")
-            assert headers(log.data)["keys"].tolist() == [said]
+            assert headers(log.data)["keys"].tolist() == [expected]
 
-    def test_a_mirror_hands_on_what_has_no_keys(self) -> None:
+    def test_a_mirror_forwards_batches_without_keys(self) -> None:
         keyless = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"v") for i in range(5)]
         sent = columnar.batch(keyless, Fields(), "zstd", b"\xfe" * 30)
         done = mirror(sent, "columnar", partitions=4)

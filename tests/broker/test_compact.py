@@ -1,4 +1,4 @@
-"""Compaction: Kafka's own results, and those of a slow reference in every format."""
+"""Compaction: Kafka's results, and those of a slow reference in every format."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,15 +13,7 @@ import kfbench
 from kfbench.broker.compact import Compacted, compact, filtered, sizes_with_holes
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats import FORMATS
-from tests.broker.cleaner_logs import (
-    Written,
-    batch_of,
-    encoded,
-    logs,
-    marker,
-    pieces,
-    unlocated,
-)
+from tests.broker.cleaner_logs import Written, batch_of, encoded, logs, marker, pieces, unlocated
 from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import ON_BROKERS, reference_decode, reference_encode
 from tests.recorded import FOLDER
@@ -38,7 +30,7 @@ COMPACTION = broker_vectors("compaction")
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", COMPACTION, ids=str)
 def test_filters_as_kafka_does(vector: BrokerVector) -> None:
-    """Batches and records; byte for byte where nothing is compressed, else the decompressed bytes."""
+    """Batches and records are equal. So are bytes without a codec, and decompressed bytes with one."""
     sidecar = vector.sidecar
     done = filtered(vector.source, **vector.options)
     made = bytes(done.data)
@@ -60,7 +52,7 @@ def test_filters_as_kafka_does(vector: BrokerVector) -> None:
 
 
 def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:
-    """Kafka 2.8's cleaner, which knows no delete horizons yet (KIP-534); behind this segment there was another."""
+    """Kafka 2.8's cleaner wrote the log. It has no delete horizons (KIP-534). Another segment followed this one."""
     before, after = ((FOLDER / f"changelog-upgraded{kind}.log").read_bytes() for kind in ("-uncompacted", ""))
     done = compact(before, now_ms=NOW_MS, retain_last=False)
     ours, theirs = kfbench.read_log(done.encoded), kfbench.read_log(after)
@@ -125,13 +117,13 @@ def test_cleans_as_the_reference_does(name: str, data: st.DataObject) -> None:
     assert not work.losses
 
 
-# What only some formats, or some callers, ask for
+# Options, and rules of some formats
 
 
 @pytest.mark.parametrize("name", ON_BROKERS)
 @given(data=st.data())
 def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) -> None:
-    """But the marker of a transaction that the first round emptied gets its horizon in the second."""
+    """One exception: the marker of a transaction that the first round emptied gets its horizon in the second."""
     producers, merge_bytes = data.draw(st.booleans()), data.draw(st.sampled_from([0, 64]))
 
     def again(log: Any) -> Compacted:
@@ -146,7 +138,7 @@ def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) 
 
 
 def test_converts_to_v2_while_it_compacts() -> None:
-    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, of its own offset range."""
+    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch with the same offset range."""
     first = encoded("v0", [batch_of((0, b"a", b"0"), (1, b"b", b"1"))])
     second = encoded("v1", [batch_of((2, b"c", b"2"), (3, b"a", b"3"), (4, None, b"4"), codec="gzip")])
     third = encoded("v1", [batch_of((5, b"d", None), (6, b"e", b"6"), append_time_ms=NOW_MS)])
@@ -171,7 +163,7 @@ def test_converts_to_v2_while_it_compacts() -> None:
 @pytest.mark.parametrize("to", ON_BROKERS)
 @given(data=st.data())
 def test_converts_from_every_format(to: str, data: st.DataObject) -> None:
-    """The records are those of a round without a conversion; nothing is written anew where the format is the same."""
+    """The records equal those of a round without conversion. Nothing is rebuilt if the format is the same."""
     name = data.draw(st.sampled_from(sorted(ON_BROKERS)))
     log = data.draw(logs(name, producers=False))
     stayed = compact(encoded(name, log), fmt=name, now_ms=NOW_MS)
@@ -206,7 +198,7 @@ def test_control_batches_that_a_target_lacks_are_counted() -> None:
     assert (done.work.rewritten, done.work.dropped) == (1, 1)
 
 
-def test_nothing_behind_the_end_offset_is_touched() -> None:
+def test_batches_after_the_end_offset_are_copied() -> None:
     log = [batch_of((0, b"a", b"1")), batch_of((1, b"a", b"2"), (2, b"a", None)), batch_of((3, b"a", b"4"))]
     source = encoded("v2", log)
     parts = [encoded("v2", [each]) for each in log]
@@ -221,8 +213,8 @@ def test_nothing_behind_the_end_offset_is_touched() -> None:
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("end_offset", [None, 2, 3, 4])
-def test_an_abort_behind_the_end_offset_is_known(end_offset: int | None, codec: str) -> None:
-    """An aborted record supersedes nothing (`LocalLog.collectAbortedTransactions` reads higher segments, too)."""
+def test_an_abort_after_the_end_offset_counts(end_offset: int | None, codec: str) -> None:
+    """An aborted record replaces no older one (`LocalLog.collectAbortedTransactions` also reads later segments)."""
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
     log = [
         batch_of((0, b"k", b"committed"), codec=codec),
@@ -237,8 +229,8 @@ def test_an_abort_behind_the_end_offset_is_known(end_offset: int | None, codec: 
     assert done.work.decompressed_bytes == compact(source, now_ms=NOW_MS).work.decompressed_bytes
 
 
-def test_a_producer_is_active_behind_the_end_offset() -> None:
-    """No header is kept for a sequence that a batch behind the end is after."""
+def test_a_producer_is_active_after_the_end_offset() -> None:
+    """No header stays for a sequence if a batch after the end has a later one."""
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
     first = [batch_of((0, b"k", b"1"), base_sequence=0, **producer), batch_of((1, b"k", b"2"))]
     later = encoded("v2", [batch_of((2, b"q", b"3"), base_sequence=1, **producer)])
@@ -250,8 +242,8 @@ def test_a_producer_is_active_behind_the_end_offset() -> None:
     assert pieces(done)[-1] == later
 
 
-def test_a_tombstone_goes_when_its_horizon_has_passed() -> None:
-    """The value goes with the first round, the tombstone with one after the horizon; the last offset stays known."""
+def test_a_tombstone_is_removed_after_its_horizon() -> None:
+    """The first round removes the value, a round after the horizon the tombstone. The last offset is kept."""
     source = encoded("v2", [batch_of((0, b"a", b"1")), batch_of((1, b"a", None)), batch_of((2, b"b", b"1"))])
     first = compact(source, now_ms=NOW_MS, delete_retention_ms=10)
     assert kfbench.read_log(first.encoded).records.offsets.tolist() == [1, 2]
@@ -260,8 +252,8 @@ def test_a_tombstone_goes_when_its_horizon_has_passed() -> None:
     assert kfbench.read_log(compact(first.encoded, now_ms=NOW_MS + 10).encoded).records.offsets.tolist() == [2]
 
 
-def test_a_producer_that_wrote_markers_alone_in_its_last_epoch() -> None:
-    """The last epoch's markers stay as headers. The producer's data and markers of earlier epochs do not."""
+def test_a_producer_with_only_markers_in_its_last_epoch() -> None:
+    """Markers of the last epoch stay as headers. Data and markers of earlier epochs do not."""
 
     data = batch_of((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)
     markers = [marker(offset, 1, producer_id=1, producer_epoch=offset) for offset in (1, 2)]
@@ -277,8 +269,8 @@ def test_a_producer_that_wrote_markers_alone_in_its_last_epoch() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
-def test_a_set_of_mixed_magic_is_mended_and_other_oddities_are_not(magic: int, codec: str) -> None:
-    """KAFKA-4298: of two sets that keep all their records, the one whose last message is of the other magic."""
+def test_a_set_of_mixed_magic_is_corrected_and_other_oddities_are_not(magic: int, codec: str) -> None:
+    """KAFKA-4298: two sets keep all records. The one whose last message has another magic is rebuilt."""
 
     def wrapper(key: bytes | None, last_magic: int, offset: int) -> bytes:
         inner = v01.entry(magic, 0 if magic else offset, 0, NOW_MS, b"%d" % offset, b"1")
@@ -302,7 +294,7 @@ def test_a_set_of_mixed_magic_is_mended_and_other_oddities_are_not(magic: int, c
 @pytest.mark.parametrize("name", ON_BROKERS)
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_damage_stops_the_log(name: str, codec: str) -> None:
-    """Named by the position of the batch; an incomplete last batch is one, too."""
+    """The error has the position of the batch. An incomplete last batch is damage, too."""
     parts = [encoded(name, [batch_of((i, b"k", b"value"), codec=codec)]) for i in range(3)]
     good = b"".join(parts)
     bad = bytearray(good)
@@ -333,7 +325,7 @@ def test_flags_of_another_length_are_refused() -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ON_BROKERS)
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-def test_sizes_with_holes_are_what_filtering_leaves(name: str, share: float) -> None:
+def test_sizes_with_holes_equal_those_after_filtering(name: str, share: float) -> None:
     n, rng = 250, np.random.default_rng(7)
     records = kfbench.Records.from_lists(
         [b"v" * (i % 90) for i in range(n)],
@@ -349,7 +341,7 @@ def test_sizes_with_holes_are_what_filtering_leaves(name: str, share: float) -> 
 
 @pytest.mark.parametrize(("hours", "delta_bytes"), [(24, 4), (48, 5)])
 def test_a_delete_horizon_makes_deltas_long(hours: int, delta_bytes: int) -> None:
-    """A delta of 0 takes one byte; one from the horizon takes 4 or 5."""
+    """A delta of 0 takes one byte; a delta from the horizon takes 4 or 5."""
     times = NOW_MS + np.zeros(100, np.int64)
     records = kfbench.Records.from_lists([b"v"] * 100, keys=[b"k"] * 100, timestamps_ms=times)
     keep, horizon_ms = np.ones(100, np.bool_), NOW_MS + hours * 3_600_000

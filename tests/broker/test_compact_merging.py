@@ -1,4 +1,4 @@
-"""Compaction with merge_bytes: consecutive batches become one where a single header can describe them."""
+"""Compaction with merge_bytes: consecutive batches become one if a single header can describe them."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,12 +11,7 @@ import kfbench
 from kfbench.broker.compact import compact
 from kfbench.broker.retention import history_of
 from kfbench.formats import FORMATS
-from tests.broker.cleaner_logs import (
-    Written,
-    batch_of,
-    encoded,
-    logs,
-)
+from tests.broker.cleaner_logs import Written, batch_of, encoded, logs
 from tests.common import ON_BROKERS, reference_decode
 from tests.reference.model import Batch, Fields, Message
 from tests.strategies import NOW_MS
@@ -34,7 +29,7 @@ def payload_bytes(batch: Batch) -> int:
 
 
 def may_join(one: Batch, other: Batch) -> bool:
-    """Return True where one header can describe both."""
+    """Return True if one header can describe both batches."""
     if one.producer_id >= 0 or one.is_transactional or one.is_control or not one.messages or not other.messages:
         return False
     if one.magic < 2 and one.codec == "none":
@@ -56,7 +51,7 @@ def test_merges_batches_that_one_header_can_describe(name: str, data: st.DataObj
     done = compact(source, fmt=name, now_ms=NOW_MS, merge_bytes=merge_bytes)
     together, _ = reference_decode(name, bytes(done.data))
     whole = FORMATS[name].decode(source)
-    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied, in batches as they were
+    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied batches, not merged
     at = 0
     for batch in together:
         end = at + 1
@@ -105,7 +100,7 @@ def test_headers_that_differ_stay_apart(one: dict[str, Any], other: dict[str, An
 
 @pytest.mark.parametrize("headers", [(("trace", b"123"), ("t", None)), (("n", b""), ("ahead", b"123"))])
 def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    """9 bytes of headers, 2 of key and value a batch; a superseded record takes no room."""
+    """A batch has 9 bytes of headers and 2 of key and value. A replaced record does not count."""
 
     def message(offset: int, key: bytes, value: bytes) -> Message:
         return Message(offset=offset, timestamp_ms=NOW_MS, key=key, value=value, headers=headers)
@@ -120,7 +115,7 @@ def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[
 
 
 def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
-    """32 bits with a sign, from the base offset."""
+    """An offset delta has 32 bits, with a sign."""
     offsets = [0, 2**31 - 1, 2**31, 2**31 + 5, 2**40, 2**40 + 2**31]
     source = encoded("v2", [batch_of((offset, b"%d" % offset, b"v")) for offset in offsets])
     done = compact(source, now_ms=NOW_MS, merge_bytes=1_000)
@@ -137,7 +132,6 @@ def test_batches_of_one_format_are_merged_whether_or_not_they_have_headers_to_sh
 
 
 def test_an_empty_batch_is_not_merged() -> None:
-    """An empty batch is kept for its offsets."""
     source = encoded("v2", [batch_of((0, b"a", b"v")), batch_of(base_offset=1, last_offset=4, base_timestamp_ms=-1)])
     rows = kfbench.read_log(compact(source, now_ms=NOW_MS, merge_bytes=100).encoded).batches
     assert rows["count"].tolist() == [1, 0]

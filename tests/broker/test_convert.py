@@ -1,4 +1,4 @@
-"""Conversion: Kafka's own, and for every pair of formats what is kept, lost and counted, judged by the references."""
+"""Conversion: Kafka's results, and records, losses and counts of every pair of formats by the reference codecs."""
 
 import hashlib
 from collections import Counter
@@ -34,10 +34,10 @@ from tests.reference.v23 import TAGGED_NAMES
 from tests.sidecars import check_sidecar
 from tests.strategies import NOW_MS, Case
 
-NOT_TOLD = ("kip98", *ENRICHED)  # their magic names another format
+SHARES_MAGIC = ("kip98", *ENRICHED)  # the magic stands for another format
 
 
-# What Kafka makes of it
+# Kafka's down-conversion
 
 
 @pytest.mark.sampled(24)
@@ -71,7 +71,7 @@ def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
 
 
 def rising_cases(name: str) -> st.SearchStrategy[Case]:
-    """Cases that the format can carry, with rising offsets, as a broker assigns them."""
+    """Generate cases that the format can carry, with rising offsets, as a broker assigns them."""
     if name in MESSAGES:
         return strategies.cases_of(name, max_batches=3)
     in_v2 = name != "kip98"
@@ -84,7 +84,7 @@ def encoded(name: str, case: Case, codec: str) -> bytes:
 
 
 def source_of(name: str) -> str | None:
-    return name if name in NOT_TOLD else None
+    return name if name in SHARES_MAGIC else None
 
 
 def losses_of(batch: Batch, to: str) -> Counter[str]:
@@ -108,7 +108,7 @@ def losses_of(batch: Batch, to: str) -> Counter[str]:
         if value != default and field not in can.batch_fields:
             losses[field] += 1
     if batch.append_time_ms != -1 and not appended and not tags and "append_time_ms" in can.batch_fields:
-        losses["append_time_ms"] += 1  # noted in a tag
+        losses["append_time_ms"] += 1  # a tag stores it
     if not can.empty_batches and not batch.messages:
         losses["empty batches"] += 1
     for message, seen in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
@@ -159,26 +159,26 @@ def test_every_pair(name: str, to: str, data: st.DataObject) -> None:
     shared = [codec for codec in FORMATS[name].capabilities.codecs if codec in FORMATS[to].capabilities.codecs]
     codec = data.draw(st.sampled_from(shared))
     log = encoded(name, data.draw(rising_cases(name)), codec)
-    came, _ = reference_decode(name, log)
-    losses = Counter[str]() if name == to else sum((losses_of(batch, to) for batch in came), Counter())
+    source, _ = reference_decode(name, log)
+    losses = Counter[str]() if name == to else sum((losses_of(batch, to) for batch in source), Counter())
     fmt = source_of(name)
     if losses:
         with pytest.raises(WouldLose, match="batch at byte"):
             convert(log, to, fmt=fmt)
     made = convert(log, to, fmt=fmt, lossy=True)
     assert dict(made.work.losses) == dict(losses)
-    assert made.work.batches == len(came)
+    assert made.work.batches == len(source)
     if name == to and fmt:
-        assert (bytes(made.encoded), made.work.untouched) == (log, len(came))
+        assert (bytes(made.encoded), made.work.untouched) == (log, len(source))
 
-    went = read_in(to, bytes(made.encoded))
-    wanted = [(batch, seen_in(batch, to)) for batch in came]
+    result = read_in(to, bytes(made.encoded))
+    wanted = [(batch, seen_in(batch, to)) for batch in source]
     kept = [(batch, messages) for batch, messages in wanted if messages or to not in MESSAGES]
-    assert made.work.dropped == len(came) - len(kept)
-    assert [m for _, messages in went for m in messages] == [m for _, messages in kept for m in messages]
+    assert made.work.dropped == len(source) - len(kept)
+    assert [m for _, messages in result for m in messages] == [m for _, messages in kept for m in messages]
     if to not in MESSAGES or codec != "none":
-        assert len(went) == len(kept)
-        for (new, messages), (old, expected) in zip(went, kept, strict=True):
+        assert len(result) == len(kept)
+        for (new, messages), (old, expected) in zip(result, kept, strict=True):
             assert messages == expected
             assert new.codec == (old.codec if messages else "none")
             assert new.magic == FORMATS[to].magic
@@ -194,7 +194,7 @@ def test_every_pair(name: str, to: str, data: st.DataObject) -> None:
         assert [m for _, messages in read_in(name, bytes(back.encoded)) for m in messages] == [
             m for _, messages in read_in(name, log) for m in messages
         ]
-        # Kafka's builder writes the append time into v1's inner messages too, where only a reader of bytes sees it.
+        # Kafka's builder also writes the append time into the inner messages of v1. Consumers do not see it there.
         assert back.work.losses.keys() <= ({"create timestamps"} if name == "v1" else set())
 
 
@@ -210,11 +210,11 @@ def written(name: str, codec: str = "none", batch_size: int = 2, **fields: Any) 
     return bytes(FORMATS[name].encode(records, batch_size, codec, batch_fields=given))
 
 
-def test_what_is_of_the_format_is_copied() -> None:
-    """A copy keeps even an unused attribute bit, here in the middle batch."""
+def test_batches_of_the_format_are_copied() -> None:
+    """A copy keeps even an unused attribute bit, here of the middle batch."""
     odd = bytearray(written("v2", batch_size=6))
     odd[21] = 0x40
-    odd[17:21] = _crc32c(odd[21:])
+    odd[17:21] = crc32c.crc32c(bytes(odd[21:])).to_bytes(4, "big")
     log = written("v1") + bytes(odd) + written("v0")
     made = convert(log, "v2")
     assert bytes(odd) in bytes(made.encoded)
@@ -227,18 +227,14 @@ def test_what_is_of_the_format_is_copied() -> None:
     assert not np.shares_memory(kept.data, np.frombuffer(log, np.uint8))
 
 
-def _crc32c(data: bytes | bytearray) -> bytes:
-    return crc32c.crc32c(bytes(data)).to_bytes(4, "big")
-
-
-def test_older_batches_stay_where_a_reader_of_the_newer_format_is_served() -> None:
+def test_older_batches_stay_for_a_reader_of_a_newer_format() -> None:
     log = written("v0", "gzip") + written("v1") + written("v2", "lz4") + written("v3")
     made = convert(log, "v1", keep_older=True)
     older = len(written("v0", "gzip") + written("v1"))
     assert bytes(made.data[:older]) == log[:older]
     assert set(Entries.of(made.data).magics.tolist()) == {0, 1}
     assert made.work.untouched == 3 + 6
-    # A reader of kip98 knows magic 2 by another layout.
+    # A reader of kip98 expects another layout for magic 2.
     assert convert(log[: -len(written("v3"))], "kip98", keep_older=True).work.rewritten == 3
 
 
@@ -251,8 +247,8 @@ def test_a_reader_of_v3_takes_every_v3() -> None:
 
 
 @pytest.mark.parametrize("name", TAGGED_NAMES)
-def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
-    """The attributes do not tell shared headers, so without a name it is rebuilt, to the same bytes."""
+def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
+    """Attributes do not tell shared headers. So without a given format it is rebuilt, to the same bytes."""
     log = written(name)
     assert convert(log, name, fmt=name).work.untouched == 3
     made = convert(log, name)
@@ -262,7 +258,7 @@ def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v0", "v1", "enriched-ms"])
 def test_plain_messages_become_batches_of_one(name: str) -> None:
-    """And compressed sets one batch each: KIP-724, so that replicas stay aligned."""
+    """KIP-724: compressed sets become one batch each, so that replicas have equal batches."""
     fmt = source_of(name)
     for to in ("v2", "v3", "columnar", "kip98"):
         plain = convert(written(name), to, fmt=fmt)
@@ -285,7 +281,7 @@ def test_append_time_goes_up_with_its_batch() -> None:
 
 
 def test_zstd_is_refused_below_magic_2() -> None:
-    """Also where no record of the batch would be converted; unless another codec is named."""
+    """It is refused even if no record of the batch would be converted, unless another codec is given."""
     log = written("v2") + written("v2", "zstd")
     with pytest.raises(Refused, match="zstandard-compressed") as refusal:
         convert(log, "v1", first_offset=100)
@@ -296,7 +292,7 @@ def test_zstd_is_refused_below_magic_2() -> None:
     assert convert(log, "v3").work.rewritten == 6
 
 
-def test_a_control_batch_is_gone_whatever_its_codec() -> None:
+def test_a_control_batch_is_dropped_with_any_codec() -> None:
     marker = Records.from_lists([bytes(6)], keys=[bytes(4)], timestamps_ms=[NOW_MS])
     control = bytes(FORMATS["v2"].encode(marker, 1, "zstd", batch_fields=BatchFields(is_control=True)))
     with pytest.raises(WouldLose, match=r"batch at byte 0: v1 cannot carry is_control \(1\)"):
@@ -306,7 +302,7 @@ def test_a_control_batch_is_gone_whatever_its_codec() -> None:
     assert (made.work.dropped, made.work.losses) == (1, {"is_control": 1})
 
 
-def test_a_codec_for_what_is_written_anew() -> None:
+def test_the_codec_of_rebuilt_batches() -> None:
     made = convert(written("v2", "gzip"), "v3", codec="zstd", level=1)
     assert read_log(made.data).batches["codec"].tolist() == ["zstd"] * 3
     plain = int(read_log(written("v2", "gzip")).batches["records_size_bytes"].sum())
@@ -321,7 +317,7 @@ def test_a_codec_for_what_is_written_anew() -> None:
 
 @pytest.mark.parametrize(("name", "to"), [("v1", "v0"), ("v2", "v0"), ("v2", "v1"), ("v2", "enriched-ms")])
 def test_records_before_the_first_offset(name: str, to: str) -> None:
-    """They go from batches that are not compressed, and are no loss: nobody asked for them."""
+    """They are removed from plain batches. That is no loss, because the consumer does not want them."""
     plain = convert(written(name), to, first_offset=3, lossy=True)
     assert FORMATS[to].decode(plain.data).records.offsets.tolist() == [3, 4, 5]
     assert plain.converted_records == 3
@@ -331,7 +327,7 @@ def test_records_before_the_first_offset(name: str, to: str) -> None:
     assert FORMATS[to].decode(whole.data).records.offsets.tolist() == list(range(6))
 
 
-def test_records_before_the_first_offset_stay_where_records_are_batched() -> None:
+def test_records_before_the_first_offset_stay_in_formats_with_batches() -> None:
     for name, to in (("v3", "v2"), ("v1", "v2"), ("v0", "v1")):
         assert convert(written(name), to, first_offset=3).converted_records == 6
 
@@ -362,7 +358,7 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
     with pytest.raises(CorruptLog, match="crc") as refusal:
         convert(log, "v1", keep_older=True)
     assert refusal.value.position == start
-    assert convert(log, "v2").work.untouched == 3  # not looked at
+    assert convert(log, "v2").work.untouched == 3  # a copied batch is not checked
     for unknown in (5, 255):
         log[start + 16] = unknown
         with pytest.raises(CorruptLog, match="magic") as refusal:
@@ -373,12 +369,12 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
         convert(log, "v2")
 
 
-def test_a_last_batch_that_is_cut_off_is_left_out() -> None:
+def test_an_incomplete_last_batch_is_left_out() -> None:
     log = written("v1", batch_size=6)
     assert convert(log[:-1], "v2").converted_records == 5
 
 
-def test_nothing() -> None:
+def test_an_empty_log() -> None:
     made = convert(b"", "v2")
     assert (len(made.data), made.positions.tolist(), made.work.batches) == (0, [0], 0)
     with pytest.raises(IllegalCombination, match="no such format"):
@@ -388,7 +384,7 @@ def test_nothing() -> None:
 @pytest.mark.compiled_only
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v1", "none"), ("v2", "v3", "lz4")])
 def test_a_log_of_several_chunks(name: str, to: str, codec: str) -> None:
-    """The same bytes as in one go; the last batch is damaged where it lies."""
+    """The result equals a conversion in one chunk. Damage has the position in the whole log."""
     n = 100_000
     records = Records.from_lists([bytes(200)] * n, timestamps_ms=NOW_MS + np.arange(n))
     log = FORMATS[name].encode(records, 50, codec)

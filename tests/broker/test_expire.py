@@ -1,6 +1,7 @@
-"""Expiry: old records go, no young one does, overdue bytes are counted. Indexes have Kafka's entries."""
+"""Expiry: old records are deleted, young ones stay, overdue bytes are counted. Indexes have Kafka's entries."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -33,27 +34,29 @@ def segment(name: str, stamps: list[int], batch_size: int = 2, codec: str = "non
 # The index
 
 
-def kafka_indexes(
-    positions: list[int], lasts: list[int], latest: list[int], interval: int
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """(offset, position) and (timestamp, offset) entries, as `LogSegment.recover` writes them batch by batch."""
-    by_offset: list[tuple[int, int]] = []
-    by_time: list[tuple[int, int]] = []
-    so_far, of_so_far, last_entry = -1, -1, 0
+class KafkaIndexes(NamedTuple):
+    by_offset: list[tuple[int, int]]  # (offset, position)
+    by_time: list[tuple[int, int]]  # (timestamp, offset)
+
+
+def kafka_indexes(positions: list[int], lasts: list[int], latest: list[int], interval: int) -> KafkaIndexes:
+    """Return the entries that `LogSegment.recover` writes batch by batch."""
+    found = KafkaIndexes([], [])
+    largest_ms, its_offset, last_entry = -1, -1, 0
 
     def maybe_append() -> None:
-        if so_far > (by_time[-1][0] if by_time else -1):
-            by_time.append((so_far, of_so_far))
+        if largest_ms > (found.by_time[-1][0] if found.by_time else -1):
+            found.by_time.append((largest_ms, its_offset))
 
     for position, last, stamp in zip(positions, lasts, latest, strict=True):
-        if stamp > so_far:
-            so_far, of_so_far = stamp, last
+        if stamp > largest_ms:
+            largest_ms, its_offset = stamp, last
         if position - last_entry > interval:
-            by_offset.append((last, position))
+            found.by_offset.append((last, position))
             maybe_append()
             last_entry = position
     maybe_append()
-    return by_offset, by_time
+    return found
 
 
 @given(
@@ -103,15 +106,52 @@ def test_an_index_of_nothing() -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_indexes_of_recorded_segments(name: str) -> None:
-    said = facts(name).batches
+    batches = facts(name).batches
     index = TimeIndex.build((FOLDER / name).read_bytes())
-    by_offset, by_time = kafka_indexes(said["position"], said["last_offset"], said["max_timestamp_ms"], 4096)
+    by_offset, by_time = kafka_indexes(batches["position"], batches["last_offset"], batches["max_timestamp_ms"], 4096)
     assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
     assert index.time_entries == len(by_time)
-    assert index.largest_ms == max(said["max_timestamp_ms"])
+    assert index.largest_ms == max(batches["max_timestamp_ms"])
 
 
 # Expiry
+
+
+class Header(NamedTuple):
+    position: int
+    size_bytes: int
+    latest_ms: int
+
+
+class Expected(NamedTuple):
+    """The result of an expiry. gone: deleted segments. head: bytes cut off from the next one. alive: segments read."""
+
+    gone: int
+    head: int
+    alive: int
+
+
+def expected_expiry(
+    batches: list[list[Header]], before: int, by: str, *, interval: int, exact: bool, active: bool
+) -> Expected:
+    """Decide batch by batch. batches: of each segment."""
+    gone = 0
+    while gone < len(batches):
+        is_last = gone == len(batches) - 1
+        if is_last and not (active and batches[gone]):
+            break
+        if any(batch.latest_ms >= before for batch in batches[gone]):
+            break
+        gone += 1
+    alive = gone < len(batches) - 1 or (gone < len(batches) and active and bool(batches[gone]))
+    if by == "segment" or not alive or not batches[gone]:
+        return Expected(gone, 0, int(alive))
+    young = next(batch.position for batch in batches[gone] if batch.latest_ms >= before)
+    entries = [0]
+    for batch in batches[gone]:
+        if batch.position - entries[-1] > interval:
+            entries.append(batch.position)
+    return Expected(gone, young if exact else max((entry for entry in entries if entry < young), default=0), int(alive))
 
 
 @pytest.mark.parametrize("name", TIMED)
@@ -126,41 +166,14 @@ def test_expiry(name: str, data: st.DataObject) -> None:
         segments.append(segment(name, [1000 * stamp for stamp in each], 2, codec, first))
         first += len(each)
     before = 1000 * data.draw(st.integers(0, 21))
-    active, by, exact = (
-        data.draw(st.booleans()),
-        data.draw(st.sampled_from(["segment", "head"])),
-        data.draw(st.booleans()),
-    )
+    active, exact = data.draw(st.booleans()), data.draw(st.booleans())
+    by = data.draw(st.sampled_from(["segment", "head"]))
     interval = data.draw(st.sampled_from([0, 150, 400]))
     batches = [
-        [
-            (int(row["position"]), int(row["size_bytes"]), int(row["max_timestamp_ms"]))
-            for row in headers(each.data, fmt)
-        ]
+        [Header(*map(int, row)) for row in headers(each.data, fmt)[["position", "size_bytes", "max_timestamp_ms"]]]
         for each in segments
     ]
-
-    gone = 0
-    while gone < len(segments):
-        is_last = gone == len(segments) - 1
-        if is_last and not (active and batches[gone]):
-            break
-        if any(stamp >= before for _, _, stamp in batches[gone]):
-            break
-        gone += 1
-    head = 0
-    alive = gone < len(segments) - 1 or (gone < len(segments) and active and bool(batches[gone]))
-    if by == "head" and alive and batches[gone]:
-        young = next(i for i, (_, _, stamp) in enumerate(batches[gone]) if stamp >= before)
-        if exact:
-            head = batches[gone][young][0]
-        else:
-            last_entry = 0
-            for i, (position, _, _) in enumerate(batches[gone]):
-                if position - last_entry > interval:
-                    last_entry = position
-                    head = position if i < young else head
-
+    gone, head, alive = expected_expiry(batches, before, by, interval=interval, exact=exact, active=active)
     done = expire(segments, before, by, fmt=fmt, interval_bytes=interval, exact=exact, active=active)  # type: ignore[arg-type]
     assert (done.deleted_segments, done.head_bytes) == (gone, head)
     left = [each.data for each in segments[gone:]]
@@ -170,12 +183,12 @@ def test_expiry(name: str, data: st.DataObject) -> None:
     for number, (part, source) in enumerate(zip(done.segments, segments[gone:], strict=True)):
         assert not len(part) or np.shares_memory(part, source.data) == (number > 0 or not head)
     assert done.deleted_bytes + sum(map(len, left)) == sum(len(each.data) for each in segments)
-    kept = [batch for number, each in enumerate(batches[gone:]) for batch in each if number or batch[0] >= head]
-    assert done.overdue_bytes == sum(size for _, size, stamp in kept if stamp < before)
+    kept = [batch for number, each in enumerate(batches[gone:]) for batch in each if number or batch.position >= head]
+    assert done.overdue_bytes == sum(batch.size_bytes for batch in kept if batch.latest_ms < before)
     seen = batches[: gone + alive]
     assert done.work.batches == sum(map(len, seen))
     assert done.work.dropped == sum(map(len, batches[:gone])) + sum(
-        batch[0] < head for each in seen[gone:] for batch in each
+        batch.position < head for each in seen[gone:] for batch in each
     )
     assert (done.work.shifted > 0) == (done.work.written_bytes > 0) == (head > 0)
     assert done.work.written_bytes == (len(left[0]) if head else 0)
@@ -186,8 +199,8 @@ def test_expiry(name: str, data: st.DataObject) -> None:
     assert again.work.read_bytes <= done.work.read_bytes
 
 
-def test_granularity_and_what_is_read() -> None:
-    """Hours of records in four segments, cut in the third."""
+def test_granularity_and_bytes_read() -> None:
+    """Four segments with hours of records are cut in the third."""
     stamps = [NOW_MS + 1000 * i for i in range(4000)]
     segments = [segment("v2", stamps[i : i + 1000], 10, first=i) for i in range(0, 4000, 1000)]
     indexes = [TimeIndex.build(each) for each in segments]
@@ -204,7 +217,7 @@ def test_granularity_and_what_is_read() -> None:
     assert 0 < head.overdue_bytes <= 4096 + 2 * size
     assert exact.overdue_bytes == 0
     assert whole.work.read_bytes == 3 * 16
-    assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # nobody looked at one
+    assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # no batch was read
     copied = [len(done.segments[0]) for done in (head, exact)]
     assert [done.work.written_bytes for done in (head, exact)] == copied
     looked_up = 3 * 16 + 16 * len(indexes[2]).bit_length()
@@ -213,11 +226,11 @@ def test_granularity_and_what_is_read() -> None:
     assert exact.work.read_bytes == looked_up + 61 * passed + copied[1]
     assert (exact.work.dropped, exact.work.shifted) == (passed - 1, 1)
     built = expire(segments, before)
-    assert built.work.read_bytes == 3 * (16 + 61 * 100)  # without an index every header of every segment looked at
+    assert built.work.read_bytes == 3 * (16 + 61 * 100)  # without an index every header is read
     assert [len(read_log(part).records) for part in exact.segments] == [400, 1000]
 
 
-def test_no_header_is_read_that_nobody_needs() -> None:
+def test_only_necessary_headers_are_read() -> None:
     segments = [segment("v2", list(range(i, i + 100)), first=i) for i in (0, 100, 200)]
     indexes = [TimeIndex.build(each) for each in segments]
     broken = [each.data.copy() for each in segments]
@@ -235,15 +248,14 @@ def test_no_header_is_read_that_nobody_needs() -> None:
 
 
 def test_one_young_record_keeps_its_segment() -> None:
-    """A producer's clock that is wrong: no head can be cut off behind it either."""
+    """A producer's clock was wrong. No head can be cut off after this record either."""
     segments = [segment("v2", [NOW_MS + 10**12, 5, 6, 7, 8, 9]), segment("v2", [10, 11], first=6)]
     done = expire(segments, NOW_MS, "head", exact=True)
     assert (done.deleted_segments, done.head_bytes) == (0, 0)
     assert done.overdue_bytes == 2 * len(segments[1].data) + len(segments[1].data)
 
 
-def test_log_append_time_is_what_counts() -> None:
-    """Whatever the producers' clocks say."""
+def test_log_append_time_decides_and_not_the_producers_clock() -> None:
     records = Records.from_lists([b"v"] * 4, timestamps_ms=[NOW_MS + 10**12] * 4)
     for name in ("v1", "v2", "v3", "v3-tagged", "columnar"):
         log = FORMATS[name].encode(records, 2, "gzip", batch_fields=BatchFields(append_time_ms=[NOW_MS, NOW_MS + 5]))
@@ -258,10 +270,10 @@ def test_v0_goes_by_its_files_or_not_at_all() -> None:
             expire(segments, NOW_MS, by)
         done = expire(segments, NOW_MS, by, modified_ms=[NOW_MS - 2, NOW_MS - 1, NOW_MS])
         assert (done.deleted_segments, done.head_bytes, done.granularity) == (2, 0, "segment")
-        assert done.overdue_bytes == 0  # nothing says that any is
+        assert done.overdue_bytes == 0  # no timestamp proves that one is
 
 
-def test_what_cannot_be_asked() -> None:
+def test_options_that_are_refused() -> None:
     log = segment("v2", [1, 2])
     with pytest.raises(IllegalCombination, match="by: "):
         expire([log], 5, "record")  # type: ignore[arg-type]
@@ -277,8 +289,8 @@ def test_what_cannot_be_asked() -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
-    data, said = (FOLDER / name).read_bytes(), facts(name).batches
-    latest, positions = said["max_timestamp_ms"], [*said["position"], len(data)]
+    data, batches = (FOLDER / name).read_bytes(), facts(name).batches
+    latest, positions = batches["max_timestamp_ms"], [*batches["position"], len(data)]
     assert all(a < b for a, b in pairwise(positions))
     if max(latest) < 0:
         with pytest.raises(Refused, match="no timestamp says how old"):

@@ -41,8 +41,8 @@ def test_the_same_version_is_zero_copy(name: str, codec: str, scan: Scan) -> Non
     assert (fetched.work.written_bytes, fetched.converted_records) == (0, 0)
 
 
-def test_nothing_is_read_where_nothing_need_be() -> None:
-    """Bytes that no scan could walk are handed on."""
+def test_without_a_scan_nothing_is_read() -> None:
+    """Even bytes that cannot be scanned are sent."""
     noise = np.full(1000, 255, np.uint8)
     fetched = fetch(noise, "v2", fmt="v2", scan="never")
     assert np.shares_memory(fetched.data, noise)
@@ -61,7 +61,7 @@ def test_a_scan_reads_no_more_than_the_beginning_of_a_batch() -> None:
 @pytest.mark.parametrize("reader", MAGICS)
 @pytest.mark.parametrize("stored", MAGICS)
 def test_readers_that_get_a_conversion(stored: str, reader: str) -> None:
-    """A scan finds old data fit for an old reader; without one it is copied all the same (KIP-724)."""
+    """A scan finds that an old reader knows old data. Without a scan the data is copied (KIP-724)."""
     log = bytes(written(stored))
     knows = MAGICS.index(stored) <= MAGICS.index(reader)
     scanned = fetch(log, reader, lossy=True)
@@ -81,7 +81,7 @@ def test_readers_that_get_a_conversion(stored: str, reader: str) -> None:
 
 
 def test_old_data_under_a_new_broker() -> None:
-    """fmt is the newest format there: what is older is read by its own magic."""
+    """fmt is the newest format in the log. Older batches are read by their magic."""
     log = mixed("v0", "v1")
     for scan in SCANS:
         fetched = fetch(log, "v1", fmt="v2", scan=scan)
@@ -100,7 +100,7 @@ def test_a_scan_ends_at_the_first_batch_that_is_too_new() -> None:
     assert fetched.work.batches == 6 + 3 + 6
 
 
-def test_a_format_that_its_magic_does_not_tell() -> None:
+def test_a_format_that_shares_its_magic() -> None:
     for name, reader in (("kip98", "v2"), ("enriched-ms", "v1")):
         log = written(name)
         for scan in SCANS:
@@ -109,20 +109,20 @@ def test_a_format_that_its_magic_does_not_tell() -> None:
         assert read_log(fetch(log, reader, fmt=name).data).records.offsets.tolist() == list(range(6))
 
 
-def test_an_incomplete_last_batch_goes_out_too() -> None:
+def test_an_incomplete_last_batch_is_sent_too() -> None:
     log = bytes(written("v2"))[:-1]
     fetched = fetch(log, "v2", scan="never", fmt="v2")
     assert len(fetched.data) == len(log)
     assert len(fetched.positions) == 3
 
 
-def test_where_the_consumer_reads_on() -> None:
+def test_the_consumers_position() -> None:
     log = bytes(written("v2"))
     assert read_log(fetch(log, "v1", first_offset=5).data).records.offsets.tolist() == [5]
     assert fetch(log, "v2", first_offset=5).zero_copy
 
 
-def test_what_is_refused() -> None:
+def test_refused_options() -> None:
     with pytest.raises(InvalidRecords, match="scan"):
         fetch(b"", "v2", scan="always")  # type: ignore[arg-type]
     with pytest.raises(Refused, match="UNSUPPORTED_COMPRESSION_TYPE"):

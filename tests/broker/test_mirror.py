@@ -1,4 +1,4 @@
-"""A mirror brings every record to its partition in order, and takes no more batches apart than it has to."""
+"""A mirror brings every record to its partition in order, and rebuilds only batches that it must rebuild."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS, cases_of
 
 NAMED = sorted(ON_BROKERS)
-SAYS_KEYS = (*ENRICHED, "columnar")  # its header says whether any record of a batch has a key
+SAYS_KEYS = (*ENRICHED, "columnar")  # a flag in the header is set if any record has a key
 CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
@@ -61,9 +61,9 @@ def check(fmt: Format, log: bytes, done: Mirrored, partitions: int) -> None:
     assert (rows["producer_id"] == -1).all()
     assert not (rows["is_control"] | rows["is_transactional"] | rows["is_append_time"]).any()
     if fmt.magic > 1:
-        said = rows["count"] != NOT_SAID
+        has_count = rows["count"] != NOT_SAID
         assert not rows["base_offset"].any()
-        assert (rows["last_offset"] - rows["base_offset"] + 1)[said].tolist() == rows["count"][said].tolist()
+        assert (rows["last_offset"] - rows["base_offset"] + 1)[has_count].tolist() == rows["count"][has_count].tolist()
         assert not (fmt.decode(done.data).batch_rows["delete_horizon_ms"] != -1).any()
 
 
@@ -73,9 +73,9 @@ def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> N
     fmt, case = FORMATS[name], data.draw(cases_of(name, 6))
     codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
     if name in ENRICHED and codec != "none" and any(fields.is_control for fields in case.fields):
-        return  # a set does not say so; the test below opens one
+        return  # the header of a set has no such flag; a test below opens a set
     if name == "v1" and any(fields.base_offset is not None for fields in case.fields):
-        return  # relative to what lies before the set before it, as no broker writes them
+        return  # no broker writes such relative offsets
     log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case))
     partitions, passing = data.draw(st.sampled_from([1, 2, 3, 8])), data.draw(st.booleans())
     done = mirror(
@@ -103,7 +103,7 @@ def some_keys(count: int = 1000) -> list[bytes | None]:
 
 
 def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
-    """Every byte behind the headers is another one."""
+    """Return the log with every byte after the headers changed."""
     broken = log.data.copy()
     for row in headers(log.data, fmt):
         broken[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
@@ -114,24 +114,24 @@ def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 @pytest.mark.parametrize("kept", [{"partitions": 1}, {"partitions": 4, "keyed": False}])
-def test_where_no_key_is_needed_nothing_is_looked_at(name: str, codec: str, kept: dict[str, Any]) -> None:
+def test_where_keys_do_not_matter_only_headers_are_read(name: str, codec: str, kept: dict[str, Any]) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
     broken = poisoned(log, fmt)
-    if name == "kip98":  # it does not say its count, so that only its records tell of holes
+    if name == "kip98":  # the header has no count, so only the records show holes
         with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
             mirror(broken, fmt, **kept)
         assert mirror(log, fmt, **kept).work.decompressed_bytes > 0
         return
     done = mirror(broken, fmt, reset_offsets=False, **kept)
-    untouched = 10 if name == "v0" else 1  # the first one counts from 0 already
+    untouched = 10 if name == "v0" else 1  # the first batch counts from 0 already
     assert (done.work.untouched, done.work.in_place, done.too_large) == (untouched, 10 - untouched, 0)
     assert done.work.read_bytes == done.work.written_bytes == len(broken)  # a copy
     assert (done.work.decompressed_bytes, done.work.recompressed_bytes) == (0, 0)
     places = [[b for b in range(10) if b % kept["partitions"] == p] for p in range(kept["partitions"])]
     for part, numbers in zip(done.partitions, places, strict=True):
         given = [broken[log.positions[b] : log.positions[b + 1]].tobytes() for b in numbers]
-        first = {"v0": None, "v1": 99}.get(name, 0)  # v1 has the last one's
+        first = {"v0": None, "v1": 99}.get(name, 0)  # the header of v1 has the last offset
         if first is not None:
             given = [first.to_bytes(8, "big") + each[8:] for each in given]
         assert bytes(part) == b"".join(given)
@@ -140,14 +140,14 @@ def test_where_no_key_is_needed_nothing_is_looked_at(name: str, codec: str, kept
 @pytest.mark.compiled_only
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
-def test_a_destination_takes_sets_as_they_are(name: str, codec: str) -> None:
+def test_a_destination_keeps_forwarded_sets(name: str, codec: str) -> None:
     fmt, records = FORMATS[name], steady(some_keys())
     records = replace(records, shapes=replace(records.shapes, offsets=5000 + np.arange(len(records))))
     done = mirror(fmt.encode(records, 100, codec, lossy=True), fmt, first_offset=5000)
     assert done.handed_on == 10
     taken = append(done.encoded, fmt)
     assert (taken.work.rewritten, taken.next_offset) == (10 if name == "v0" else 0, 1000)
-    if name == "v1":  # the first set is not reckoned right, and built anew
+    if name == "v1":  # the first set gets a wrong offset and is rebuilt
         rough = mirror(fmt.encode(records, 100, codec), fmt)
         assert append(rough.encoded, fmt).work.rewritten == 1
         assert fmt.decode(append(rough.encoded, fmt).data).records == fmt.decode(taken.data).records
@@ -182,7 +182,7 @@ def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) ->
 @pytest.mark.compiled_only
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
-def test_with_keys_batches_are_taken_apart(name: str, codec: str) -> None:
+def test_batches_with_keys_are_rebuilt(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
     done = mirror(log, fmt, partitions=4, batch_size=50)
@@ -191,15 +191,15 @@ def test_with_keys_batches_are_taken_apart(name: str, codec: str) -> None:
     check(fmt, bytes(log), done, 4)
 
 
-def test_a_flag_that_is_not_believed() -> None:
+def test_keyed_true_ignores_the_flag() -> None:
     fmt = FORMATS["enriched"]
     log = fmt.encode(steady(), 100, "gzip", lossy=True)
     done = mirror(log, fmt, partitions=4, keyed=True)
     assert done.work.decompressed_bytes == fmt.size(steady(), 100).sum()
-    assert done.handed_on == 10  # opened, and still all of it in one place
+    assert done.handed_on == 10  # opened, but all its records go to one partition
 
 
-def test_positions_stand_for_offsets_where_compaction_left_holes() -> None:
+def test_positions_stand_for_offsets_after_a_compaction() -> None:
     fmt = FORMATS["enriched-ms"]
     records = Records.from_lists([b"v%d" % i for i in range(6)], offsets=[10, 12, 13, 40, 41, 50])
     log = fmt.encode(records, 3, "gzip")
@@ -220,13 +220,13 @@ def test_positions_stand_for_offsets_where_compaction_left_holes() -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "columnar", "kip98"])
-def test_the_source_clusters_own_is_taken_off_in_place(name: str) -> None:
+def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
     fmt = FORMATS[name]
     fields = BatchFields(producer_id=7, producer_epoch=1, base_sequence=5, is_transactional=True)
     log = fmt.encode(steady(), 100, "gzip", batch_fields=fields)
     done = mirror(log, fmt, partitions=2)
     assert (done.work.in_place, done.work.written_bytes) == (10, len(log.data))
-    assert done.work.read_bytes > 1.5 * len(log.data)  # once more for the checksums
+    assert done.work.read_bytes > 1.5 * len(log.data)  # read again for the checksums
     assert dict(done.work.losses) == {"is_transactional": 10, "producer_id": 10}
     check(fmt, bytes(log), done, 2)
     rows = fmt.decode(done.data).batch_rows
@@ -234,18 +234,18 @@ def test_the_source_clusters_own_is_taken_off_in_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "columnar"])
-def test_a_delete_horizon_stays_behind_and_times_with_it(name: str) -> None:
+def test_a_delete_horizon_is_removed_and_times_are_kept(name: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, "lz4", batch_fields=BatchFields(delete_horizon_ms=NOW_MS + 10**6))
     done = mirror(log, fmt)
     back = fmt.decode(done.data)
     assert (back.batch_rows["delete_horizon_ms"] == -1).all()
-    again = np.arange(1000) % 100  # as a producer counts
+    again = np.arange(1000) % 100  # offsets in a producer's batch
     assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
 
 
 @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-tagged", "columnar", "kip98"])
-def test_append_time_is_carried_as_readers_see_it(name: str) -> None:
+def test_append_time_is_sent_as_create_time(name: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, "gzip", batch_fields=BatchFields(append_time_ms=NOW_MS + 5))
     done = mirror(log, fmt)
@@ -254,7 +254,7 @@ def test_append_time_is_carried_as_readers_see_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "columnar", "kip98"])
-def test_a_batch_with_holes_is_taken_apart(name: str) -> None:
+def test_a_batch_with_holes_is_rebuilt(name: str) -> None:
     fmt = FORMATS[name]
     records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 10, 12, 13])
     done = mirror(fmt.encode(records, 3, "gzip"), fmt)
@@ -265,7 +265,7 @@ def test_a_batch_with_holes_is_taken_apart(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "columnar", "kip98"])
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_of_transactions_only_what_was_committed_is_sent(name: str, partitions: int) -> None:
+def test_only_committed_transactions_are_sent(name: str, partitions: int) -> None:
     fmt = FORMATS[name]
 
     def batch(offset: int, producer: int, value: bytes) -> bytes:
@@ -291,8 +291,8 @@ def test_of_transactions_only_what_was_committed_is_sent(name: str, partitions: 
 
 
 @pytest.mark.parametrize("name", sorted(LEGACY))
-def test_a_plain_message_is_sent_on_as_it_is(name: str) -> None:
-    """A plain message is a batch of one, so it goes to one partition."""
+def test_a_plain_message_is_forwarded(name: str) -> None:
+    """A plain message is a batch of one record, so it goes to one partition."""
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, lossy=True)
     done = mirror(log, fmt, partitions=5)
@@ -318,7 +318,7 @@ def test_control_and_empty_batches_are_dropped() -> None:
     assert len(mirror(b"", fmt, partitions=3).partitions) == 3
 
 
-def test_what_grows_too_large_is_counted() -> None:
+def test_batches_that_grow_too_large_are_counted() -> None:
     fmt = FORMATS["v1"]
     log = fmt.encode(steady(some_keys()), 100, "gzip")
     most = int(np.diff(log.positions).max())
@@ -328,7 +328,7 @@ def test_what_grows_too_large_is_counted() -> None:
     assert mirror(log, fmt, partitions=4, batch_size=200, max_bytes=most).too_large == 4
 
 
-def test_a_damaged_batch_is_named_where_it_lies() -> None:
+def test_a_damaged_batch_is_named_by_its_position() -> None:
     fmt = FORMATS["enriched"]
     keyless, keyed = (fmt.encode(steady(keys, 300), 100, "gzip", lossy=True) for keys in (None, some_keys(300)))
     whole = np.frombuffer(bytes(keyless) + bytes(keyed), np.uint8)
@@ -345,7 +345,7 @@ def test_a_damaged_batch_is_named_where_it_lies() -> None:
         mirror(broken, first, partitions=2)
 
 
-def test_what_cannot_be_asked() -> None:
+def test_options_that_are_refused() -> None:
     log = FORMATS["v1"].encode(steady(some_keys()), 100, "gzip")
     with pytest.raises(InvalidConfig, match="partitions: 0 is below 1"):
         mirror(log, "v1", partitions=0)

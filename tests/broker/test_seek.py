@@ -1,7 +1,8 @@
-"""A search finds what Kafka's (`FileRecords.searchForOffsetWithSize`, `searchForTimestamp`) finds and reads no more."""
+"""Searches have the results of Kafka's (`FileRecords.searchForOffsetWithSize`, `searchForTimestamp`)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -31,24 +32,29 @@ def batch_of_offset(batches: Sequence[Batch], offset: int) -> Batch | None:
 
 
 def overlap(batches: Sequence[Batch]) -> bool:
-    """Return True where offsets fall, inside a batch or between batches. No broker writes that."""
+    """Return True if offsets fall, inside a batch or between batches. No broker writes such a log."""
     inside = any(message.offset > batch.last_offset for batch in batches for message in batch.messages)
     return inside or any(a.last_offset >= b.base_offset for a, b in pairwise(batches))
 
 
-def record_of_time(batches: Sequence[Batch], timestamp_ms: int, start: int) -> tuple[int, int, int] | None:
-    """(position of the batch, offset, timestamp)."""
+class Place(NamedTuple):
+    position: int  # of the batch
+    offset: int
+    timestamp_ms: int | None
+
+
+def record_of_time(batches: Sequence[Batch], timestamp_ms: int, start: int) -> Place | None:
     for batch in batches:
         latest = batch.append_time_ms if batch.is_append_time else batch.max_timestamp_ms
         if latest >= timestamp_ms:
             for message, stamp in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
                 if stamp >= timestamp_ms and message.offset >= start:
-                    return batch.position, message.offset, stamp
+                    return Place(batch.position, message.offset, stamp)
     return None
 
 
-def place(found: Found | None) -> tuple[int, int, int | None] | None:
-    return None if found is None else (found.position, found.offset, found.timestamp_ms)
+def place(found: Found | None) -> Place | None:
+    return None if found is None else Place(found.position, found.offset, found.timestamp_ms)
 
 
 def around(values: Sequence[int], more: Sequence[int] = ()) -> st.SearchStrategy[int]:
@@ -67,7 +73,7 @@ def test_by_offset(name: str, data: st.DataObject) -> None:
     expected = batch_of_offset(batches, offset)
     interval = data.draw(st.sampled_from([None, 0, 100]))
     built = None if interval is None else TimeIndex.build(log, interval, fmt=fmt)
-    if overlap(batches):  # nothing that goes by the headers alone finds its way there
+    if overlap(batches):  # headers alone do not lead to the batch then
         if name in ENRICHED:
             return
         built = None
@@ -94,7 +100,7 @@ def test_by_time(name: str, data: st.DataObject) -> None:
     start = data.draw(st.just(0) | around([m.offset for m in case.messages]))
     expected = record_of_time(batches, stamp, start)
     if any(message.offset > batch.last_offset for batch in batches for message in batch.messages):
-        return  # the header's last offset is believed
+        return  # the search relies on the header's last offset
     assert place(seek_time(log, stamp, fmt=fmt, start_offset=start)) == expected
     if not overlap(batches):
         built = TimeIndex.build(log, data.draw(st.sampled_from([0, 100])), fmt=fmt)
@@ -112,7 +118,7 @@ CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capa
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
-    """Every batch's payload is damaged, and the batch is found all the same: no checksum, no codec has seen it."""
+    """The batch is found although every payload is damaged: no checksum and no codec reads it."""
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, codec, lossy=True)
     rows = headers(log.data, fmt)
@@ -125,7 +131,7 @@ def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
     assert found.base_offset == (None if name in ("v0", "v1") else 700)
     assert found.work.read_bytes == rows["header_bytes"][:8].sum()
     assert (found.work.untouched, found.work.decompressed_bytes, found.work.batches) == (8, 0, 8)
-    if name in ("v0", "v1"):  # the first offset lies inside
+    if name in ("v0", "v1"):  # the first offset is inside the set
         with pytest.raises(CorruptLog, match=f"byte {log.positions[7]}: crc"):
             seek_offset(poisoned, 750, fmt=fmt, base_offset=True)
         opened = seek_offset(log, 750, fmt=fmt, base_offset=True)
@@ -154,7 +160,7 @@ def test_by_time_one_batch_is_opened(name: str, codec: str) -> None:
     assert found.work.read_bytes == rows["header_bytes"][:8].sum() + opened
     if name in MESSAGES:
         assert found.work.decompressed_bytes == fmt.size(steady(), 100)[7]
-    elif fmt.features & HEADERS_FIRST_BIT and codec == "gzip":  # the others give whole blocks
+    elif fmt.features & HEADERS_FIRST_BIT and codec == "gzip":  # other codecs decompress whole blocks
         assert 0 < found.work.decompressed_bytes < 1000
     elif fmt.has_bare_metadata:
         assert found.work.decompressed_bytes == 0
@@ -177,7 +183,7 @@ def test_with_an_index_fewer_headers_are_read() -> None:
 
 
 def test_records_out_of_order() -> None:
-    """The batch says the largest timestamp it holds; with a starting offset behind it the search goes on."""
+    """A header has the batch's largest timestamp. If that record is before the starting offset, the search goes on."""
     stamps = [5, 90, 7, 8, 6, 40, 95, 1]
     records = Records.from_lists([b"v"] * 8, timestamps_ms=stamps)
     log = FORMATS["v2"].encode(records, 2, "lz4")
@@ -203,11 +209,11 @@ def test_batches_before_the_starting_offset_stay_closed(name: str) -> None:
     assert found.work.read_bytes == rows["header_bytes"][:901].sum() + opened
     assert seek_time(log, NOW_MS, start_offset=1000) is None
     broken = log.data.copy()
-    broken[int(log.positions[899]) + int(rows["header_bytes"][899])] ^= 1  # nobody looks
+    broken[int(log.positions[899]) + int(rows["header_bytes"][899])] ^= 1  # not read
     assert place(seek_time(broken, NOW_MS, start_offset=900)) == place(found)
 
 
-def test_a_set_with_holes_is_opened_where_the_offset_may_lie_in_one() -> None:
+def test_a_set_is_opened_if_the_offset_may_be_in_a_hole() -> None:
     """An enriched header has the first offset and the number of messages, not the last offset."""
     fmt = FORMATS["enriched-ms"]
     offsets = [0, 1, 2, 10, 20, 30, 31, 32, 33]
@@ -251,15 +257,15 @@ def test_an_opened_batch_is_checked_and_named_by_its_position() -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
-    log, said = (FOLDER / name).read_bytes(), facts(name)
-    lasts, positions = said.batches["last_offset"], said.batches["position"]
+    log, recorded = (FOLDER / name).read_bytes(), facts(name)
+    lasts, positions = recorded.batches["last_offset"], recorded.batches["position"]
     built = TimeIndex.build(log)
     for offset in {0, lasts[0], lasts[len(lasts) // 2], lasts[len(lasts) // 2] + 1, lasts[-1]}:
         batch = next((b for b, last in enumerate(lasts) if last >= offset), None)
         for found in (seek_offset(log, offset), seek_offset(log, offset, index=built)):
             assert (None if found is None else found.position) == (None if batch is None else positions[batch])
     assert seek_offset(log, lasts[-1] + 1) is None
-    stamps, offsets = said.records["timestamp_ms"], said.records["offset"]
+    stamps, offsets = recorded.records["timestamp_ms"], recorded.records["offset"]
     timed = [stamp for stamp in stamps if stamp >= 0]
     if not timed:
         with pytest.raises(Refused, match="Cannot search offsets based on timestamp in v0"):
@@ -281,7 +287,7 @@ SEGMENTS = [
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segments_of_mixed_magics(name: str) -> None:
-    """Kafka's classes wrote these: v0, v1 and v2 in one log, and what its broker left after compaction."""
+    """Kafka's classes wrote these logs: v0, v1 and v2 in one log, and the results of compaction."""
     log, _ = vector(OURS, name)
     batches, _ = reference_log.decode(log)
     lasts, stamps = [batch.last_offset for batch in batches], [batch.max_timestamp_ms for batch in batches]

@@ -1,4 +1,4 @@
-"""Counters add up, losses by name."""
+"""Counters add up, and so do losses by name."""
 
 from kfbench.broker import Work
 from kfbench.broker.work import COUNTERS

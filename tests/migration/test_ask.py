@@ -12,8 +12,7 @@ from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.migration import ask, subjects
-from kfbench.migration.answer import Migration
-from kfbench.migration.ask import migrate
+from kfbench.migration.ask import Migration, migrate
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Prices, Traffic, bill, load
 from kfbench.migration.plans import PLANS, Plan, matrix
 from kfbench.migration.subjects import Sample, log_subject

@@ -185,12 +185,7 @@ TRAFFICS = st.builds(
     replication=st.integers(1, 5),
     retention_days=st.floats(0, 400),
 )
-PRICES = st.builds(
-    Prices,
-    cpu_core_hour=st.floats(0, 1),
-    storage_gb_month=st.floats(0, 1),
-    network_gb=st.floats(0, 1),
-)
+PRICES = st.builds(Prices, cpu_core_hour=st.floats(0, 1), storage_gb_month=st.floats(0, 1), network_gb=st.floats(0, 1))
 COSTS = st.builds(
     lambda new, append, convert: costs_of(
         V3, {"v2": 1_000, "v3": new}, {"append": append, "convert": convert, "zero-copy": 1, "copy": 10}
