@@ -179,7 +179,7 @@ def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: R
     finally:
         running.kill()
     (run,) = (out / "runs").iterdir()
-    said = f"kfbench: this run is kept as far as it came: --resume {run}\nkfbench: interrupted\n"
+    said = f"kfbench: the rows so far are stored; to continue this run: --resume {run}\nkfbench: interrupted\n"
     assert (running.returncode, printed, without_progress(err)) == (130, "", said)
     assert str(run) in kfbench("report", run, "--out", out).refused()
     assert [path.name for path in out.iterdir()] == ["runs"]

@@ -168,7 +168,7 @@ def test_a_run_is_resumed_where_it_was_timed(
     began = json.loads((run / "manifest.json").read_text())
     assert set(began["host_facts"]) == HOSTS
     assert [(each["session"], each["kind"]) for each in began["stages"]] == [(0, "bytes"), (0, "cpu")]
-    with pytest.raises(RunError, match=r"cells were timed on host-.* and here is host-.*: times of two hosts share no"):
+    with pytest.raises(RunError, match=r"cells were timed on host-.* host-.*: times of two hosts"):
         run_sweep(profile, tmp_path, RunOptions(master="local[1]", resume=run))
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == files
     assert run_sweep(profile, tmp_path, RunOptions(master=cluster.url, resume=run)) == run
@@ -211,7 +211,7 @@ def test_an_executor_without_kfbench_is_refused(cluster: Cluster) -> None:
 def test_a_cluster_without_room_is_one_clear_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "EXECUTORS_S", 2.0)
     with (
-        pytest.raises(SweepFailed, match=r"no executor in 2 s: it has no worker with a free core and 999424 MiB"),
+        pytest.raises(SweepFailed, match=r"no executor in 2 s: .* 999424 MiB"),
         session(cluster.url, {"spark.executor.memory": "976g"}),
     ):
         pass

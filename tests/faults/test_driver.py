@@ -62,14 +62,14 @@ def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: R
         jvm.kill()
         status, printed, err = sweep.finish()
         assert (status, printed, err.count("\n")) == (1, "", 1), err
-        assert err.startswith("kfbench: Spark gave a task up: ")
+        assert err.startswith("kfbench: a Spark task failed in every attempt: ")
         sweep.until_nobody_is_left()
     measurements = sweep.run() / "measurements"
     damaged = sorted(moments.sample(sorted(measurements.glob("*.parquet")), 3))
     for part, damage in zip(damaged, moments.sample((turn_a_bit, cut, empty), 3), strict=True):
         part.write_bytes(damage(part, moments))
     damage_lines = "".join(
-        f"kfbench: {part.with_suffix('.damaged')}: damaged, and set aside; its cells are measured again\n"
+        f"kfbench: {part.with_suffix('.damaged')}: damaged and renamed; its cells are measured again\n"
         for part in damaged
     )
     with Sweeping(out, "--resume", sweep.run(), through=through) as sweep:

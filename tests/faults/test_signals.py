@@ -23,7 +23,11 @@ from tests.runs import deterministic
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 TERM = signal.SIGTERM, 143, ""
-INT = signal.SIGINT, 130, "kfbench: this run is kept as far as it came: --resume {run}\nkfbench: interrupted\n"
+INT = (
+    signal.SIGINT,
+    130,
+    "kfbench: the rows so far are stored; to continue this run: --resume {run}\nkfbench: interrupted\n",
+)
 Sent = tuple[signal.Signals, int, str]
 ENDLESS_S = 3_600
 COMPILES = """\

@@ -97,13 +97,13 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
     ("moment", "said"),
     [
         ("before", "[CANNOT_OPEN_SOCKET] "),
-        pytest.param("meanwhile", "the JVM ended: it gave 0 of 1 results\n", marks=pytest.mark.thorough),
+        pytest.param("meanwhile", "the JVM ended: it returned 0 of 1 results\n", marks=pytest.mark.thorough),
     ],
 )
 def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -> None:
     """PySpark returns the rows that it has received as if they were all. Without any row, it raises its own error."""
     done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
-    assert f"SweepFailed: Spark gave a task up: {said}" in done.stderr, done.stderr
+    assert f"SweepFailed: a Spark task failed in every attempt: {said}" in done.stderr, done.stderr
 
 
 def measuring_until(terminal: Console, words: str) -> None:
@@ -180,7 +180,7 @@ def test_an_interrupted_run_says_so_and_is_resumed(
     with pytest.raises(RunError, match="the time budget of a cell is not the same"):
         run_sweep(profile, tmp_path, RunOptions(master="local[1]", resume=run, budget_s=1))
     assert run_sweep(profile, tmp_path, RunOptions(master="local[1]", command="again", resume=run)) == run
-    assert "part-00001.damaged: damaged, and set aside; its cells are measured again" in capsys.readouterr().err
+    assert "part-00001.damaged: damaged and renamed; its cells are measured again" in capsys.readouterr().err
     assert {part: part.read_bytes() for part in first} == first
     rows = [row for cell in profile.cells for row in measure_cell(cell)]
     whole = table(rows).sort_by([(name, "ascending") for name in IDENTITY]).select(list(DETERMINISTIC))
