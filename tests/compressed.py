@@ -1,4 +1,4 @@
-"""Find compressed payloads, and tell where ours must equal Kafka's bytes."""
+"""Find compressed payloads, and decide if ours must equal Kafka's bytes."""
 
 import struct
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A check of `Format.fetch`: it returns one record of a batch, whatever the bytes."""
+"""Check that `Format.fetch` returns one record of a batch or raises an error, also for damaged bytes."""
 
 from typing import Any
 

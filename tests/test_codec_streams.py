@@ -78,7 +78,7 @@ def test_streams_can_be_read_alternately(name: str) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_only_damage_inside_the_prefix_is_seen(name: str) -> None:
-    """A reader of a prefix misses later damage: half of the payload may be gone."""
+    """Cut and damage the payload after the prefix, then inside it."""
     codec = CODECS[name]
     payload = codec.compress(MIXED)
     for damaged in (payload[: len(payload) // 2], payload[:-200] + bytes(200) + b"rubbish"):

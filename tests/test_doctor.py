@@ -105,7 +105,7 @@ def test_portable_kernels_are_named(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written() -> None:
-    nowhere = os.devnull  # nobody, not even root, can create a folder in it
+    nowhere = os.devnull  # no user can create a folder in it
     code = f"import tempfile; tempfile.tempdir = {nowhere!r}"
     status, found = doctor(code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere)
     assert status == 1
@@ -114,7 +114,7 @@ def test_a_cache_that_cannot_be_written() -> None:
 
 
 def test_a_zlib_that_is_not_classic_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """cramjam's gzip uses another library and stands for zlib-ng."""
+    """Use cramjam's gzip, which is another library, in place of zlib-ng."""
     assert _check("codecs").state == "ok"
     monkeypatch.setattr(zlib, "compress", lambda data, level, wbits: bytes(cramjam.gzip.compress(data, level=level)))
     codecs = _check("codecs")

@@ -61,7 +61,7 @@ def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
 
 @pytest.mark.parametrize(("keys", "flag"), [([None, None], 0), ([None, b""], 1), ([b"k", None], 1)])
 def test_the_wrapper_has_a_flag_for_keys(keys: list[bytes | None], flag: int) -> None:
-    """KAFKA-1001: a mirror passes on a set without keys as it is."""
+    """KAFKA-1001: a mirror copies a set without keys."""
     for name in ENRICHED:
         data = bytes(FORMATS[name].encode(Records.from_lists([b"v"] * 2, keys=keys), codec="gzip"))
         at = data.index(b"\x21\x01\x22")

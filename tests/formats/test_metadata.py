@@ -77,7 +77,7 @@ def test_headers_that_only_a_damaged_batch_has(name: str) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), WITH_CHECKSUM)
 def test_without_checksums(name: str, codec: str) -> None:
-    """A changed byte of payload or checksum goes unseen, except in formats that decode everything."""
+    """Miss a changed byte of payload or checksum, except in formats that decode everything."""
     fmt = FORMATS[name]
     records = Records.from_lists([b"value"] * 20, timestamps_ms=range(20))
     log = fmt.encode(records, 10, codec, lossy=True)

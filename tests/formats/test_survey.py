@@ -1,4 +1,4 @@
-"""A buffer that another process changes during reading does no harm. Readers read counts in headers once."""
+"""Readers stay inside their columns when another process changes the buffer during reading."""
 
 import numpy as np
 import pytest

@@ -262,7 +262,7 @@ def test_unused_attribute_bits_are_read_but_not_canonical(name: str, bits: int) 
 
 
 def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
-    # LegacyRecord.timestamp: magic 0 has none, whatever the wrapper says (KAFKA-4298 made such sets readable).
+    # LegacyRecord.timestamp: magic 0 has no time, also in a wrapper with an append time (KAFKA-4298).
     inner = b"".join(
         bytes(FORMATS[name].encode(Records.from_lists([b"v"], timestamps_ms=[time], offsets=[offset])))
         for name, time, offset in (("v0", -1, 0), ("v1", NOW_MS, 1))

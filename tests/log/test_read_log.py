@@ -55,7 +55,7 @@ def test_mixed_magics_read_as_the_reference_reads_them(data: bytes) -> None:
 
 @given(logs())
 def test_what_was_read_is_written_again(data: bytes) -> None:
-    """Plain batches come out byte for byte. Compressed ones have the same plain bytes."""
+    """Check that plain batches keep their bytes, and compressed ones their plain bytes."""
     log = read_log(data)
     again = write_log(log)
     if (log.batches["codec"] == "none").all():
@@ -97,7 +97,7 @@ def test_one_of_each_in_a_row() -> None:
 
 
 def test_offsets_may_go_back() -> None:
-    """After an unclean election a log can hold an offset twice. It is read as it is."""
+    """Read an offset twice. A log can have it twice after an unclean election."""
     data = written("v2") + written("v2") + written("v1")
     assert read_log(data).records.offsets.tolist() == [0, 1, 2, 3] * 3
 

@@ -1,4 +1,4 @@
-"""Columnar batches by hand: the reference and the kernels read or refuse them alike."""
+"""Columnar batches by hand. The reference and the kernels must both read or both refuse them."""
 
 import struct
 

@@ -69,7 +69,7 @@ def _descriptor(kind: int, low: int) -> bytes:
 
 
 def column(values: Sequence[int], nature: Nature) -> bytes:
-    """Return the smallest column of two values or more; with quotients only where that saves an eighth."""
+    """Return the smallest column of at least two values. Use quotients only if they save an eighth."""
     candidates = []
     least = min(values)
     if least >= 0:

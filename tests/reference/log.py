@@ -1,4 +1,4 @@
-"""Segments of mixed magics, where byte 16 of every batch names its format, or of one given format."""
+"""Read segments of one format, or of mixed magics. Byte 16 of each batch is its magic."""
 
 import struct
 from collections.abc import Callable

@@ -55,7 +55,7 @@ class Reader:
         return self.data[self.at - size : self.at]
 
     def part(self, size: int) -> Self:
-        """Return a reader of the next `size` bytes alone, and move behind them."""
+        """Return a reader of only the next `size` bytes, and skip them."""
         self.take(size)
         return type(self)(self.data[: self.at], self.at - size)
 

@@ -67,7 +67,7 @@ def control() -> Iterator[Vector]:
 
 
 class OddControlRecord(NamedTuple):
-    """A control record that Kafka's writer would not write. key, value: hexadecimal; value None: null."""
+    """A control record that Kafka's writer would not write. key, value: hexadecimal, or None for null."""
 
     name: str
     key: str
