@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
-from benchmarks.samples import CODEC_NAMES, FORMAT_NAMES, IS_FULL, RECORDS, Timed, encoded
+from benchmarks.samples import CODEC_NAMES, FORMAT_NAMES, IS_FULL, RECORDS, Timed, TimedWithCodecs, encoded
 
 BASE_OFFSET = 1_000_000
 EVERY_SECOND = np.arange(RECORDS) % 2 == 1
@@ -24,11 +24,8 @@ def path(module, function):
     return getattr(import_module(f"kfbench.broker.{module}"), function)
 
 
-class Append(Timed):
+class Append(TimedWithCodecs):
     """Validation of 20 requests and assignment of offsets, in a copy of the requests."""
-
-    params = (FORMAT_NAMES, CODEC_NAMES)
-    param_names = ("format", "codec")
 
     def prepare(self, name, codec):
         self.append, self.log = path("append", "append"), encoded(name, codec=codec)
@@ -46,11 +43,8 @@ class Append(Timed):
     track_written_bytes.unit = track_decompressed_bytes.unit = "bytes/record"
 
 
-class Compact(Timed):
+class Compact(TimedWithCodecs):
     """Compaction that drops every second record."""
-
-    params = (FORMAT_NAMES, CODEC_NAMES)
-    param_names = ("format", "codec")
 
     def prepare(self, name, codec):
         self.filtered, self.log = path("compact", "filtered"), encoded(name, codec=codec)

@@ -13,6 +13,7 @@ from benchmarks.samples import (
     RECORDS,
     Prepared,
     Timed,
+    TimedWithCodecs,
     encoded,
     many,
     sample,
@@ -53,11 +54,8 @@ class Decode(Timed):
         FORMATS[name].decode(self.data)
 
 
-class ReadLog(Timed):
+class ReadLog(TimedWithCodecs):
     """Reading of a log segment that finds the format of each batch: 2,000 records, 100 per batch."""
-
-    params = (FORMAT_NAMES, CODEC_NAMES)
-    param_names = ("format", "codec")
 
     def prepare(self, name, codec):
         self.data = encoded(name, codec=codec).data
@@ -72,11 +70,8 @@ class ReadLog(Timed):
         read_log(self.data)
 
 
-class DecodeMetadata(Timed):
+class DecodeMetadata(TimedWithCodecs):
     """Offsets, times and lengths of 2,000 records, 100 per batch. No more than they need is decompressed."""
-
-    params = (FORMAT_NAMES, CODEC_NAMES)
-    param_names = ("format", "codec")
 
     def prepare(self, name, codec):
         self.data = encoded(name, codec=codec).data

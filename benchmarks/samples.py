@@ -111,3 +111,10 @@ class Timed(Prepared):
     rounds = 2
     repeat = (10, 100, 0.1)
     warmup_time = 0.02
+
+
+class TimedWithCodecs(Timed):
+    """The benchmarks of every format with every codec."""
+
+    params = (FORMAT_NAMES, CODEC_NAMES)
+    param_names = ("format", "codec")

@@ -173,7 +173,6 @@ def _given_bases(base_offset: int | ArrayLike) -> int | Int64:
 
 
 def _bases(given: int | Int64, counts: Int64) -> Int64:
-    """Return the first offset of each request. Raise InvalidRecords."""
     if isinstance(given, int):
         total = int(counts.sum())
         if given > LAST_INT64 - total:

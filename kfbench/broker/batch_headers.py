@@ -12,7 +12,6 @@ from kfbench.formats import Format
 from kfbench.kernels.broker import request_checks
 from kfbench.kernels.formats import scan
 from kfbench.kernels.wire import status
-from kfbench.layouts import UNSET
 
 NOT_SAID: Final = scan.NOT_SAID
 FIRST_ROWS, MOST_ROWS = 64, 1 << 16
@@ -85,6 +84,3 @@ def dialect_of(fmt: Format | None) -> int:
     Raise IllegalCombination for a format without broker paths.
     """
     return scan.BY_MAGIC if fmt is None else DIALECTS.get(fmt.appending.kind, scan.BY_MAGIC)
-
-
-__all__ = ["HEADER", "NOT_SAID", "UNSET", "dialect_of", "headers"]

@@ -143,12 +143,12 @@ def sizes_with_holes(
     """
     fmt, bounds = find(fmt), plan(len(records), batch_size)
     survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
-    held, fields = survivors > 0, NO_FIELDS
+    filled, fields = survivors > 0, NO_FIELDS
     if fmt.magic >= 2:
-        first, last = records.offsets[bounds[:-1][held]], records.offsets[bounds[1:][held] - 1]
+        first, last = records.offsets[bounds[:-1][filled]], records.offsets[bounds[1:][filled] - 1]
         horizon_ms = delete_horizon_ms if _has_horizon(fmt) else NO_TIMESTAMP
         fields = BatchFields(base_offset=first, last_offset=last, delete_horizon_ms=horizon_ms)
-    return fmt.size(records.take(np.flatnonzero(keep)), np.append(0, np.cumsum(survivors[held])), fields)
+    return fmt.size(records.take(np.flatnonzero(keep)), np.append(0, np.cumsum(survivors[filled])), fields)
 
 
 class _Rewriting:
@@ -245,7 +245,7 @@ class _Rewriting:
         if not len(leaders):
             return _Rebuilt(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
-        held = self.survivors[leaders] > 0
+        filled = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
         bounds = before[np.append(np.searchsorted(batches, leaders), len(batches))]
         survivors = np.flatnonzero(self.keep)[ranges(self.first[batches], self.survivors[batches])]
@@ -267,7 +267,7 @@ class _Rewriting:
             base_offset=np.where(keeps_range, of_leader["base_offset"], UNSET),
             last_offset=np.where(keeps_range, _last_offsets(self.log)[followers], UNSET),
             base_timestamp_ms=UNSET,
-            max_timestamp_ms=np.where(held, UNSET, of_leader["max_timestamp_ms"]),
+            max_timestamp_ms=np.where(filled, UNSET, of_leader["max_timestamp_ms"]),
             delete_horizon_ms=horizons[leaders],
         )
         if self.target is not None:
@@ -358,13 +358,12 @@ def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
 def _last_offsets(log: DecodedLog) -> Int64:
     """Return the last offset of each batch by its header and its records. A v1 wrapper may have 0."""
     last, ends = log.batch_rows["last_offset"].copy(), log.bounds[1:]
-    held = np.diff(log.bounds) > 0
-    last[held] = np.maximum(last[held], log.records.offsets[ends[held] - 1])
+    filled = np.diff(log.bounds) > 0
+    last[filled] = np.maximum(last[filled], log.records.offsets[ends[filled] - 1])
     return last
 
 
 def _head(log: DecodedLog, end: int) -> DecodedLog:
-    """Return the first `end` batches of a log."""
     records = log.records.part(0, log.bounds[end])
     return replace(
         log,
@@ -381,7 +380,6 @@ def _has_horizon(fmt: Format) -> bool:
 
 
 def _of_kinds(flags: Sequence[bool], number: Int64) -> Flags:
-    """Return the flag of each batch's kind, bool[batches]."""
     found: Flags = np.array(flags, np.bool_)[number] if len(flags) else np.zeros(len(number), np.bool_)
     return found
 

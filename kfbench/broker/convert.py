@@ -312,11 +312,11 @@ class _Batches:
 def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
     """Join pieces and free each after its copy. size_bytes: of the whole log before the conversion."""
     pieces = iter(pieces)
-    held = list(islice(pieces, 2))
-    if len(held) == 1 and not held[0].work.untouched:  # an untouched piece is a view of the given log
-        return held[0]
+    first_two = list(islice(pieces, 2))
+    if len(first_two) == 1 and not first_two[0].work.untouched:  # an untouched piece is a view of the given log
+        return first_two[0]
     data, at, bounds, records, work = np.empty(0, np.uint8), 0, [np.zeros(1, np.int64)], 0, Work()
-    for piece in chain(held, pieces):
+    for piece in chain(first_two, pieces):
         bounds.append(piece.positions)
         records, work = records + piece.converted_records, work + piece.work
         end = at + len(piece.data)
@@ -330,7 +330,6 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
 
 
 def _hides(read: DecodedLog, to: Format) -> bool:
-    """Return True if append times may replace producers' times."""
     if to.magic >= 2 or not to.capabilities.timestamps:
         return False
     return read.records.timestamps_ms is not read.create_timestamps_ms

@@ -175,6 +175,5 @@ def _first_alive(
 
 
 def _old_bytes(rows: NDArray[np.void], before_ms: int) -> int:
-    """Return the bytes of batches whose largest timestamp is before before_ms."""
     old = (rows["max_timestamp_ms"] < before_ms) & (rows["max_timestamp_ms"] != NO_TIMESTAMP)
     return int(rows["size_bytes"][old].sum())

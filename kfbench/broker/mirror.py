@@ -209,11 +209,11 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
 
 def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> Int64:
     """Return the partition that all records of a batch go to; REBUILT: there are several. Empty batches keep theirs."""
-    only, held = batch_partitions.copy(), bounds[:-1] < bounds[1:]
-    if held.any():
-        lowest = np.minimum.reduceat(target, bounds[:-1][held])
-        highest = np.maximum.reduceat(target, bounds[:-1][held])
-        only[held] = np.where(lowest == highest, lowest, REBUILT)
+    only, filled = batch_partitions.copy(), bounds[:-1] < bounds[1:]
+    if filled.any():
+        lowest = np.minimum.reduceat(target, bounds[:-1][filled])
+        highest = np.maximum.reduceat(target, bounds[:-1][filled])
+        only[filled] = np.where(lowest == highest, lowest, REBUILT)
     return only
 
 
@@ -228,7 +228,6 @@ class _NewBatches(NamedTuple):
 def _new_batches(
     source: Source, routes: _Routes, handed_on_places: Int64, batch_size: int, codec: str | None, level: int | None
 ) -> _NewBatches:
-    """Encode the records of batches that are rebuilt."""
     if codec is None:
         rebuilt = source.rows["codec"][routes.goes == REBUILT]
         codec = CODEC_NAMES[int(rebuilt[0])] if len(rebuilt) else "none"

@@ -148,7 +148,6 @@ class Source:
         return EncodedLog(data=read_only(picked), positions=positions)
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
-        """Return the error at the batch's position in the log."""
         ends = np.cumsum(self.rows["size_bytes"][batches])
         batch = batches[int(np.searchsorted(ends, error.position, side="right"))]
         return CorruptLog(int(self.rows["position"][batch]), error.field, error.promise)

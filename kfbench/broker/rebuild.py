@@ -35,16 +35,16 @@ def rebuild(run: Run, bases: Int64, topic: Topic, allowance: Allowance) -> Piece
     """
     given, to, columns = _selected(run, bases, topic), run.to, run.columns
     first, end = run.bounds[:-1][given.requests], run.bounds[1:][given.requests]
-    held = np.flatnonzero(np.diff(given.bounds))  # Kafka's builder writes nothing for no records
-    bounds, fields = np.append(given.bounds[:-1][held], given.bounds[-1]), given.fields.take(held)
-    codecs, number = np.unique(given.codecs[held], return_inverse=True)
+    filled = np.flatnonzero(np.diff(given.bounds))  # Kafka's builder writes nothing for no records
+    bounds, fields = np.append(given.bounds[:-1][filled], given.bounds[-1]), given.fields.take(filled)
+    codecs, number = np.unique(given.codecs[filled], return_inverse=True)
     kinds = [Kind(fmt=to, codec=CODEC_NAMES[codec], level=topic.level if codec else None) for codec in codecs]
-    check_room(to, given.records, bounds, fields, columns.positions[first[held]], allowance)
+    check_room(to, given.records, bounds, fields, columns.positions[first[filled]], allowance)
     built = write_batches(given.records, bounds, fields, number, kinds, topic.lossy)
     recompressed_bytes = codec_bytes(given.records, bounds, fields, number, kinds)
     allowance.built_bytes -= max(len(built.data), recompressed_bytes)
     sizes = np.zeros(len(given.requests) + 1, np.int64)
-    sizes[held + 1] = np.diff(built.positions)
+    sizes[filled + 1] = np.diff(built.positions)
     work = Work(
         rewritten=int((end - first).sum()),
         read_bytes=int((columns.positions[end] - columns.positions[first]).sum()),

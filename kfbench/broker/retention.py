@@ -128,10 +128,10 @@ def history_of(log: DecodedLog) -> History:
 def _control_types(log: DecodedLog) -> NDArray[np.int16]:
     """Return the type of each control batch's first record (`ControlRecordType`), or NO_TYPE."""
     types = np.full(len(log), NO_TYPE, np.int16)
-    held = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
-    at = log.records.key_starts[log.bounds[held]] + position(CONTROL_KEY, "type")
+    filled = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
+    at = log.records.key_starts[log.bounds[filled]] + position(CONTROL_KEY, "type")
     key_data = log.records.key_data
-    types[held] = key_data[at].astype(np.int16) << 8 | key_data[at + 1] if len(held) else NO_TYPE
+    types[filled] = key_data[at].astype(np.int16) << 8 | key_data[at + 1] if len(filled) else NO_TYPE
     return types
 
 

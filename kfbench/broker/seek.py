@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes
 from kfbench.batches import DecodedMetadata, EncodedLog
-from kfbench.broker.batch_headers import UNSET, headers
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.time_index import TimeIndex
 from kfbench.broker.work import Work
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import BY_MAGIC, Format
+from kfbench.layouts import UNSET
 from kfbench.limits import Limits
 
 

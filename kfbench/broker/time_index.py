@@ -99,7 +99,6 @@ class TimeIndex:
 
 
 def _spaced(positions: Int64, interval_bytes: int) -> Int64:
-    """Return the batches that get an entry."""
     if interval_bytes <= 0:
         return np.arange(1, len(positions))
     found, last = list[int](), 0

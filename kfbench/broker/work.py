@@ -31,7 +31,7 @@ class Work:
 
     @property
     def batches(self) -> int:
-        """The number of batches that came in."""
+        """The number of batches of the input."""
         return self.untouched + self.in_place + self.shifted + self.rewritten + self.dropped
 
     def __add__(self, other: Self) -> Self:

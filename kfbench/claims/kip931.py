@@ -37,7 +37,6 @@ class HeaderVarints(NamedTuple):
 def _header_varint_bytes(
     timestamps_ms: list[int], offsets: list[int] | None = None, name: Literal["v3", "v3-unsigned"] = "v3"
 ) -> HeaderVarints:
-    """Return the widths of the header's varints, read from one encoded batch."""
     records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
     log = FORMATS[name].encode(records)
     widths, at = [], V3_HEADER.itemsize

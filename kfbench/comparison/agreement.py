@@ -186,7 +186,6 @@ def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
 
 
 def _median_cell(cells: Sequence[Moved]) -> PairedRatio:
-    """Return the change of the median cell."""
     return paired_ratio([each.after.median for each in cells], [each.before.median for each in cells])
 
 

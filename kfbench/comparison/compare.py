@@ -292,7 +292,6 @@ def filled(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
 
 
 def _place(row: StoredRow, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
-    """Return the columns that identify a row, and its workload's axes; without nulls."""
     return filled(row, (*names, "workload", "variant", *AXES))
 
 

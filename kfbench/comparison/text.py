@@ -1,7 +1,7 @@
 """A comparison of two runs as text for a terminal. A is the first run, B the second."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +27,8 @@ def comparison_text(found: Comparison) -> str:
 
 def _paragraphs(found: Comparison) -> Iterator[str]:
     yield "\n".join(f"{name}  {_about(about(run))}" for name, run in zip("AB", found.runs, strict=True))
-    if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
+    noise = {name: run.manifest.get("noise") or {} for name, run in zip("AB", found.runs, strict=True)}
+    if noisy := [f"{name} is noisy: {seen}" for name, each in noise.items() for seen in each.get("seen", [])]:
         yield "\n".join(noisy)
     if found.facts:
         facts = [f"  {fact.name}: {_short(fact.before)} -> {_short(fact.after)}" for fact in found.facts]
@@ -52,11 +53,6 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
 def _about(run: dict[str, Any]) -> str:
     revision = (run["git_revision"] or "unknown")[:12]
     return f"{run['path']}: {run['profile']}, {run['started'][:16]}, revision {revision}, {listed(run['hosts'] or [])}"
-
-
-def _noisy(name: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    for seen in (manifest.get("noise") or {}).get("seen", []):
-        yield f"{name} is noisy: {seen}"
 
 
 def _exact(found: Comparison) -> Iterator[str]:

@@ -190,7 +190,6 @@ def _arm(row: StoredRow) -> Arm:
 
 
 def _rounds_key(row: StoredRow) -> Key:
-    """Return the key that arms of the same rounds share."""
     return tuple(getattr(row, name) for name in (ROUNDS_PREFIX if row.kind == "prefix" else ROUNDS))
 
 

@@ -227,7 +227,6 @@ def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
 
 
 def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
-    """Return the load of one fetch of the measured log."""
     cost = costs.of(fetching(cell, stored))
     zero_copy_bytes = cost.target_bytes if cell.action in ZERO_COPY else 0
     return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes, zero_copy_bytes=zero_copy_bytes)

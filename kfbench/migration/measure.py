@@ -167,7 +167,6 @@ def _title(operation: Operation) -> str:
 
 
 def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -> None:
-    """Raise Unverified if a path without conversion changed a byte."""
     work = done.work
     if work.untouched != work.batches or not np.array_equal(done.data, source.data):
         raise Unverified(f"{_title(operation)}: {work.batches - work.untouched} of {work.batches} batches were touched")

@@ -169,7 +169,6 @@ def _first_batches(name: str, sample: Sample) -> _FirstBatches:
 
 
 def _payload_bytes(records: Records, bounds: Int64) -> Int64:
-    """Return the bytes of keys and values of each batch."""
     shapes = records.shapes
     sizes = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
     return np.diff(np.append(0, np.cumsum(sizes))[bounds])

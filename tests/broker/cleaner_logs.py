@@ -87,7 +87,6 @@ def pieces(done: Compacted) -> list[bytes]:
 
 
 def unlocated(batch: Batch) -> Batch:
-    """Return the batch without the fields that depend on a codec's bytes."""
     return replace(batch, position=0, size_bytes=0, crc=0)
 
 

@@ -26,7 +26,6 @@ MOMENTS = 12
 
 
 def segment(records: int) -> bytes:
-    """Return a log with some batches of v2, then of v1 and v0."""
     made = Records.from_lists(
         [b"value-%d" % i * 5 for i in range(records)], timestamps_ms=1_700_000_000_000 + np.arange(records)
     )
@@ -38,8 +37,6 @@ KINDS = (("v2", "none"), ("v1", "gzip"), ("v1", "none"), ("v0", "none"))
 
 
 class Place:
-    """A folder with a segment and its indexes."""
-
     def __init__(self, folder: Path, old: bytes, chunk_bytes: int) -> None:
         self.log, self.old, self.chunk_bytes = folder / "00000000000000000000.log", old, chunk_bytes
         self.set_up()

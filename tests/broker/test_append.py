@@ -104,7 +104,6 @@ class TestAssigns:
         assert (done.work.decompressed_bytes, done.work.recompressed_bytes, done.work.rewritten) == (plain, plain, 2)
 
     def test_requests_that_stay_next_to_rebuilt_ones(self) -> None:
-        """Requests have several codecs, and the log has gzip."""
         log = joined(*(encoded("v2", codec) for codec in ("gzip", "none", "gzip")))
         done = append(log, None, codec="gzip", base_offset=3)
         assert (done.work.in_place, done.work.rewritten, done.converted_records) == (4, 2, 10)

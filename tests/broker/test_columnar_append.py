@@ -58,7 +58,6 @@ class TestInPlace:
     @pytest.mark.parametrize("codec", ["none", "zstd"])
     @pytest.mark.parametrize("in_place", [False, True])
     def test_create_times_are_lost_with_their_base(self, codec: str, in_place: bool) -> None:
-        """The base of the ages is gone, so create times become -1. The losses are counted."""
         done = append(encoded(codec), timestamp_type="append", now_ms=LATER_MS, in_place=in_place)
         assert (done.work.in_place, dict(done.work.losses)) == (1, {"create timestamps": 5})
         assert dict(done.encoded.losses) == {"create timestamps": 5}
@@ -125,7 +124,6 @@ class TestInPlace:
 
     @pytest.mark.parametrize("now_ms", [ANCHOR_MS, LATER_MS])
     def test_a_rebuilt_batch_keeps_create_times(self, now_ms: int) -> None:
-        """This holds even if the append time equals the maximum of the records."""
         done = append(encoded("gzip"), codec="lz4", timestamp_type="append", now_ms=now_ms)
         assert (done.work.rewritten, dict(done.work.losses)) == (1, {})
         assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
@@ -198,7 +196,6 @@ class TestRebuilt:
         assert [back.value(i) for i in range(3)] == [b"a", b"b", b"c"]
 
     def test_stored_offsets_that_rise_by_one(self) -> None:
-        """Bit 9 is set although the offsets rise by one."""
         batch = bytearray(columnar.encode([Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")]))
         batch[ATTRIBUTES] |= columnar.OFFSETS >> 8
         sent = sealed(bytes(batch[: FIXED + 1]) + b"\0\0" + bytes(batch[FIXED + 1 :]))  # last delta 0, delta 0

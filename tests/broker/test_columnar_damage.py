@@ -88,7 +88,6 @@ class TestNotChecked:
 
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     def test_contents_of_control_records(self, codec: str) -> None:
-        """A broker trusts a coordinator. Clients may not write control batches."""
         for key, value in ((b"\0\0", MARKER[1]), (MARKER[0], b"\0"), (b"\xff\xff\0\1", MARKER[1])):
             sound = [Message(offset=0, timestamp_ms=NOW_MS, key=b"0123"[: len(key)], value=b"012345"[: len(value)])]
             payload = key + value if codec == "none" else gzip.compress(key + value)
@@ -99,7 +98,6 @@ class TestNotChecked:
             append(sealed(bytes(batch)))
 
     def test_all_damage_is_found_if_the_records_are_read(self) -> None:
-        """A batch that gets another codec or format is read completely before anything is written."""
         for sent in (with_payload(b"\xfe" * 30, "gzip"), with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip")):
             for options in ({"codec": "lz4"}, {"to": "v2"}):
                 with pytest.raises((CorruptLog, Refused), match=r"decompress|payload: "):
@@ -223,7 +221,6 @@ class TestOutsideOfTheCodec:
 
     @pytest.mark.parametrize("codec", [None, "gzip"])
     def test_the_size_of_a_whole_converted_log(self, codec: str | None) -> None:
-        """The limit covers all pieces together, without the codec."""
         null = columnar.encode([Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)])
         one = len(bytes(convert(null, "v2").data))
         older = bytes(FORMATS["v2"].encode(records_of(messages(1))))

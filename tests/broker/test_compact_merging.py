@@ -29,7 +29,6 @@ def payload_bytes(batch: Batch) -> int:
 
 
 def may_join(one: Batch, other: Batch) -> bool:
-    """Return True if one header can describe both batches."""
     if one.producer_id >= 0 or one.is_transactional or one.is_control or not one.messages or not other.messages:
         return False
     if one.magic < 2 and one.codec == "none":
@@ -115,7 +114,6 @@ def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[
 
 
 def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
-    """An offset delta has 32 bits, with a sign."""
     offsets = [0, 2**31 - 1, 2**31, 2**31 + 5, 2**40, 2**40 + 2**31]
     source = encoded("v2", [batch_of((offset, b"%d" % offset, b"v")) for offset in offsets])
     done = compact(source, now_ms=NOW_MS, merge_bytes=1_000)

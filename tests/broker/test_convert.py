@@ -88,7 +88,6 @@ def source_of(name: str) -> str | None:
 
 
 def losses_of(batch: Batch, to: str) -> Counter[str]:
-    """Count the fields that `to` cannot carry."""
     can, losses = FORMATS[to].capabilities, Counter[str]()
     tags = to in TAGGED_NAMES
     appended = batch.is_append_time
@@ -121,7 +120,6 @@ def losses_of(batch: Batch, to: str) -> Counter[str]:
 
 
 def seen_in(batch: Batch, to: str) -> list[Message]:
-    """Return the records that a reader of the converted batch sees."""
     can = FORMATS[to].capabilities
     if batch.is_control and "is_control" not in can.batch_fields:
         return []

@@ -31,9 +31,6 @@ def segment(name: str, stamps: list[int], batch_size: int = 2, codec: str = "non
     return FORMATS[name].encode(records, batch_size, codec, lossy=True)
 
 
-# The index
-
-
 class KafkaIndexes(NamedTuple):
     by_offset: list[tuple[int, int]]  # (offset, position)
     by_time: list[tuple[int, int]]  # (timestamp, offset)
@@ -114,9 +111,6 @@ def test_indexes_of_recorded_segments(name: str) -> None:
     assert index.largest_ms == max(batches["max_timestamp_ms"])
 
 
-# Expiry
-
-
 class Header(NamedTuple):
     position: int
     size_bytes: int
@@ -157,7 +151,6 @@ def expected_expiry(
 @pytest.mark.parametrize("name", TIMED)
 @given(data=st.data())
 def test_expiry(name: str, data: st.DataObject) -> None:
-    """The result equals one computed batch by batch."""
     fmt = FORMATS[name]
     codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
     stamps = data.draw(st.lists(st.lists(st.integers(0, 20), max_size=12), max_size=4))
@@ -200,7 +193,6 @@ def test_expiry(name: str, data: st.DataObject) -> None:
 
 
 def test_granularity_and_bytes_read() -> None:
-    """Four segments with hours of records are cut in the third."""
     stamps = [NOW_MS + 1000 * i for i in range(4000)]
     segments = [segment("v2", stamps[i : i + 1000], 10, first=i) for i in range(0, 4000, 1000)]
     indexes = [TimeIndex.build(each) for each in segments]

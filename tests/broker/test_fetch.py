@@ -81,7 +81,6 @@ def test_readers_that_get_a_conversion(stored: str, reader: str) -> None:
 
 
 def test_old_data_under_a_new_broker() -> None:
-    """fmt is the newest format in the log. Older batches are read by their magic."""
     log = mixed("v0", "v1")
     for scan in SCANS:
         fetched = fetch(log, "v1", fmt="v2", scan=scan)

@@ -103,7 +103,6 @@ def some_keys(count: int = 1000) -> list[bytes | None]:
 
 
 def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
-    """Return the log with every byte after the headers changed."""
     broken = log.data.copy()
     for row in headers(log.data, fmt):
         broken[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
@@ -292,7 +291,6 @@ def test_only_committed_transactions_are_sent(name: str, partitions: int) -> Non
 
 @pytest.mark.parametrize("name", sorted(LEGACY))
 def test_a_plain_message_is_forwarded(name: str) -> None:
-    """A plain message is a batch of one record, so it goes to one partition."""
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, lossy=True)
     done = mirror(log, fmt, partitions=5)

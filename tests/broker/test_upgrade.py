@@ -181,7 +181,6 @@ def test_a_segment_that_would_outgrow_a_broker(segment: Path, monkeypatch: pytes
 
 
 def test_one_upgrade_at_a_time(segment: Path) -> None:
-    """The file that another upgrade is writing is not removed as a leftover."""
     Path(f"{segment}{SUFFIX}").write_bytes(b"being written")
     holder = os.open(segment, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
@@ -318,15 +317,11 @@ def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path
         assert not outcomes[-1]["killed"]
 
 
-# Memory
-
-
 @pytest.mark.parametrize(
     ("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4"), ("v2", "columnar", "lz4")]
 )
 @pytest.mark.thorough
 def test_memory_is_bounded_by_the_piece(segment: Path, name: str, to: str, codec: str) -> None:
-    """Forty pieces take no more memory than four."""
     records = Records.from_lists([bytes(range(250)) * 4] * 250, timestamps_ms=NOW_MS + np.arange(250))
     part = bytes(FORMATS[name].encode(records, 50, codec))
     peaks = []

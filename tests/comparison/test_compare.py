@@ -175,7 +175,6 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
 
 
 def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against: Against) -> None:
-    """Everything takes longer on the other host, v3's encode by more than v2's."""
     moved = each(lambda row: True, host="host-elsewhere")
     slower = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(5.0))
     columnar = each(of(kind="cpu", format="v0"), format="columnar")  # as if the run had it

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.broker.batch_headers import HEADER, NOT_SAID, UNSET, headers
+from kfbench.broker.batch_headers import HEADER, NOT_SAID, headers
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS
 from kfbench.kernels.formats import scan
+from kfbench.layouts import UNSET
 from tests.common import LEGACY, MESSAGES, batch_fields_of, bounds_of, records_of, reference_decode
 from tests.recorded import FOLDER, NAMES, facts
 from tests.reference.model import Message

@@ -281,7 +281,6 @@ def test_in_cpu_alone_a_conversion_is_never_free() -> None:
 
 
 def test_kip31_pays_on_the_append() -> None:
-    """v1 takes more bytes than v0, but saves the recompression that offsets of v0 need."""
     cheap = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
     costs = costs_of(KIP31, SIZES, cheap)
     operation = Operation("append", "v0", "v0")

@@ -64,7 +64,6 @@ def test_plain_messages_become_batches_of_one_when_stored_data_is_upgraded() -> 
 
 
 def test_an_append_is_timed_once_for_each_buffer_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An append works in place, so its buffer no longer holds a producer's request."""
     seen = []
 
     def watched(log: EncodedLog, fmt: str, **options: Any) -> object:

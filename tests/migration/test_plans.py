@@ -203,9 +203,6 @@ def test_a_client_that_asks_speaks_no_newer_format_than_the_broker() -> None:
     assert on_fetch(before, "v2", "v3", "lz4") == Cell(action="zero-copy", spoken="v2", format="v2")
 
 
-# Complete plans
-
-
 def test_every_combination_is_there_once() -> None:
     for plan in PLANS.values():
         keys = [(row.phase, row.stored, row.producer, row.consumer) for row in matrix(plan)]
@@ -256,9 +253,6 @@ def test_rows_become_plain_values() -> None:
         "idempotent": None,
     }  # fmt: skip
     assert set(FORMATS) >= {name for plan in PLANS.values() for name in plan.formats}
-
-
-# The broker paths
 
 
 RECORDS = Records.from_lists([b"value %d" % i for i in range(12)], timestamps_ms=list(range(1_000, 1_012)))
