@@ -73,6 +73,7 @@ def convert(
     Args:
         fmt: the log's format; None: by the magic of each batch.
         codec, level: of rebuilt batches; None: each keeps its codec.
+        first_offset: in v0 and v1, leave out plain records before this offset.
         keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion: a reader of `to` knows them.
         lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
             `EncodedLog.losses`). An offset range wider than the records is not a loss.

@@ -208,7 +208,7 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
 
 
 def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> Int64:
-    """Return the partition that all records of a batch go to; REBUILT: there are several. Empty batches keep theirs."""
+    """Return per batch the partition of all its records; REBUILT: there are several. Empty batches keep theirs."""
     only, filled = batch_partitions.copy(), bounds[:-1] < bounds[1:]
     if filled.any():
         lowest = np.minimum.reduceat(target, bounds[:-1][filled])

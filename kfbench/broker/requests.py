@@ -19,9 +19,9 @@ from kfbench.log.writing import runs
 
 
 class Requests(NamedTuple):
-    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each. traits int64[requests]: see `split`.
+    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each request.
 
-    traits: codec, control bit and features of a request's first entry, as the kernel `split` returns them.
+    traits int64[requests]: codec, control bit and features of the first entry, as the kernel `split` returns them.
     """
 
     data: Bytes

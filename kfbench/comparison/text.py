@@ -155,7 +155,7 @@ def _host_ratios(found: Comparison) -> Table:
 
 
 def _operations(found: Comparison) -> Table:
-    """Return a line per kind and operation, all formats together, with its A/A arms."""
+    """Return a line per kind and operation, for all formats together, with the A/A arms."""
     judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)

@@ -135,7 +135,7 @@ class Matched:
 
 
 def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
-    """Match the arms of two runs, in the order of the first. Resamples of cells depend on this order."""
+    """Match the arms of two runs, in the order of the first run. The bootstrap of intervals depends on this order."""
     hosts: dict[Hosts, int] = defaultdict(int)
     resized = 0
     pairs: dict[GroupKey, list[Pair]] = defaultdict(list)

@@ -276,7 +276,7 @@ class TestInPlace:
         append(log, "v2", base_offset=9, timestamp_type="append", now_ms=LATER_MS)
         assert (log.data == before).all()
 
-    @pytest.mark.parametrize("kind", ["grows", "built anew"])
+    @pytest.mark.parametrize("kind", ["grows", "is rebuilt"])
     @pytest.mark.parametrize("name", ["v3", "v3-headers-first"])
     def test_requests_that_fit_are_set_in_the_buffer_and_others_are_not(self, name: str, kind: str) -> None:
         fits = FORMATS[name].encode(records(5), 5, "gzip")

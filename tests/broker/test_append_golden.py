@@ -41,7 +41,7 @@ def test_there_are_vectors_of_each_kind() -> None:
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", of(refused=False), ids=str)
-def test_takes_what_kafka_takes(vector: BrokerVector) -> None:
+def test_accepts_the_requests_that_kafka_accepts(vector: BrokerVector) -> None:
     done = append(vector.source, None, **vector.options)
     expected = vector.sidecar["validation"]
     assert {
@@ -68,7 +68,7 @@ def test_takes_what_kafka_takes(vector: BrokerVector) -> None:
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", of(refused=True), ids=str)
-def test_refuses_what_kafka_refuses(vector: BrokerVector) -> None:
+def test_refuses_the_requests_that_kafka_refuses(vector: BrokerVector) -> None:
     given = np.frombuffer(vector.source, np.uint8).copy()
     with pytest.raises(Refused) as refusal:
         append(given, None, in_place=True, **vector.options)
@@ -94,7 +94,7 @@ def test_where_kafka_has_no_error(vector: BrokerVector) -> None:
         assert refusal.value.error == expected
 
 
-def test_what_lies_beyond_a_length_is_nobodys() -> None:
+def test_bytes_after_the_last_batch_are_refused() -> None:
     vector = next(vector for vector in VECTORS if vector.name.startswith("validate_v2_to_v2_none"))
     with pytest.raises(CorruptLog, match="length"):
         append(vector.source + bytes(12) + b"\xff" * 20, None)

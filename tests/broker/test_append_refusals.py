@@ -164,7 +164,7 @@ class TestRefuses:
         refused(log, "v2", "INVALID_RECORD", "should be 0")
         assert append(log, "v2", from_zero=False).next_offset == 1
 
-    def test_a_negative_time_that_has_to_be_written_anew(self) -> None:
+    def test_a_negative_time_in_a_rebuilt_batch(self) -> None:
         log = FORMATS["v2"].encode(records_of([Message(offset=0, timestamp_ms=-5, key=b"k", value=b"v")]))
         refused(log, "v2", "UNKNOWN_SERVER_ERROR", "negative timestamp -5", codec="gzip")
 

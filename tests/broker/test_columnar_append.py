@@ -186,7 +186,7 @@ class TestRebuilt:
 
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("offsets", [[0, 2, 1], [2, 1, 0], [0, 0, 2], [1, 1, 1]])
-    def test_offsets_that_do_not_rise_by_one_are_seen_whatever_the_codec(self, codec: str, offsets: list[int]) -> None:
+    def test_offsets_that_do_not_rise_by_one_are_found_with_any_codec(self, codec: str, offsets: list[int]) -> None:
         sent = Records.from_lists([b"a", b"b", b"c"], timestamps_ms=[NOW_MS] * 3, offsets=offsets)
         log = COLUMNAR.encode(sent, 3, codec, batch_fields=BatchFields(base_offset=0, last_offset=2))
         done = append(log, base_offset=50)

@@ -87,7 +87,7 @@ def test_merges_batches_that_one_header_can_describe(name: str, data: st.DataObj
         ({"tagged_fields": {7: b"x"}}, {"tagged_fields": {7: b"x"}}),
     ],
 )
-def test_headers_that_differ_stay_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_batches_with_different_headers_are_not_merged(one: dict[str, Any], other: dict[str, Any]) -> None:
     def batches_left(*given: dict[str, Any]) -> int:
         log = [batch_of((i, b"%d" % i, b"v"), **fields) for i, fields in enumerate(given)]
         return len(compact(encoded("v3-tagged", log), fmt="v3-tagged", now_ms=NOW_MS, merge_bytes=100).encoded)
@@ -98,7 +98,7 @@ def test_headers_that_differ_stay_apart(one: dict[str, Any], other: dict[str, An
 
 
 @pytest.mark.parametrize("headers", [(("trace", b"123"), ("t", None)), (("n", b""), ("ahead", b"123"))])
-def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[str, bytes | None], ...]) -> None:
+def test_merge_bytes_count_headers_and_remaining_records_only(headers: tuple[tuple[str, bytes | None], ...]) -> None:
     """A batch has 9 bytes of headers and 2 of key and value. A replaced record does not count."""
 
     def message(offset: int, key: bytes, value: bytes) -> Message:

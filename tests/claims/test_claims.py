@@ -89,7 +89,7 @@ def test_kip98_extremes_are_real_records(checked: dict[str, ClaimsTable]) -> Non
     assert found["kip98_most"] == sum(map(len, [*common, uvarint(length), uvarint(2**31 - 1), uvarint(key)]))
 
 
-def test_kip931_varints_end_where_zigzag_says(checked: dict[str, ClaimsTable]) -> None:
+def test_kip931_varints_have_the_limits_of_zigzag(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip931"]
     for width in (2, 3):
         biggest = int(find(table, f"{width}-byte varint").values["v3"])

@@ -19,7 +19,7 @@ def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -
     assert change(PairedRatio(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
 
 
-def test_intervals_hold_what_did_not_change_about_as_often_as_they_say() -> None:
+def test_intervals_hold_an_unchanged_ratio_about_95_times_in_100() -> None:
     """Two measurements of the same arm, 19 rounds each, 2,000 times. The nominal coverage is 95 %."""
     rounds = np.random.default_rng(3).normal(1.2, 0.03, (2_000, 2, 19))
     pairs = [[paired_ratio(each, np.ones(19)) for each in both] for both in rounds]

@@ -48,7 +48,7 @@ def test_every_operation_has_its_cost(name: str, codec: str) -> None:
     assert set(loads(migration_plan, costs, Traffic())) >= {migration_plan.before, migration_plan.goal}
 
 
-def test_conversions_without_a_codec_give_what_an_encoder_writes() -> None:
+def test_conversions_without_a_codec_equal_an_encoders_bytes() -> None:
     costs = quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
     for operation, cost in costs.operations.items():
         assert cost.target_bytes == costs.size_bytes[operation.target]

@@ -97,7 +97,7 @@ def test_a_canary_down_converts_for_everyone() -> None:
     assert {row.fetch.action for row in rows if row.stored == "v1"} == {"down-convert"}
 
 
-def test_before_phase_1_nobody_may_speak_v1() -> None:
+def test_before_phase_1_v1_is_refused() -> None:
     # "The proposed protocol is not backward compatible."
     assert on_produce(KIP31.phase("before"), "v1", "lz4").error == "UNSUPPORTED_VERSION"
     assert on_fetch(KIP31.phase("before"), "v0", "v1", "lz4").error == "UNSUPPORTED_VERSION"
