@@ -40,7 +40,7 @@ from kfbench.broker.rebuild import rebuild
 from kfbench.broker.requests import Run, checked_runs, split
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.topic import LAST_INT64, Origin, Topic, whole_number
-from kfbench.broker.work import Work
+from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats import Format
@@ -50,7 +50,7 @@ from kfbench.limits import Limits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Appended:
+class Appended(NewLog):
     """The bytes that go into the log: data uint8[size], positions int64[requests + 1].
 
     next_offset: of the partition, or int64[requests] if each request has its own base offset. max_timestamp_ms
@@ -58,17 +58,9 @@ class Appended:
     checksum is computed. work.written_bytes counts all bytes of a batch that is copied into a new buffer.
     """
 
-    data: Bytes
-    positions: Int64
     next_offset: int | Int64
     max_timestamp_ms: Int64
     converted_records: int
-    work: Work
-
-    @property
-    def encoded(self) -> EncodedLog:
-        """The same bytes as a log."""
-        return EncodedLog(data=self.data, positions=self.positions, losses=dict(self.work.losses))
 
 
 def append(

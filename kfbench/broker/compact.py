@@ -19,7 +19,7 @@ from kfbench.batch_plan import plan
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.retention import Flags, history_of, retained
 from kfbench.broker.source import bytes_of, find, read
-from kfbench.broker.work import Work
+from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
@@ -34,19 +34,12 @@ LARGEST_DELTA: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compacted:
+class Compacted(NewLog):
     """A log after one round of cleaning: data uint8[size], positions int64[batches + 1]."""
 
-    data: Bytes
-    positions: Int64
     kept_records: int
     keyless_records: int = 0  # removed, because a compacted log cannot hold them
     aborted_records: int = 0  # removed with their transaction
-    work: Work
-
-    @property
-    def encoded(self) -> EncodedLog:
-        return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
 
 
 def compact(

@@ -24,7 +24,7 @@ from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batch_plan import chunks
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import CREATE_TIMES, Work
+from kfbench.broker.work import CREATE_TIMES, NewLog, Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import BY_MAGIC, Entries, Format
@@ -39,21 +39,13 @@ _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
-class Converted:
+class Converted(NewLog):
     """A converted log: data uint8, positions int64[batches + 1], without dropped batches.
 
     converted_records: the records of rebuilt batches (Kafka's `numRecordsConverted`).
     """
 
-    data: Bytes
-    positions: Int64
     converted_records: int
-    work: Work
-
-    @property
-    def encoded(self) -> EncodedLog:
-        """The same bytes as a log."""
-        return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
 
 
 def convert(

@@ -46,7 +46,7 @@ from kfbench.batches import EncodedLog
 from kfbench.broker.batch_headers import dialect_of
 from kfbench.broker.mirror_source import Source
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import Work
+from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import CODEC_NAMES
 from kfbench.errors import InvalidConfig
 from kfbench.formats import Format
@@ -64,7 +64,7 @@ DROPPED: Final = -2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mirrored:
+class Mirrored(NewLog):
     """The bytes produced to the destination: the batches of partition 0, then of 1, and so on.
 
     data uint8; positions int64[batches + 1]; bounds int64[partitions + 1]: the first batch of each partition.
@@ -72,18 +72,10 @@ class Mirrored:
     above max_bytes, which a broker refuses.
     """
 
-    data: Bytes
-    positions: Int64
     bounds: Int64
     handed_on: int
     aborted: int
     too_large: int
-    work: Work
-
-    @property
-    def encoded(self) -> EncodedLog:
-        """All partitions as one log."""
-        return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
 
     @property
     def partitions(self) -> list[EncodedLog]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import EncodedLog
+
 CREATE_TIMES: Final = "create timestamps"  # a loss: producers' times that an append time replaced
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -41,3 +44,17 @@ class Work:
 
 
 COUNTERS: Final = tuple(name for name in Work.__dataclass_fields__ if name != "losses")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewLog:
+    """The log that a broker path makes: data uint8[size], positions int64[batches + 1], and the work."""
+
+    data: Bytes
+    positions: Int64
+    work: Work
+
+    @property
+    def encoded(self) -> EncodedLog:
+        """The same bytes as an EncodedLog, with the losses."""
+        return EncodedLog(data=self.data, positions=self.positions, losses=dict(self.work.losses))
