@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from kfbench.log import read_log, write_log
     from kfbench.measure.bytes import compare
     from kfbench.records import Records, Shapes
+    from kfbench.whatif.ask import what_if
     from kfbench.workloads import WORKLOADS
 
 __version__ = "0.1.0"
 __all__ = [
     "CODECS", "FORMATS", "WORKLOADS", "BatchFields", "DecodedLog", "EncodedLog", "KfbenchError", "Limits", "Records",
-    "Shapes", "compare", "read_log", "write_log",
+    "Shapes", "compare", "read_log", "what_if", "write_log",
 ]  # fmt: skip
 
 # Imported on first use, so that `kfbench --help` compiles nothing.
@@ -30,6 +31,7 @@ _NAMES: Final = {
     "log": ("read_log", "write_log"),
     "measure.bytes": ("compare",),
     "records": ("Records", "Shapes"),
+    "whatif.ask": ("what_if",),
     "workloads": ("WORKLOADS",),
 }
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names}

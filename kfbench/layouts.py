@@ -4,6 +4,7 @@ Everything on the wire is big-endian. Sources: `LegacyRecord`, `DefaultRecordBat
 `org.apache.kafka.common.record`; KIP-31 and KIP-32 (v1), KIP-98 (v2), KIP-931 (v3).
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -178,3 +179,15 @@ def position(layout: np.dtype[np.void], field: str) -> int:
     """Return the byte position of `field` in `layout`."""
     assert layout.fields is not None
     return int(layout.fields[field][1])
+
+
+# `ControlRecordType`: the second int16 of a control record's key.
+CONTROL_TYPES: Final[Mapping[int, str]] = {
+    0: "abort",
+    1: "commit",
+    2: "leader change",
+    3: "snapshot header",
+    4: "snapshot footer",
+    5: "kraft version",
+    6: "kraft voters",
+}

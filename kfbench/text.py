@@ -1,6 +1,9 @@
 """Text for people: tables in columns, counts with nouns, percentages and ranges of numbers."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+SHOWN_CHARACTERS: Final = 48  # of bytes that `preview` shows
 
 
 def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rule: bool = False) -> list[str]:
@@ -31,6 +34,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
+def shortened(text: str, width: int) -> str:
+    """Return a text of at most `width` characters: its end, behind an ellipsis, where it is longer."""
+    return text if len(text) <= width else f"…{text[1 - width :]}"
+
+
 def percent(share: float, digits: int | None = 1) -> str:
     """Return a share as a percentage: 0.125 is "12.5 %". Zero never has a minus sign.
 
@@ -46,3 +54,18 @@ def number_range(values: Iterable[float], spec: str = ".2f", separator: str = " 
     """
     numbers = list(values)
     return separator.join(dict.fromkeys(format(value, spec) for value in (min(numbers), max(numbers))))
+
+
+def preview(data: bytes | None) -> str:
+    """Return the size of bytes, and the first SHOWN_CHARACTERS of their text or hexadecimal form."""
+    if data is None:
+        return "null"
+    if not data:
+        return "0 B"
+    try:
+        text = data.hex() if b"\0" in data else repr(data.decode()[:SHOWN_CHARACTERS])
+    except UnicodeDecodeError:
+        text = data[:SHOWN_CHARACTERS].hex()
+    if len(text) > SHOWN_CHARACTERS:
+        text = text[: SHOWN_CHARACTERS - 3] + "..."
+    return f"{len(data)} B {text}"

@@ -21,7 +21,6 @@ from kfbench.errors import KfbenchError
 
 app = typer.Typer(
     help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,5 +1,6 @@
 """Commands that check bytes: inspect, verify."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -7,25 +8,49 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
-from kfbench.cli.options import AsJson, existing
-from kfbench.cli.output import complain, print_json, print_result, table_of, tracked
+from kfbench.cli.options import AsJson
+from kfbench.cli.output import complain, print_json, print_result, print_stream, table_of, tracked
+from kfbench.errors import KfbenchError
 
 
 @app.command()
 def inspect(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Log segments.")],
-    records: Annotated[bool, typer.Option("--records", help="The records too, not only the batches.")] = False,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Log segments, or folders with log segments in them.")
+    ],
+    batches: Annotated[bool, typer.Option("--batches", help="Show a line for each batch.")] = False,
+    records: Annotated[bool, typer.Option("--records", help="Show each batch and its records.")] = False,
     as_json: AsJson = False,
+    as_json_lines: Annotated[
+        bool, typer.Option("--json-lines", help="Show one JSON object a line: batches, records, the file.")
+    ] = False,
 ) -> None:
-    """The batches and records of a real log, damage included."""
-    from kfbench.log.inspect import inspect
+    """Summarise real log segments: batches, records, codecs, producers, gaps, damage."""
+    from kfbench.inspection.output import files_table, json_document, json_lines, summary_lines, text
+    from kfbench.inspection.segment import SegmentReader, segments_in
+    from kfbench.progress import reading
 
-    inspections = [inspect(existing(file), records) for file in files]
+    errors: list[KfbenchError] = []
+    readers: list[SegmentReader] = []
+    for path in paths:
+        try:
+            readers += [SegmentReader(file) for file in segments_in(path)]
+        except KfbenchError as error:
+            errors.append(error)
+    if len(errors) == len(paths) == 1:
+        raise errors[0]
     if as_json:
-        print_json([each.to_dict() for each in inspections])
+        print_stream(json_document(readers, records))
+    elif as_json_lines:
+        print_stream(line for reader in readers for line in json_lines(reader, batches, records))
+    elif batches or records:
+        for i, reader in enumerate(readers):
+            print_stream(f"{line}\n" for line in chain([""] if i else [], text(reader, batches, records)))
     else:
-        print_result("\n\n".join(each.to_text() for each in inspections))
-    fail_on_damage(inspections)
+        with reading(sum(reader.found.size_bytes for reader in readers), "read") as advance:
+            found = [reader.read(advance) for reader in readers]
+        print_result("\n".join(files_table(found) if len(found) > 1 else chain(*map(summary_lines, found))))
+    fail_on_damage([reader.found for reader in readers], map(str, errors))
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 from kfbench.cli.output import complain
 
 if TYPE_CHECKING:
-    from kfbench.log.inspect import Inspection
+    from kfbench.inspection.segment import Inspection
     from kfbench.whatif.source import Source
 
 

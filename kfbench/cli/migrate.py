@@ -28,11 +28,20 @@ class RolloutOptions:
 @app.command()
 @with_option_groups
 def migrate(
-    source: Annotated[
-        Path | None, typer.Argument(metavar="SOURCE", help="A log segment; default: nine shapes of records.")
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Log segments, or folders with log segments in them. Default: nine shapes of records.",
+        ),
     ] = None,
     plan_name: Annotated[str, typer.Option("--plan", metavar="NAME", help="The rollout: kip31, kip724 or v3.")] = "v3",
-    codec: Annotated[str, typer.Option(metavar="NAME", help="The codec of all producers.")] = "lz4",
+    codec: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The codec of all producers. Default: that of most batches; without SOURCE lz4."
+        ),
+    ] = None,
     *,
     rollout: RolloutOptions,
     traffic: TrafficOptions,
@@ -48,10 +57,11 @@ def migrate(
     from kfbench.migration.plans import PLANS, check_codec
 
     check_names("--plan", [plan_name], PLANS)
-    check_names("--codec", [codec], CODECS)
+    check_names("--codec", [codec] if codec else None, CODECS)
     plan = PLANS[plan_name]
     try:
-        check_codec(plan, codec)
+        if codec:
+            check_codec(plan, codec)
         chosen_traffic = Traffic(**vars(rollout), **vars(traffic))
         chosen_prices = Prices(
             cpu_core_hour=price_cpu_core_hour,
@@ -60,7 +70,7 @@ def migrate(
         )
     except (IllegalCombination, InvalidConfig) as error:
         raise typer.BadParameter(str(error)) from None
-    if source is not None:
+    for source in sources or ():
         if str(source) in PLANS and not source.exists():
             raise typer.BadParameter(f"{source} is a plan: kfbench migrate --plan {source}", param_hint="SOURCE")
         existing(source)
@@ -68,12 +78,13 @@ def migrate(
     from kfbench.migration.ask import migrate
     from kfbench.migration.text import migration_text
 
-    answer = migrate(plan, codec, chosen_traffic, chosen_prices, source, tracked)
+    answer = migrate(plan, codec, chosen_traffic, chosen_prices, sources or (), tracked)
     if as_json:
         print_json(answer.to_dict())
     else:
         print_result(migration_text(answer))
+    for path, damage in answer.damage.items():
+        others = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
+        complain(f"{path}: {damage[0].words()}{others}")
     if answer.damage:
-        others = f" (and {len(answer.damage) - 1:,} more)" if len(answer.damage) > 1 else ""
-        complain(f"{source}: {answer.damage[0].words()}{others}")
         raise typer.Exit(1)

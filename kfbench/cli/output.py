@@ -23,6 +23,23 @@ def print_result(text: object) -> None:
         stop_printing()
 
 
+def print_stream(parts: Iterable[str]) -> None:
+    """Print texts as they come, about 64 KiB at a time. A reader that closes the pipe early ends the output."""
+    waiting: list[str] = []
+    size = 0
+    try:
+        for part in parts:
+            waiting.append(part)
+            size += len(part)
+            if size >= 1 << 16:
+                sys.stdout.write("".join(waiting))
+                waiting, size = [], 0
+        sys.stdout.write("".join(waiting))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_printing()
+
+
 def stop_printing() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

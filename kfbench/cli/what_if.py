@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -27,22 +27,32 @@ if TYPE_CHECKING:
     from kfbench.sources.topic import Topic
 
 
+ALL: Final = "all"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FormatOptions:
-    """The formats and codecs to try; all unless given."""
+    """The formats and codecs to try."""
 
     format_names: Annotated[
-        list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Only this format, and v2; may be repeated; `all`: every format. Unless given: v2, v3, columnar and "
+            "the smallest other format that loses nothing.",
+        ),
     ] = None
     codec_names: Annotated[
-        list[str] | None, typer.Option("--codec", metavar="NAME", help="Only this one; may be repeated.")
+        list[str] | None,
+        typer.Option("--codec", metavar="NAME", help="Only this codec; may be repeated. Unless given: all."),
     ] = None
 
     def check(self) -> None:
         from kfbench.codecs import CODECS
         from kfbench.formats import FORMATS
 
-        check_names("--format", self.format_names, FORMATS)
+        check_names("--format", self.format_names, (*FORMATS, ALL))
         check_names("--codec", self.codec_names, CODECS)
 
 
@@ -50,19 +60,25 @@ class FormatOptions:
 class ColumnOptions:
     """The columns of a table that make a record."""
 
-    key: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of a table: the key; none unless given.")] = None
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The value; the whole row as JSON unless given.")
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A table's column with the key. Unless given: no key.")
     ] = None
-    value_json: Annotated[bool, typer.Option("--value-json", help="The whole row as JSON.")] = False
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the value. Unless given: the whole row as JSON."),
+    ] = None
+    value_json: Annotated[bool, typer.Option("--value-json", help="Take the whole row as JSON for the value.")] = False
     timestamp: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The time: int ms, ISO 8601 or Arrow's; none unless given.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the time: int ms, ISO 8601 or Arrow's. Else no time."),
     ] = None
     headers: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Headers: a map, a list of {key, value}, JSON of either.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with headers: a map, a list of {key, value}, JSON of either."),
     ] = None
     partition: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The partition's number; a file is one unless given.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the partition's number. Else a file is a partition."),
     ] = None
 
     def columns(self) -> "Columns":
@@ -78,15 +94,15 @@ class BatchOptions:
     """Other batches for the same records, and the sample that goes through the codecs."""
 
     lingers_ms: Annotated[
-        list[float] | None, typer.Option("--linger-ms", metavar="MS", help="Batches of this linger; may be repeated.")
+        list[float] | None,
+        typer.Option("--linger-ms", metavar="MS", help="Try batches of this linger.ms; may be repeated."),
     ] = None
     batch_sizes: Annotated[
-        list[int] | None, typer.Option("--batch-size", metavar="BYTES", help="And of this batch.size; likewise.")
+        list[int] | None,
+        typer.Option("--batch-size", metavar="BYTES", help="Try batches of this batch.size; may be repeated."),
     ] = None
-    everything: Annotated[
-        bool, typer.Option("--all", help="Codecs on everything, not on a sample of about 16 MiB.")
-    ] = False
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the sample.")] = 0
+    everything: Annotated[bool, typer.Option("--all", help="Compress everything, not a sample of about 2 MiB.")] = False
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The number that draws the sample.")] = 0
 
 
 @app.command(name="what-if")
@@ -110,18 +126,24 @@ def what_if(
     batches: BatchOptions,
     rate_mb_s: Annotated[
         float | None,
-        typer.Option(metavar="MB/S", help="As stored now, one copy; derived from the timestamps unless given."),
+        typer.Option(metavar="MB/S", help="Bytes produced as stored now, before copies. Else derived from timestamps."),
     ] = None,
     traffic: TrafficOptions,
     prices: PriceOptions,
+    table_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table", metavar="NAME", help="Also show this table; may be repeated; `all`: every table, `list`: names."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="A Spark master; for little data, threads here unless given.")
+        str | None, typer.Option(metavar="URL", help="A Spark master. Unless given: threads of this process.")
     ] = None,
     archive: Archive = None,
     as_json: AsJson = False,
 ) -> None:
-    """Your log in every format, codec and other batches: what would be saved, field by field, and per month."""
+    """What your log would take in other codecs, batches and formats, and what that saves per month."""
     from kfbench.migration.bills import Prices, Traffic
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
@@ -147,7 +169,7 @@ def what_if(
 
     answer = what_if(
         asked,
-        arms.format_names,
+        ALL if ALL in (arms.format_names or ()) else arms.format_names,
         arms.codec_names,
         columns=columns,
         connector=connector,
@@ -164,7 +186,7 @@ def what_if(
     if as_json:
         print_json(answer.to_dict())
     else:
-        print_result(render_text(answer))
+        print_result(render_text(answer, table_names or ()))
     if out is not None:
         from kfbench.whatif.page import publish
 

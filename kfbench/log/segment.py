@@ -74,14 +74,14 @@ def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allo
                 raise unknown[0]
             errors += unknown
     errors += entries.errors(on_error)
-    if 0 < len(data) == entries.trailing_bytes and not _begins_batch(data):
+    if 0 < len(data) == entries.trailing_bytes and not begins_batch(data):
         errors.append(CorruptLog(0, "magic", f"no batch begins like these {len(data):,} bytes: {IS_LOG}"))
         if on_error == "raise":
             raise errors[-1]
     return _Runs(parts, errors)
 
 
-def _begins_batch(data: Bytes) -> bool:
+def begins_batch(data: Bytes) -> bool:
     """Return True if a batch may begin like these bytes: the magic is known, or the first byte of the offset is 0."""
     return int(data[MAGIC_AT]) in BY_MAGIC if len(data) > MAGIC_AT else data[0] == 0
 

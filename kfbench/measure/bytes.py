@@ -1,5 +1,7 @@
 """Measured sizes: exact, and the same on every host and in every order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -45,7 +47,7 @@ def compare(
     formats: Iterable[str] | None = None,
     codecs: Iterable[str | tuple[str, int]] = ("none",),
     batch_size: int | ArrayLike = 100,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Return the size of the records in each format: one row per format and codec.
 
     Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload; <NA>

@@ -6,15 +6,22 @@ loads and bills (`bills`).
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from kfbench.errors import KfbenchError, Refused
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Costs, Load, Prices, Traffic, break_even, loads
 from kfbench.migration.measure import measure_costs
 from kfbench.migration.plans import Plan, Row, check_codec, matrix, refuses_idempotent
-from kfbench.migration.subjects import Sample, generated_subjects, log_subject, without_producers
+from kfbench.migration.subjects import (
+    Sample,
+    codec_of,
+    find_logs,
+    generated_subjects,
+    log_subject,
+    without_producers,
+)
 
 # At these sizes the fixed cost of a conversion (0.1 ms and more) is a few percent, and a plan takes about 10 s.
 COMPRESSED: Final = Sample(size_bytes=2 << 20, batches=512, records=10_240)
@@ -22,6 +29,9 @@ SAMPLES: Final[Mapping[str, Sample]] = {
     "none": Sample(size_bytes=4 << 20, batches=20_480),
     "gzip": Sample(size_bytes=256 << 10, batches=512, records=5_120, rounds=5),
 }
+
+DEFAULT_CODEC: Final = "lz4"
+MOST_TOPICS: Final = 4  # the largest; each takes about 10 s
 
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
 
@@ -62,7 +72,10 @@ class MigratedSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """A plan for given shares and prices. damage: of the measured log, as far as it was read."""
+    """A plan for given shares and prices.
+
+    damage: by file, as far as it was read. unmeasured: the names of smaller topics, which were not measured.
+    """
 
     plan: Plan
     codec: str
@@ -70,7 +83,8 @@ class Migration:
     prices: Prices
     rows: tuple[Row, ...]
     subjects: tuple[MigratedSubject, ...]
-    damage: tuple[Damage, ...] = ()
+    damage: Mapping[str, tuple[Damage, ...]] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON. Loads are per GiB produced, in the plan's old format. Savings are in US $."""
@@ -83,28 +97,38 @@ class Migration:
             "phases": [asdict(phase) for phase in self.plan.phases],
             "matrix": [row.to_dict() for row in self.rows],
             "subjects": [subject.to_dict() for subject in self.subjects],
-            "damaged": [asdict(damage) for damage in self.damage],
+            "damaged": [asdict(each) for damage in self.damage.values() for each in damage],
+            "unmeasured": list(self.unmeasured),
         }
 
 
 def migrate(
     plan: Plan,
-    codec: str,
+    codec: str | None,
     traffic: Traffic,
     prices: Prices,
-    source: str | os.PathLike[str] | None = None,
+    sources: Sequence[str | os.PathLike[str]] = (),
     track: Track = lambda items, _: items,
 ) -> Migration:
-    """Measure the plan's operations on a log segment, or on nine shapes of records, and compute its phases.
+    """Measure the plan's operations on your logs, or on nine shapes of records, and compute its phases.
 
-    The records of a log's first batches are used: at most 4 MiB, without control batches, with offsets from 0. A short
-    log is repeated. Damage is left out. Producer ids are left out if the plan writes a format without them, because
-    brokers refuse producers with ids then. Raises IllegalCombination (a format of the plan lacks the codec),
-    KfbenchError (no file, nothing readable in it, records that a broker refuses), Unverified.
+    Of each topic, MOST_TOPICS at most, the records of the first batches are used: at most 4 MiB, without control
+    batches, with offsets from 0. A short log is repeated. Damage is left out. Producer ids are left out if the plan
+    writes a format without them, because brokers refuse producers with ids then.
+
+    Args:
+        codec: None: the codec of most batches of the logs; of the nine shapes DEFAULT_CODEC.
+        sources: segments, and folders with segments in them. None given: the nine shapes.
+
+    Raises IllegalCombination (a format of the plan lacks the codec), KfbenchError (no file, nothing readable in it,
+    records that a broker refuses), Unverified.
     """
+    logs = find_logs(sources) if sources else {}
+    codec = codec or (codec_of(logs) if logs else DEFAULT_CODEC)
     check_codec(plan, codec)
     sample = SAMPLES.get(codec, COMPRESSED)
-    subjects = generated_subjects(sample) if source is None else [log_subject(source, sample)]
+    chosen = dict(list(logs.items())[:MOST_TOPICS])
+    subjects = [log_subject(*each, sample) for each in chosen.items()] if logs else generated_subjects(sample)
     answers = []
     for given in track(subjects, f"measuring {plan.name}"):
         subject = without_producers(given) if refuses_idempotent(plan) else given
@@ -113,9 +137,10 @@ def migrate(
                 plan, subject.records, subject.bounds, codec, subject.batch_fields, rounds=sample.rounds
             )
         except Refused as error:
-            where = subject.name if source is None else os.fspath(source)
             reason = f"{error.error}: {error.promise}"
-            raise KfbenchError(f"{where}: plan {plan.name}: a broker refuses these records: {reason}") from None
+            raise KfbenchError(
+                f"{subject.path or subject.name}: plan {plan.name}: a broker refuses these records: {reason}"
+            ) from None
         answers.append(
             MigratedSubject(
                 name=subject.name,
@@ -135,5 +160,6 @@ def migrate(
         prices=prices,
         rows=matrix(plan, codec),
         subjects=tuple(answers),
-        damage=tuple(damage for subject in subjects for damage in subject.damage),
+        damage={subject.path: subject.damage for subject in subjects if subject.damage},
+        unmeasured=tuple(logs)[MOST_TOPICS:],
     )

@@ -1,8 +1,11 @@
 """Subjects of a migration, the records to measure with: nine generated shapes, or the first batches of a log."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +14,12 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import KfbenchError
-from kfbench.log.inspect import Damage, segment_size
+from kfbench.log.damage import Damage, segment_size
 from kfbench.log.segment import join_records
 from kfbench.log.tail import nothing_in
 from kfbench.migration.measure import ROUNDS
 from kfbench.records import Records
-from kfbench.sources.log import find
+from kfbench.sources.log import Segment, find
 from kfbench.text import counted
 from kfbench.workloads.grid import GridPoint
 
@@ -43,7 +46,11 @@ class Sample:
 class Subject:
     """Records to measure with, in batches as producers sent them.
 
-    about: a description. left_out: parts of the log that are not measured, in words. damage: parts that cannot be read.
+    Args:
+        about: a description.
+        left_out: parts of the log that are not measured, in words.
+        damage: parts that cannot be read.
+        path: the first file of a log.
     """
 
     name: str
@@ -53,6 +60,7 @@ class Subject:
     batch_fields: BatchFields
     left_out: tuple[str, ...] = ()
     damage: tuple[Damage, ...] = ()
+    path: str = ""
 
 
 def generated_subjects(sample: Sample) -> list[Subject]:
@@ -98,14 +106,39 @@ class _FirstBatches:
     damage: list[Damage]
 
 
-def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
-    """Read the first batches of a log as a subject. Raise KfbenchError.
+def find_logs(sources: Iterable[str | os.PathLike[str]]) -> dict[str, list[Segment]]:
+    """Return the segments of each topic, the largest topic first. A segment without a topic stands for itself.
+
+    Raises KfbenchError where there is no segment.
+    """
+    topics: dict[str, list[Segment]] = {}
+    for source in sources:
+        found = find(source)
+        if not found.parts:
+            raise KfbenchError(f"{os.fspath(source)}: {found.skipped[0].reason}")
+        for part in found.parts:
+            assert isinstance(part, Segment)
+            topics.setdefault(part.topic or part.name, []).append(part)
+    return dict(sorted(topics.items(), key=lambda topic: -sum(part.size_bytes for part in topic[1])))
+
+
+def codec_of(logs: Mapping[str, Sequence[Segment]]) -> str:
+    """Return the codec of most batches, by the first batches of each topic; "none" without a batch."""
+    codecs: Counter[str] = Counter()
+    for parts in logs.values():
+        with suppress(KfbenchError, OSError):  # whoever reads the records reports it
+            for chunk in islice(parts[0].chunks(), 1):
+                for kind, batches in chunk.kinds.items():
+                    codecs[kind.rpartition(" ")[2]] += batches
+    return codecs.most_common(1)[0][0] if codecs else "none"
+
+
+def log_subject(name: str, parts: Sequence[Segment], sample: Sample) -> Subject:
+    """Read the first batches of a topic's segments as a subject. Raise KfbenchError.
 
     No more is read than `sample` takes. A short log is repeated. Damage is left out and listed.
     """
-    name = os.fspath(path)
-    segment_size(path)
-    first = _first_batches(name, sample)
+    first = _first_batches(parts, sample)
     records, batches = len(first.records), len(first.batch_counts)
     # A short log is repeated, so that the fixed cost of a call does not show.
     times = sample.repeats(first.records.shapes.payload_bytes, batches, records)
@@ -115,7 +148,8 @@ def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
     lost_bytes = sum(damage.size_bytes for damage in first.damage)
     left_out = (f"{counted(lost_bytes, 'byte')} of damage: {first.damage[0].words()}",) if first.damage else ()
     return Subject(
-        name=Path(path).name,
+        name=Path(name).name,
+        path=parts[0].name,
         about=f"{about}, repeated {times} times" if times > 1 else about,
         records=replace(repeated, shapes=replace(repeated.shapes, offsets=np.arange(len(repeated)))),
         bounds=np.append(0, np.cumsum(np.tile(first.batch_counts, times))),
@@ -125,10 +159,9 @@ def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
     )
 
 
-def _first_batches(name: str, sample: Sample) -> _FirstBatches:
-    found = find(name)
-    if not found.parts:
-        raise KfbenchError(f"{name}: {found.skipped[0].reason}")
+def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches:
+    """Read one segment after another until the sample is full."""
+    name = segments[0].name
     parts: list[Records] = []
     counts = [np.zeros(0, np.int64)]
     producers: dict[str, list[Any]] = {field: [] for field in PRODUCER_FIELDS}
@@ -136,7 +169,7 @@ def _first_batches(name: str, sample: Sample) -> _FirstBatches:
     size_bytes = batches = records = 0
     is_log = False
     try:
-        for chunk in found.parts[0].chunks():
+        for chunk in chain.from_iterable(segment.chunks() for segment in segments):
             damage += chunk.damage
             bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
             is_log |= len(bounds) > 1
@@ -159,7 +192,7 @@ def _first_batches(name: str, sample: Sample) -> _FirstBatches:
     except (KfbenchError, OSError) as error:
         raise KfbenchError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
     if not batches:
-        raise KfbenchError(f"{name}: {_nothing_readable(found.parts[0].size_bytes, damage, is_log)}")
+        raise KfbenchError(f"{name}: {_nothing_readable(segments[0], damage, is_log)}")
     return _FirstBatches(
         records=join_records(parts),
         batch_counts=np.concatenate(counts),
@@ -174,7 +207,9 @@ def _payload_bytes(records: Records, bounds: Int64) -> Int64:
     return np.diff(np.append(0, np.cumsum(sizes))[bounds])
 
 
-def _nothing_readable(size_bytes: int, damage: Sequence[Damage], is_log: bool) -> str:
+def _nothing_readable(segment: Segment, damage: Sequence[Damage], is_log: bool) -> str:
     if damage:
         return f"no batch can be read: {damage[0].words()}"
-    return f"no batch of a client in {counted(size_bytes, 'byte')}" if is_log else nothing_in(size_bytes)
+    if is_log:
+        return f"no batch of a client in {counted(segment_size(segment.name), 'byte')}"
+    return nothing_in(segment.size_bytes)

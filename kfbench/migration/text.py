@@ -28,6 +28,8 @@ def migration_text(answer: Migration) -> str:
 
 
 def _blocks(answer: Migration) -> Iterator[list[str]]:
+    yield _headline(answer)
+    yield _break_even(answer)
     yield _assumptions(answer)
     for phase in answer.plan.phases:
         yield phase_matrix(answer.plan, phase, answer.codec)
@@ -35,30 +37,43 @@ def _blocks(answer: Migration) -> Iterator[list[str]]:
         if phase.forces:
             yield _upgrade_costs(answer, phase)
     yield _operation_costs(answer)
-    yield _break_even(answer)
+
+
+def _headline(answer: Migration) -> list[str]:
+    """Return a line per subject: bytes, when the new format pays, and the saving without old consumers."""
+    plan = answer.plan
+    lines = [f"{plan.name}: {plan.summary}; codec {answer.codec}"]
+    for subject in answer.subjects:
+        ratio, conversion = subject.costs.size_bytes[plan.new] / subject.costs.size_bytes[plan.old], subject.by_bill
+        bytes_words = f"{percent(abs(1 - ratio), 2)} {'fewer' if ratio <= 1 else 'more'} bytes"
+        dollars = conversion.saved_without * 1_024
+        money = f"{'saves' if dollars >= 0 else 'costs'} {abs(dollars):.2f} $ per TiB produced without old consumers"
+        pays = f"pays {pays_text(conversion)}" + ("" if conversion.share is None else " of old consumers")
+        lines.append(f"{subject.name}: {plan.new} takes {bytes_words} than {plan.old}; {money}; {pays}")
+    if answer.unmeasured:
+        lines.append(f"not measured, because they are smaller: {', '.join(answer.unmeasured)}")
+    return lines
 
 
 def _assumptions(answer: Migration) -> list[str]:
     traffic, prices, plan = answer.traffic, answer.prices, answer.plan
     clients = [f"{name} (produce {PRODUCE_API[name]}, fetch {FETCH_API[name]})" for name in plan.formats]
-    shares = [
-        f"{percent(traffic.old_producers)} of the records produced",
-        f"{percent(traffic.old_consumers)} of the records fetched",
-        f"each record is read {traffic.fan_out:g} times",
-        f"stored {traffic.replication} times for {traffic.retention_days:g} days",
-        f"{percent(traffic.old_data)} of the records fetched are from before",
-        f"{percent(traffic.canary_leaders)} of the leaders are on the canary",
-    ]
-    price_list = [
-        f"{prices.cpu_core_hour:g} $ per core hour",
-        f"{prices.storage_gb_month:g} $ per GB and month",
-        f"{prices.network_gb:g} $ per GB in or out",
+    rows = [
+        (percent(traffic.old_producers), "of the records produced come from old clients", "--old-producers"),
+        (percent(traffic.old_consumers), "of the records fetched go to old clients", "--old-consumers"),
+        (percent(traffic.old_data), "of the records fetched were stored before", "--old-data"),
+        (percent(traffic.canary_leaders), "of the leaders are on the canary", "--canary-leaders"),
+        (f"{traffic.fan_out:g} times", "each record is read", "--fan-out"),
+        (f"{traffic.replication} times", "each record is stored", "--replication"),
+        (f"{traffic.retention_days:g} days", "is the retention", "--retention-days"),
+        (f"{prices.cpu_core_hour:g} $", "per core hour", "--price-cpu-core-hour"),
+        (f"{prices.storage_gb_month:g} $", "per GB and month on disk", "--price-storage-gb-month"),
+        (f"{prices.network_gb:g} $", "per GB in or out of a broker", "--price-network-gb"),
     ]
     return [
-        f"{plan.name}: {plan.summary}; codec {answer.codec}",
+        f"assumed ({PRICES_ASSUMED}) unless given by the option:",
+        *text_table(rows, right=[0]),
         f"clients, by the newest format that they know: {', '.join(clients)}",
-        f"{plan.old} clients: {', '.join(shares[:2])}; {', '.join(shares[2:])}",
-        f"prices, assumed ({PRICES_ASSUMED}) unless given: {', '.join(price_list)}",
         f"a GiB produced: the records that take one GiB in {plan.old}, the same records in every phase",
         "in: from producers, and by followers from leaders; out: to consumers and followers",
         "CPU: brokers' thread time, measured on this machine",

@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources.arrow_text import cells_of, objects
 from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.row_runs import RowRun, damage_only, row_runs

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Int64
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns, Parts
 from kfbench.sources.header_columns import unquoted
 from kfbench.sources.part import Span

@@ -23,7 +23,7 @@ from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.inspect import Damage, damage_of, segment_size
+from kfbench.log.damage import Damage, damage_of, segment_size
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
@@ -70,7 +70,8 @@ class Segment:
 
     topic "" and partition None: the folder has no name of a partition. written_bytes: the file's size without the zeros
     that a broker allocated ahead. is_last: the last segment of its folder, which a broker may be writing. end None: the
-    file's end, which may move until it is read.
+    file's end, which may move until it is read. limits: limits of what its bytes may make the reader allocate; None:
+    LIMITS. piece_bytes: the bytes that are read at a time; None: PIECE_BYTES.
     """
 
     name: str
@@ -81,6 +82,8 @@ class Segment:
     start: int = 0
     end: int | None = None
     unit: str = "byte"
+    limits: Limits | None = None
+    piece_bytes: int | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -96,6 +99,10 @@ class Segment:
         """Split the segment into shares of about SHARE_BYTES."""
         return [replace(self, start=span.start, end=span.end) for span in spans(self.written_bytes)]
 
+    @property
+    def _limits(self) -> Limits:
+        return self.limits or LIMITS
+
     def chunks(self) -> Iterator[Chunk]:
         """Yield the batches. Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file."""
         try:
@@ -104,13 +111,15 @@ class Segment:
             raise KfbenchError(GONE) from None
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
-            end = first_batch(file.fileno(), self.start, LIMITS.batch_bytes)
+            end = first_batch(file.fileno(), self.start, self._limits.batch_bytes)
             if end is None:  # the previous share reports this damage
                 return
             try:
-                for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes, end, self.end):
+                for piece in pieces(
+                    file.fileno(), self.piece_bytes or PIECE_BYTES, self._limits.batch_bytes, end, self.end
+                ):
                     end = piece.at + len(piece.data)
-                    budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
+                    budget = yield from _chunks(piece.data, piece.positions, piece.at, budget, self._limits)
                     if piece.trailing_bytes:
                         yield from self._tail_chunks(file, end, piece.trailing_bytes)
             except CorruptLog as error:
@@ -118,7 +127,7 @@ class Segment:
 
     def _tail_chunks(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
         """Yield the trailing bytes or the damage after the last whole batch, which ends at byte `end`."""
-        kind = tail_kind(file, end, trailing_bytes, self.is_last, LIMITS)
+        kind = tail_kind(file, end, trailing_bytes, self.is_last, self._limits)
         if kind == "zeros":
             return
         if kind == "open" or not end:
@@ -131,7 +140,7 @@ class Segment:
         """Yield the batches from byte `start` to a length that cannot be skipped. The rest of the file is damage."""
         lost_bytes = os.fstat(file.fileno()).st_size - error.position
         data = read_bytes(file, start, error.position - start)
-        yield from _chunks(data, Entries.of(data).positions, start, budget)
+        yield from _chunks(data, Entries.of(data).positions, start, budget, self._limits)
         if not is_zero(file, error.position, lost_bytes):
             yield _empty_chunk(damage=(Damage.of(error, lost_bytes),))
 
@@ -141,28 +150,28 @@ def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Ch
     return Chunk(records=log.records, bounds=log.bounds, size_bytes=0, damage=damage, trailing_bytes=trailing_bytes)
 
 
-def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Chunk, None, int]:
+def _chunks(data: Bytes, positions: Int64, at: int, budget: int, limits: Limits) -> Generator[Chunk, None, int]:
     """Yield the batches of `data`, which begins at byte `at` of the file, about `budget` bytes at a time.
 
     Each chunk adjusts the budget to the growth of its batches. Return the budget for the next batches.
     """
     first, batches = 0, len(positions) - 1
-    records = np.append(0, np.cumsum(_record_counts(data, positions)))
+    records = np.append(0, np.cumsum(_record_counts(data, positions, limits)))
     while first < batches:
         end = int(np.searchsorted(positions, positions[first] + budget, "right")) - 1
         end = min(end, int(np.searchsorted(records, records[first] + RUN_RECORDS, "right")) - 1)
         end = max(end, first + 1)
-        for chunk in _chunk(data, positions[first : end + 1], at):
+        for chunk in _chunk(data, positions[first : end + 1], at, limits):
             budget = _budget(chunk, budget)
             yield chunk
         first = end
     return budget
 
 
-def _record_counts(data: Bytes, positions: Int64) -> Int64:
+def _record_counts(data: Bytes, positions: Int64, limits: Limits) -> Int64:
     """Return the number of records in each batch's header, or 1 if the header has no count."""
     counts = np.empty(len(positions) - 1, np.int64)
-    scan.counts(data, positions, LIMITS.batch_records, counts)
+    scan.counts(data, positions, limits.batch_records, counts)
     return counts
 
 
@@ -171,15 +180,15 @@ def _is_run_limit(promise: str) -> bool:
     return promise in OVER_A_RUN or "past the limit" in promise
 
 
-def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
+def _chunk(data: Bytes, positions: Int64, at: int, limits: Limits) -> Iterator[Chunk]:
     run = data[positions[0] : positions[-1]]
-    most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
-    log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
+    most_bytes = limits.batch_bytes if len(positions) == 2 else min(RUN_BYTES, limits.batch_bytes)
+    log = read_log(run, on_error="skip", limits=replace(limits, batch_bytes=most_bytes))
     if len(positions) > 2 and any(_is_run_limit(error.promise) for error in log.errors):
         middle = len(positions) // 2  # the run is too large, but each batch may fit
         del log
-        yield from _chunk(data, positions[: middle + 1], at)
-        yield from _chunk(data, positions[middle:], at)
+        yield from _chunk(data, positions[: middle + 1], at, limits)
+        yield from _chunk(data, positions[middle:], at, limits)
         return
     start, rows = at + int(positions[0]), log.batch_rows
     names, codecs = (BY_MAGIC[magic].name for magic in rows["magic"].tolist()), log.batches["codec"]
@@ -195,11 +204,14 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
                 size_bytes=each.size_bytes,
                 field=each.field,
                 promise=each.promise.replace(
-                    "limits.batch_records", f"{LIMITS.batch_records:,}, the limit of one batch"
+                    "limits.batch_records", f"{limits.batch_records:,}, the limit of one batch"
                 ),
             )
             for each in damage_of(log, len(run))
         ),
+        log=log,
+        start=start,
+        end=start + len(run),
     )
 
 
@@ -223,7 +235,7 @@ def find(path: str | os.PathLike[str]) -> Found:
         if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # a checkpoint has records: the cluster's metadata
             reason = NO_DATA[root.suffix]
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
-        return Found(parts=(_segment(root, is_last(root.name, names_in_folder_of(root))),))
+        return Found(parts=(segment_at(root),))
     files: list[Path] = []
     skipped: list[Skipped] = []
     for each in walk(root, is_segment, _why_left_out):
@@ -250,6 +262,11 @@ def find(path: str | os.PathLike[str]) -> Found:
         found = "; ".join(_counted_reasons(skipped)) or "nothing"
         raise KfbenchError(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
+
+
+def segment_at(path: Path) -> Segment:
+    """Return the segment file at a path. Raises KfbenchError if there is no such file, or it is a folder."""
+    return _segment(path, is_last(path.name, names_in_folder_of(path)))
 
 
 def is_segment(path: Path) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
 from kfbench.sources.row_runs import RowRun, damage_only, first_line, row_runs, runs_of_size, share

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
-from kfbench.batches import NO_FIELDS, BatchFields
-from kfbench.log.inspect import Damage
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog
+from kfbench.log.damage import Damage
 from kfbench.records import Records
 
 CHUNK_BYTES: Final = 16 << 20
@@ -33,7 +33,8 @@ class Chunk:
     assume some. size_bytes: the bytes of these records in the source. partitions: int32[records]; None: all records are
     of the part's partition. kinds: the number of batches by format and codec, such as "v2 lz4". damage: the damage
     since the previous chunk, with positions in the part's unit. trailing_bytes: the size of an incomplete batch at the
-    end of a log, which is no damage.
+    end of a log, which is no damage. log, start, end: what was read of a log segment, and its first byte and its end in
+    the file; None in other sources and where only damage is reported.
     """
 
     records: Records
@@ -44,6 +45,9 @@ class Chunk:
     kinds: Mapping[str, int] = field(default_factory=dict)
     damage: tuple[Damage, ...] = ()
     trailing_bytes: int = 0
+    log: DecodedLog | None = None
+    start: int = 0
+    end: int = 0
 
 
 class Part(Protocol):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kfbench.arrays import Int64
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns, Parts, parts_of, rows_as_json
 
 # Arrow raises OSError for damaged content too. The last two come from damaged names and sizes.

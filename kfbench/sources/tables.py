@@ -19,7 +19,7 @@ import numpy as np
 
 from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.records import Records
 from kfbench.sources import csv_file, json_lines, parquet_file
 from kfbench.sources.columns import Columns, rows_of

@@ -1,8 +1,11 @@
 """The answer of a what-if as typed values: the bytes of a log now and in other formats, codecs and batches."""
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import Any, Final
+
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
@@ -35,6 +38,36 @@ class Arm:
     error_bytes: int | None = 0
     batching: Batching | None = None
     batches: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The bytes of v2 at one level of a codec, in batches as recorded; size_bytes and error_bytes as in `Arm`.
+
+    cpu_ms_per_mb: CPU time to encode 10**6 bytes of plain v2, the codec included, by one thread of this machine.
+    """
+
+    codec: str
+    level: int
+    is_default: bool
+    size_bytes: int | None
+    error_bytes: int | None
+    cpu_ms_per_mb: float = field(compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicAnswer:
+    """A topic (or a file or folder in its place), and its fewest bytes in v2. `best` as in `WhatIf.best`."""
+
+    topic: str
+    base_bytes: int
+    records: int
+    batches: int
+    best: Arm
+
+    @property
+    def saving(self) -> float | None:
+        return None if self.best.size_bytes is None else saving(self.best.size_bytes, self.base_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +113,13 @@ class WhatIf:
     sent_records: int
     uniform_records: int
     columns: Columns | None = None
+    levels: tuple[Level, ...] = ()
+    by_topic: tuple[TopicAnswer, ...] = ()
+
+    @property
+    def best(self) -> Arm:
+        """The arm of v2 with the fewest bytes, at default levels, in batches as recorded or in others."""
+        return smallest(arm for arm in (*self.arms, *self.rebatched) if arm.format == BASE_FORMAT)
 
     @property
     def recoded(self) -> tuple[str, ...]:
@@ -168,6 +208,31 @@ class WhatIf:
         """Return the bytes of one arm as recorded; None where the format has no such codec."""
         return next((arm.size_bytes for arm in self.arms if (arm.format, arm.codec) == (format_name, codec)), None)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per arm: format, codec, level, linger_ms, batch_size_bytes, batches, size_bytes, error_bytes,
+        saving (share of `base_bytes`), saving_against_v2, is_best."""
+        return pd.DataFrame(
+            {
+                "format": arm.format,
+                "codec": arm.codec,
+                "level": arm.level,
+                "linger_ms": None if arm.batching is None else arm.batching.linger_ms,
+                "batch_size_bytes": None if arm.batching is None else arm.batching.batch_size_bytes,
+                "batches": arm.batches,
+                "size_bytes": arm.size_bytes,
+                "error_bytes": arm.error_bytes,
+                "saving": self.saving(arm),
+                "saving_against_v2": self.saving_against_v2(arm),
+                "is_best": arm == self.best,
+            }
+            for arm in (*self.arms, *self.rebatched)
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the arms in a notebook, smallest first."""
+        html: str = self.to_pandas().sort_values("size_bytes").to_html(index=False, na_rep="–")
+        return html
+
     def payload_of(self, name: str) -> int:
         """Return the payload bytes that a format carries."""
         return sum(self.breakdown[name].get(part, 0) for part in PAYLOAD)
@@ -226,6 +291,11 @@ class WhatIf:
             "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),
             "headline": {group: [self._arm(arm) for arm in arms] for group, arms in self.headline.items()},
+            "best": self._arm(self.best),
+            "levels": [asdict(each) for each in self.levels],
+            "by_topic": [
+                asdict(each) | {"best": self._arm(each.best), "saving": each.saving} for each in self.by_topic
+            ],
             "sizes": [self._arm(arm) for arm in self.arms],
             "rebatched": [self._arm(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
@@ -249,6 +319,11 @@ class WhatIf:
             "month": _month(self.month_of(arm)),
             "saving_a_month": self.dollars_saved(arm),
         }
+
+
+def smallest(arms: Iterable[Arm]) -> Arm:
+    """Return the arm with the fewest bytes; the first of equals. Arms without an estimate come last."""
+    return min(arms, key=lambda arm: inf if arm.size_bytes is None else arm.size_bytes)
 
 
 def _month(found: Month | None) -> dict[str, float] | None:

@@ -4,13 +4,16 @@ Compressed bytes are those of our codecs at their default levels. A producer's l
 with the codec of a segment may differ from the bytes now. Formats are therefore compared with v2 too, codec by codec.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
@@ -23,8 +26,9 @@ from kfbench.sources.topic import Topic
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
+from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
 from kfbench.whatif.month import rate_of_user
-from kfbench.whatif.question import Question, draw_order
+from kfbench.whatif.question import Question, always_drawn
 from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.source import Source
 from kfbench.whatif.tally_all import tally_all
@@ -33,8 +37,9 @@ from kfbench.whatif.topic import tally_topic
 if TYPE_CHECKING:
     from rich.console import Console
 
-RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are given
-SAMPLE_BYTES: Final = 16 << 20  # of the source, through all formats and codecs: a minute or less
+SAMPLE_BYTES: Final = 2 << 20  # of the source, compressed in all formats and codecs
+LEVEL_BYTES: Final = 64 << 10  # of the source, compressed at all levels: about a second
+LEVELS: Final = MappingProxyType({"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(1, 20)})
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Pairs: TypeAlias = list[tuple[str, str]]
@@ -42,7 +47,7 @@ Pairs: TypeAlias = list[tuple[str, str]]
 
 def what_if(
     paths: Paths | Topic,
-    formats: Sequence[str] | None = None,
+    formats: Sequence[str] | Literal["all"] | None = None,
     codecs: Sequence[str] | None = None,
     *,
     columns: Columns | None = None,
@@ -54,38 +59,53 @@ def what_if(
     prices: Prices | None = None,
     rate_mb_s: float | None = None,
     master: str | None = None,
-    console: "Console | None" = None,
+    console: Console | None = None,
     archive: Path | None = None,
 ) -> WhatIf:
-    """Read segments, tables and folders of them, or a topic; return their bytes in every format and codec.
+    """Read segments, tables and folders of them, or a topic; return their bytes in other formats, codecs and batches.
 
-    v2 is always among the formats, as the base. Damage is left out and listed. formats, codecs: None: all. columns: of
-    tables. connector: source of Spark's Kafka connector (see `topic_mapped`). batchings: other batches for the same
-    records; tables and topics have none, so the first is assumed. sample_bytes: about how much of the source goes
-    through the codecs, drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes per second as stored now, or of plain
-    v2 where the source has no batches; None: derived from the timestamps. master: a Spark master; None: threads of this
-    process for small sources or without the extra `sweep`, else all cores of this machine. archive: the environment of
-    a cluster's executors (see packing).
-    Raises KfbenchError for a path that does not exist and when nothing can be read; InvalidConfig and
-    IllegalCombination for a wrong argument; MissingTool (MissingExtra) and SweepFailed from Spark.
+    Damage is left out and listed. v2 is always among the formats, as the base.
+
+    Args:
+        paths: a path, several, or a topic.
+        formats: names, or "all". None: see `default_formats`.
+        codecs: names. None: all.
+        columns: the columns of tables that make a record.
+        connector: source of Spark's Kafka connector (see `topic_mapped`).
+        batchings: other batches for the same records. Tables and topics have none: the first is assumed.
+        sample_bytes: about how much of the source is compressed, drawn by `seed`. None: all of it.
+        rate_mb_s: 10**6 bytes per second as stored now, or of plain v2 where the source has no batches. None: derived
+            from the timestamps.
+        traffic, prices: for a month's cost. None: the documented defaults.
+        master: a Spark master. None: threads of this process.
+        console: where a command shows its progress.
+        archive: the environment of a cluster's executors (see packing).
+
+    Raises:
+        KfbenchError: a path does not exist, or nothing can be read.
+        InvalidConfig, IllegalCombination: a wrong argument.
+        MissingTool, MissingExtra, SweepFailed: from Spark.
     """
-    arms, illegal = _arms(formats, codecs)
     rate = None if rate_mb_s is None else rate_of_user(rate_mb_s)
     if sample_bytes is not None and sample_bytes < 1:
         raise InvalidConfig(f"sample_bytes: {sample_bytes} is below 1")
-    question = Question(
-        arms=tuple(arms),
-        batchings=tuple(BATCHINGS if batchings is None else batchings),
-        recoded=tuple(dict.fromkeys((*(formats or RECODED), BASE_FORMAT))),
-        assumed=batchings[0] if batchings else None,
-        seed=seed,
-    )
-    question_for = partial(_sampled, question, sample_bytes)
+    is_all = formats == "all"
+    chosen = None if formats == "all" else formats
+    assumed = batchings[0] if batchings else None
+    _arms(chosen, codecs)  # refuses wrong names before anything is read
     if isinstance(paths, Topic):
         _check_batchings(paths.name, batchings)
-        found, question, sums = tally_topic(paths, question_for, connector, master, console, archive)
+        found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
+        _compile(chosen, found.parts, console)
+        names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
+    arms, illegal = _arms(names, codecs)
+    question = _question(arms, names or MAIN_FORMATS, codecs, batchings, seed)
+    question_for = partial(_sampled, question, sample_bytes)
+    if isinstance(paths, Topic):
+        found, question, sums = tally_topic(paths, question_for, connector, master, console, archive)
+    else:
         question = question_for(found.parts)
         sums = tally_all(found.parts, question, master, console, archive)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
@@ -93,6 +113,32 @@ def what_if(
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
+
+
+def _question(
+    arms: Pairs,
+    recoded: Sequence[str],
+    codecs: Sequence[str] | None,
+    batchings: Sequence[Batching] | None,
+    seed: int,
+) -> Question:
+    """Return the question without its sample. recoded: formats that are compressed in other batches too."""
+    return Question(
+        arms=tuple(arms),
+        batchings=tuple(BATCHINGS if batchings is None else batchings),
+        recoded=tuple(dict.fromkeys((*recoded, BASE_FORMAT))),
+        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
+        assumed=batchings[0] if batchings else None,
+        seed=seed,
+    )
+
+
+def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:
+    """Compile kernels for a command and show it. A caller from Python may not expect processes."""
+    if console is not None and any(part.size_bytes for part in parts):
+        from kfbench.whatif.compiling import compile_for_what_if
+
+        compile_for_what_if(formats, console)
 
 
 def _arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:
@@ -119,11 +165,12 @@ def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]
     """Complete the question by the share of these parts that makes a sample of `sample_bytes`."""
     if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
         raise InvalidConfig(f"{parts[0].topic}: the broker does not tell its size: a sample is impossible, ask for all")
-    size_bytes = sum(part.size_bytes for part in parts)
+    size_bytes = max(sum(part.size_bytes for part in parts), 1)
     return replace(
         question,
-        share=1.0 if sample_bytes is None else min(sample_bytes / max(size_bytes, 1), 1.0),
-        always=min((draw_order(part, question.seed), part.key) for part in parts)[1],
+        share=1.0 if sample_bytes is None else min(sample_bytes / size_bytes, 1.0),
+        level_share=min(LEVEL_BYTES / size_bytes, 1.0),
+        always=always_drawn(parts, question.seed),
     )
 
 
@@ -141,7 +188,7 @@ def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] |
 def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
     if not batchings:
         raise InvalidConfig(
-            f"{source}: has no batches: say which a producer would make, by --linger-ms and --batch-size (batchings)"
+            f"{source}: has no batches: give those of a producer, by --linger-ms and --batch-size, or `batchings`"
         )
 
 

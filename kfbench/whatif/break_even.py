@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from kfbench.bracket import bracket
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.whatif.tally import UNIFORM, Tally
+from kfbench.whatif.sums import Tally
+from kfbench.whatif.tally import UNIFORM
 
 SINGLE = ("v0", "v1")  # every plain message stands alone: its size does not depend on the batch
 

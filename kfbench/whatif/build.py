@@ -4,17 +4,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from math import hypot
 
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Found
-from kfbench.whatif.answer import Arm, Sample, WhatIf
+from kfbench.whatif.answer import Arm, Level, Sample, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.break_even import break_evens, overhead_bytes
 from kfbench.whatif.estimate import Drawn, Estimate
 from kfbench.whatif.month import Rate, rate_of
 from kfbench.whatif.question import Question
-from kfbench.whatif.tally import UNIFORM, Tally
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.source import Source
+from kfbench.whatif.sums import Tally, TopicSizes
+from kfbench.whatif.tally import UNIFORM
 
 
 def build_answer(
@@ -48,6 +52,8 @@ def build_answer(
         assumed=question.assumed if any(source.is_assumed for source in sums.sources) else None,
         sent_records=sums.sent_records,
         uniform_records=sums.uniform_records[1],
+        levels=tuple(_levels(sums, question, sizes[BASE_FORMAT])),
+        by_topic=tuple(_topics(sums, question)),
         rate=rate or rate_of(sums.sources, sums.times),
         traffic=traffic,
         prices=prices,
@@ -82,6 +88,57 @@ def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
         if size.size_bytes is not None:
             size = size._replace(size_bytes=size.size_bytes + sums.control[name])
         yield replace(_arm(name, codec, size), batching=batching, batches=sums.rebatched_batches[batching])
+
+
+def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level]:
+    """Scale the bytes at the default level by the ratio that the stretches at every level have."""
+    for codec, level in question.levels:
+        default = _size(codec, plain_bytes, sums.coded.get((BASE_FORMAT, codec)))
+        drawn = sums.levels.get((codec, level))
+        if drawn is None or default.size_bytes is None:
+            continue
+        size = drawn.estimate(default.size_bytes)
+        errors = (size.error_bytes, default.error_bytes)
+        error = None if None in errors else round(hypot(*(each or 0 for each in errors)))
+        yield Level(
+            codec=codec,
+            level=level,
+            is_default=level == CODECS[codec].default_level,
+            size_bytes=size.size_bytes,
+            error_bytes=error,
+            cpu_ms_per_mb=sums.level_cpu_ns[codec, level] / max(sums.level_plain_bytes, 1),
+        )
+
+
+def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
+    """Yield the topics, the largest first."""
+    sources: dict[str, list[Source]] = {}
+    for source in sums.sources:
+        sources.setdefault(source.stream, []).append(source)
+    codecs = [codec for name, codec in question.arms if name == BASE_FORMAT]
+    for topic, parts in sorted(sources.items(), key=lambda each: -sum(part.base_bytes for part in each[1])):
+        if not any(part.records for part in parts):
+            continue
+        sizes = sums.by_topic[topic]
+        arms = [
+            replace(_arm(BASE_FORMAT, codec, _topic_size(sizes, batching, codec)), batching=batching)
+            for batching in (None, *question.batchings)
+            for codec in codecs
+        ]
+        yield TopicAnswer(
+            topic=topic,
+            base_bytes=sum(part.base_bytes for part in parts),
+            records=sum(part.records for part in parts),
+            batches=sum(part.batches for part in parts),
+            best=smallest(arms),
+        )
+
+
+def _topic_size(sizes: TopicSizes, batching: Batching | None, codec: str) -> Estimate:
+    size = _size(codec, sizes.plain[batching], sizes.coded.get((batching, codec)))
+    if batching is None or size.size_bytes is None:
+        return size
+    return size._replace(size_bytes=size.size_bytes + sizes.control_bytes)
 
 
 def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:

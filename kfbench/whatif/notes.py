@@ -23,10 +23,6 @@ def answer_notes(answer: WhatIf) -> Iterator[str]:
     if answer.lost_bytes:
         share = percent(answer.lost_bytes / answer.data_bytes, 2)
         yield f"Left out: {share} of {answer.data_bytes:,} bytes, damaged or unreadable; the result is about the rest."
-    if len(answer.topics) > 1:
-        noun = "topics" if all(source.topic for source in answer.sources) else "topics, files or folders"
-        together = f"{len(answer.topics)} {noun} together: {_names(answer.topics)}"
-        yield f"{together}; give one's folders alone for its own answer."
     if answer.assumed is not None:
         yield f"No batches in {_names(answer.assumed_of)}; assumed: {answer.assumed.words}."
     if answer.columns is not None:
@@ -118,20 +114,28 @@ def _names(names: Iterable[str]) -> str:
     return f"{', '.join(every[:MOST_NAMES])}{rest}"
 
 
-def month_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield the rate, the month's bytes and dollars now, the prices, and the times of each topic."""
-    rate, now = answer.rate, answer.month()
-    if rate is None or now is None:
+def rate_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield the rate behind a month's cost, and the prices."""
+    rate = answer.rate
+    if rate is None:
         return
     traffic, prices = answer.traffic, answer.prices
     origin = "by the records' timestamps" if rate.told_by == "timestamps" else "as given"
     copies = f"kept {traffic.replication} times for {traffic.retention_days:g} days, read {traffic.fan_out:g} times"
     yield f"{rate.bytes_a_day / GB:,.3f} GB per day {answer.base_words}, {origin}, {copies}."
+    price = f"{prices.storage_gb_month:g} $ per GB and month, {prices.network_gb:g} $ per GB in or out of a broker"
+    yield f"Prices, assumed ({PRICES_ASSUMED}) unless given: {price}."
+
+
+def month_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield the rate, the prices, the month's bytes and dollars now, and the times of each topic."""
+    rate, now = answer.rate, answer.month()
+    if rate is None or now is None:
+        return
+    yield from rate_notes(answer)
     disk = f"{now.stored_bytes / GB:,.3f} GB on disk ({now.storage:,.2f} $)"
     network = f"{now.network_bytes / GB:,.3f} GB in and out ({now.network:,.2f} $)"
     yield f"Per month {answer.base_words}: {disk}, {network}."
-    price = f"{prices.storage_gb_month:g} $ per GB and month, {prices.network_gb:g} $ per GB in or out of a broker"
-    yield f"Prices, assumed ({PRICES_ASSUMED}) unless given: {price}."
     yield from map(stream_note, rate.streams[:MOST_NAMES])
     if len(rate.streams) > MOST_NAMES:
         yield f"and {len(rate.streams) - MOST_NAMES} more (--json has them)"

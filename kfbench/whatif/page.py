@@ -13,9 +13,11 @@ from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown
 from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.tables import Section, headline_table, sections, uniform_table
+from kfbench.whatif.notes import answer_notes
+from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
+from kfbench.whatif.tables import Section, sections, uniform_table
 
-MOST_TOPICS = 3  # in the title
+MOST_NAMES = 3  # topics in the title
 
 
 def publish(answer: WhatIf, out: Path) -> Path:
@@ -29,11 +31,13 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
     topics = [Path(topic).name for topic in answer.topics]
     figure_tables = [uniform_table(answer), breakdown.groups_table(field_groups(answer), name="groups")]
     page = {
-        "title": f"What if: {listed(topics) if len(topics) <= MOST_TOPICS else f'{len(topics)} topics'}",
-        "subtitle": f"{answer.now_bytes:,} bytes and {answer.records:,} records, as read.",
-        "headline": headline_table(answer),
+        "title": f"What if: {listed(topics) if len(topics) <= MOST_NAMES else f'{len(topics)} topics'}",
+        "subtitle": log_line(answer),
+        "summary": list(summary_tables(answer)),
+        "notes": list(answer_notes(answer)),
         "figures": figures,
         "sections": [
+            *([Section("Every topic", [all_topics_table(answer)])] if len(answer.by_topic) > MOST_TOPICS else []),
             *sections(answer),
             Section("Numbers of the figures", [table for table in figure_tables if table.rows]),
         ],

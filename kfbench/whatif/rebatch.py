@@ -58,6 +58,11 @@ class Batching:
     def words(self) -> str:
         return f"linger {self.linger_ms:g} ms and batch.size {self.batch_size_bytes:,}"
 
+    @property
+    def short_words(self) -> str:
+        size = f"{self.batch_size_bytes >> 10:,} KiB" if self.batch_size_bytes % 1024 == 0 else self.batch_size_bytes
+        return f"{self.linger_ms:g} ms, {size}"
+
     def __post_init__(self) -> None:
         if not 0 <= self.linger_ms <= 86_400_000:
             raise InvalidConfig(f"linger_ms: {self.linger_ms:g} is not 0 to 86400000 (a day)")

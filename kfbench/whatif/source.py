@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 
 COUNTED: Final = (
     "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes"

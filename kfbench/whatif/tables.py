@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
-from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Arm, WhatIf
-from kfbench.whatif.notes import answer_notes, month_notes, source_notes
+from kfbench.whatif.answer import Arm, Level, WhatIf
+from kfbench.whatif.notes import month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
 
-HEADLINES: Final = {TODAY: "Kafka today", PROPOSALS: "proposed, in no Kafka", OWN: "this project's own"}
 OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted in records' items; others are of batches
 MOST_FILES: Final = 20  # one row each; more are summed by topic
 FORMAT: Final = Column(name="format", swatch=True)
@@ -29,6 +28,8 @@ def sections(answer: WhatIf) -> Iterator[Section]:
     """Yield the tables behind the headline, in the order in which they are shown."""
     yield Section("What was read", [source_table(answer)])
     yield Section("In each format and codec", [*size_tables(answer), loss_table(answer)])
+    if answer.levels:
+        yield Section("At other levels", [levels_table(answer)])
     yield Section("Where each byte goes", [field_table(answer), overhead_table(answer)])
     if answer.rebatched:
         yield Section("In other batches", [*rebatched_tables(answer)])
@@ -36,41 +37,6 @@ def sections(answer: WhatIf) -> Iterator[Section]:
         yield Section("Break-even", [break_even_table(answer)])
     if answer.rate is not None:
         yield Section("A month at this rate", [*month_tables(answer)])
-
-
-def headline_table(answer: WhatIf) -> Table:
-    """Return the arms with the fewest bytes, with the notes that limit the answer."""
-    rows = [
-        (
-            HEADLINES[group],
-            answer.batches_words if arm.batching is None else arm.batching.words,
-            arm.format,
-            arm.codec,
-            arm.size_bytes,
-            _percentage(answer.saving(arm)),
-            _percentage(answer.saving_against_v2(arm)),
-            answer.dollars_saved(arm),
-        )
-        for group, arms in answer.headline.items()
-        for arm in arms
-    ]
-    base = f"{answer.base_bytes:,} bytes {answer.base_words}"
-    return Table(
-        name="headline",
-        caption=f"Fewest bytes; saved of the {base}, and of {BASE_FORMAT} with the same codec",
-        columns=(
-            Column(name="formats"),
-            Column(name="batches"),
-            FORMAT,
-            Column(name="codec"),
-            Column(name="bytes"),
-            Column(name="saved", unit="%", digits=1),
-            Column(name=f"saved of {BASE_FORMAT}", unit="%", digits=1),
-            Column(name="saved per month", unit="US$"),
-        ),
-        rows=tuple(rows),
-        notes=tuple(answer_notes(answer)),
-    )
 
 
 def source_table(answer: WhatIf) -> Table:
@@ -113,6 +79,30 @@ def size_tables(answer: WhatIf) -> Iterator[Table]:
     yield _by_codec(answer, "savings", of_base, lambda arm: _percentage(answer.saving(arm)), digits=1)
     of_v2 = f"% saved of what {BASE_FORMAT} takes with the same codec"
     yield _by_codec(answer, "savings-of-v2", of_v2, lambda arm: _percentage(answer.saving_against_v2(arm)), digits=1)
+
+
+def levels_table(answer: WhatIf) -> Table:
+    """Return v2 at every level of the codecs that have levels, in batches as recorded."""
+    rows = [
+        (each.codec, each.level, each.size_bytes, _of_default(answer, each), each.cpu_ms_per_mb)
+        for each in answer.levels
+    ]
+    return Table(
+        name="levels",
+        caption=f"{BASE_FORMAT} at other levels, {answer.batches_words}",
+        columns=(
+            *plain_columns("codec", "level", "bytes"),
+            Column(name="of the default level's bytes", unit="%", digits=1),
+            Column(name="CPU", unit="ms per MB", digits=1),
+        ),
+        rows=tuple(rows),
+        notes=("CPU: one thread of this machine encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
+    )
+
+
+def _of_default(answer: WhatIf, level: Level) -> float | None:
+    default_bytes = answer.size(BASE_FORMAT, level.codec)
+    return None if level.size_bytes is None or not default_bytes else 100 * level.size_bytes / default_bytes
 
 
 def month_tables(answer: WhatIf) -> Iterator[Table]:
@@ -172,32 +162,20 @@ def _fields(answer: WhatIf) -> list[str]:
 
 
 def overhead_table(answer: WhatIf) -> Table:
-    """Return the bytes beside the payload by format, and which fields save bytes against v2."""
+    """Return the bytes besides the payload by format."""
     rows: list[tuple[Cell, ...]] = []
     for name, parts in answer.breakdown.items():
         total_bytes = sum(parts.values())
         overhead_bytes = total_bytes - answer.payload_of(name)
-        saved = _saved_by_field(answer, name)
-        words = ", ".join(f"{field} {count:,}" for field, count in saved.items()) or "–"
-        per_record = overhead_bytes / max(answer.records, 1)
-        rows.append((name, total_bytes, overhead_bytes, per_record, sum(saved.values()), words))
-    names = ("bytes", "overhead", "overhead per record", f"saved of {BASE_FORMAT}", "saved by field")
+        saved_bytes = sum(answer.breakdown[BASE_FORMAT].values()) - total_bytes
+        rows.append((name, total_bytes, overhead_bytes, overhead_bytes / max(answer.records, 1), saved_bytes))
+    names = ("bytes", "overhead", "overhead per record", f"saved of {BASE_FORMAT}")
     return Table(
         name="overhead-bytes",
         caption="Overhead without a codec: all bytes but the payload; savings below 0: takes more",
         columns=(FORMAT, *plain_columns(*names)),
         rows=tuple(rows),
     )
-
-
-def _saved_by_field(answer: WhatIf, name: str) -> dict[str, int]:
-    """Return the bytes that a format saves against v2. A batch header that it does not have is saved as a whole."""
-    parts, base = answer.breakdown[name], answer.breakdown[BASE_FORMAT]
-    saved: Counter[str] = Counter()
-    for field in _fields(answer):
-        shown = field if field in parts or field not in base else field.partition(".")[0]
-        saved[shown] += base.get(field, 0) - parts.get(field, 0)
-    return {field: count for field, count in saved.items() if count}
 
 
 def rebatched_tables(answer: WhatIf) -> Iterator[Table]:

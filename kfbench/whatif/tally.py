@@ -1,105 +1,36 @@
-"""The bytes of a source's records in each format, as sums that add up over chunks, parts and workers.
+"""Tally one part of a source: the bytes of its records in each format, codec and batching.
 
-Everything is an integer, so that a sum does not depend on the order of its terms. Sizes are of every record. Bytes
-under a codec are of a sample: stretches of batches drawn by a hash of the seed and of the stretch's place. The hash is
-the same for every worker. `estimate` makes totals of the sample.
+Sizes are of every record. Bytes under a codec are of a sample: stretches of batches drawn by a hash of the seed and of
+the stretch's place. The hash is the same for every worker.
 """
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
+from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
 from kfbench.whatif.estimate import Drawn
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import COUNTED, Source
+from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 
-STRETCH_BYTES: Final = 512 << 10  # of plain v2: drawn as a whole or not at all
+STRETCH_BYTES: Final = 64 << 10  # of plain v2: drawn as a whole or not at all
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
-UNIFORM_TIMES: Final = 64  # times the share of the codecs: sizing uniform batches is faster than compressing
-MOST_DAMAGE: Final = 1000  # places that are listed; all are counted
+UNIFORM_TIMES: Final = 32  # times the share of the codecs: sizing uniform batches is faster than compressing
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """Sums over parts; `a + b` is the tally of both. All sizes are bytes. Keys of the sums:
-
-    breakdown: (format, field), batches as recorded, without a codec. losses: (format, what it cannot carry). coded:
-    (format, codec). control: format; control batches, which no batching changes. rebatched: (batching, format), without
-    control batches. rebatched_batches: batching. recoded: (batching, format, codec). uniform: (records per batch,
-    format), whole batches only, of the chunks drawn. uniform_records: records per batch. uniform_payload: (records per
-    batch, has headers). times: `Source.stream`.
-    """
-
-    sources: tuple[Source, ...] = ()
-    breakdown: Counter[tuple[str, str]] = field(default_factory=Counter)
-    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    coded: Mapping[tuple[str, str], Drawn] = field(default_factory=dict)
-    control: Counter[str] = field(default_factory=Counter)
-    sent_records: int = 0
-    rebatched: Counter[tuple[Batching, str]] = field(default_factory=Counter)
-    rebatched_batches: Counter[Batching] = field(default_factory=Counter)
-    recoded: Mapping[tuple[Batching, str, str], Drawn] = field(default_factory=dict)
-    uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
-    uniform_records: Counter[int] = field(default_factory=Counter)
-    uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
-    times: Mapping[str, Times] = field(default_factory=dict)
-
-    def __add__(self, other: Self) -> Self:
-        both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
-        is_damaged = any(source.damage for source in other.sources)
-        return replace(both, sources=_listed(both.sources)) if is_damaged else both
-
-    def by_file(self) -> Self:
-        """Join the shares of a file to one source, in the place of the first."""
-        files: dict[str, Source] = {}
-        for source in self.sources:
-            files[source.path] = files[source.path].plus(source) if source.path in files else source
-        return replace(self, sources=tuple(files.values()))
-
-    def sizes(self) -> Counter[str]:
-        """Return the bytes of each format, batches as recorded, without a codec."""
-        sizes: Counter[str] = Counter()
-        for (name, _), size_bytes in self.breakdown.items():
-            sizes[name] += size_bytes
-        return sizes
-
-
-def _listed(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Limit the places of damage to MOST_DAMAGE: the first of every source, then the second, and so on.
-
-    The result does not depend on the order in which sources are added.
-    """
-    if sum(len(source.damage) for source in sources) <= MOST_DAMAGE:
-        return sources
-    places = [(i, s.path, s.damage[i].position, at) for at, s in enumerate(sources) for i in range(len(s.damage))]
-    kept = Counter(at for *_, at in sorted(places)[:MOST_DAMAGE])
-    return tuple(replace(source, damage=source.damage[: kept[at]]) for at, source in enumerate(sources))
-
-
-def _sum(one: Any, other: Any) -> Any:
-    if isinstance(one, tuple | int):
-        return one + other
-    if isinstance(one, Counter):
-        found = Counter(one)
-        found.update(other)
-        return found
-    both = dict(one)
-    for key, each in other.items():
-        both[key] = both[key].plus(each) if key in both else each
-    return both
 
 
 def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int], None] = lambda _: None) -> Tally:
@@ -200,8 +131,23 @@ class _Reading:
             plain_bytes=self._found.sizes()[BASE_FORMAT],
             ahead=self._clock.ahead if self._clock else 0,
         )
-        times = {source.stream: self._times}
-        return replace(self._found, sources=(source,), sent_records=self._numbers["sent"], times=times)
+        return replace(
+            self._found,
+            sources=(source,),
+            sent_records=self._numbers["sent"],
+            times={source.stream: self._times},
+            by_topic={source.stream: self._topic_sizes()},
+        )
+
+    def _topic_sizes(self) -> TopicSizes:
+        found = self._found
+        plain: Counter[Batching | None] = Counter({None: found.sizes()[BASE_FORMAT]})
+        plain.update({b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT})
+        coded: dict[tuple[Batching | None, str], Drawn] = {
+            (None, codec): drawn for (name, codec), drawn in found.coded.items() if name == BASE_FORMAT
+        }
+        coded |= {(b, codec): drawn for (b, name, codec), drawn in found.recoded.items() if name == BASE_FORMAT}
+        return TopicSizes(plain=plain, coded=coded, control_bytes=found.control[BASE_FORMAT])
 
     def _recorded(self, batches: Batches) -> None:
         found, question = self._found, self._question
@@ -218,6 +164,7 @@ class _Reading:
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""
         question, jobs = self._question, list[tuple[Batches, tuple[str, str]]]()
+        at_levels: list[Batches] = []
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
         for first, end in _stretches(batches):
@@ -225,10 +172,28 @@ class _Reading:
             self._stretches[batching] += 1
             if question.draws(self._part, batching, number):
                 jobs += [(_part_of(batches, first, end), arm) for arm in arms]
+            if batching is None and question.draws_levels(self._part, number):
+                at_levels.append(_part_of(batches, first, end))
+        self._code_at_levels(at_levels)
         sums: Any = self._found.coded if batching is None else self._found.recoded
         for (_, arm), drawn in zip(jobs, self._run(_drawn, jobs), strict=True):
             key = arm if batching is None else (batching, *arm)
             sums[key] = sums.get(key, Drawn()).plus(drawn)
+
+    def _code_at_levels(self, stretches: list[Batches]) -> None:
+        levels: dict[str, list[int]] = {}
+        for codec, level in self._question.levels:
+            levels.setdefault(codec, []).append(level)
+        found, plain_bytes = self._found, 0
+        jobs = [(batches, codec, numbers) for batches in stretches for codec, numbers in levels.items()]
+        sums: Any = found.levels
+        for (_, codec, _), (drawn, cpu_ns) in zip(jobs, self._run(_at_levels, jobs), strict=True):
+            for level, each in drawn.items():
+                sums[codec, level] = sums.get((codec, level), Drawn()).plus(each)
+                found.level_cpu_ns[codec, level] += cpu_ns[level]
+        if levels:
+            plain_bytes = sum(int(FORMATS[BASE_FORMAT].size(*batches).sum()) for batches in stretches)
+        self._found = replace(found, level_plain_bytes=found.level_plain_bytes + plain_bytes)
 
     def _rebatched(self, of_clients: Sent, last: bool = False) -> None:
         recoded = [arm for arm in self._question.coded if arm[0] in self._question.recoded]
@@ -269,11 +234,29 @@ def _part_of(batches: Batches, first: int, end: int) -> Batches:
 
 
 def _drawn(job: tuple[Batches, tuple[str, str]]) -> Drawn:
-    (records, bounds, of_batches), (name, codec) = job
-    fmt = FORMATS[name]
-    plain = fmt.size(records, bounds, of_batches)
-    encoded = fmt.encode(records, bounds, codec, batch_fields=of_batches, lossy=True)
+    batches, (name, codec) = job
+    plain = FORMATS[name].size(*batches)
+    return Drawn.of(int(plain.sum()), _coded_bytes(batches, name, codec, None, plain))
+
+
+def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], dict[int, int]]:
+    """Return the bytes of v2 at each level beside those at the default level, and the CPU time in ns by level."""
+    batches, codec, levels = job
+    plain = FORMATS[BASE_FORMAT].size(*batches)
+    default = _coded_bytes(batches, BASE_FORMAT, codec, None, plain)
+    drawn, cpu_ns = dict[int, Drawn](), dict[int, int]()
+    for level in levels:
+        since_ns = time.thread_time_ns()
+        coded = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
+        cpu_ns[level] = time.thread_time_ns() - since_ns
+        drawn[level] = Drawn.of(default, coded)
+    return drawn, cpu_ns
+
+
+def _coded_bytes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> int:
+    """Return the bytes of batches under a codec. plain int64[batches]: their bytes without one."""
+    records, bounds, of_batches = batches
+    encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
     # Kafka compresses neither control batches nor batches without records.
     stay_plain = of_batches.over(len(plain))["is_control"] | (np.diff(bounds) == 0)
-    coded = np.where(stay_plain, plain, np.diff(encoded.positions))
-    return Drawn.of(int(plain.sum()), int(coded.sum()))
+    return int(np.where(stay_plain, plain, np.diff(encoded.positions)).sum())

@@ -1,25 +1,24 @@
-"""Tally all parts of a source: in threads of this process, or in Spark tasks."""
+"""Tally all parts of a source: in threads of this process, or in tasks of a Spark cluster."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kfbench.extras import has_extra
 from kfbench.progress import reading
 from kfbench.sources import Part
 from kfbench.sources.part import SHARE_BYTES
-from kfbench.sweep.host.java import java_home
 from kfbench.whatif.question import Question
-from kfbench.whatif.tally import Run, Tally, tally
+from kfbench.whatif.sums import Tally
+from kfbench.whatif.tally import tally
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
+MOST_THREADS: Final = 8  # each has a chunk in memory
 TASK_BYTES: Final = SHARE_BYTES  # of small files together
 
 
@@ -30,17 +29,12 @@ def tally_all(
     console: "Console | None" = None,
     archive: Path | None = None,
 ) -> Tally:
-    """Return the tally of all parts, with its sources in the order of the parts. It is the same for every worker."""
-    size_bytes = sum(part.size_bytes for part in parts)
-    is_small = size_bytes < LOCAL_BYTES or len(parts) == 1
-    if master is None and (is_small or not has_extra("sweep") or java_home() is None):
-        if console is not None and size_bytes:  # a command; a caller from Python may not expect processes
-            from kfbench.whatif.compiling import compile_for_what_if
+    """Return the tally of all parts, with its sources in the order of the parts. It is the same for every worker.
 
-            compile_for_what_if(question.formats, console)
-        pools = ThreadPoolExecutor(os.cpu_count())  # codecs and kernels release the GIL
-        with pools as pool, reading(size_bytes, "read", console) as advance:
-            sums = _tally_parts(parts, question, pool.map, advance)
+    master None: threads of this process.
+    """
+    if master is None:
+        sums = _tally_here(parts, question, console)
     else:
         from kfbench.sweep.spark.tasks import mapped
 
@@ -51,10 +45,19 @@ def tally_all(
     return replace(sums, sources=sources).by_file()
 
 
-def _tally_parts(
-    parts: Sequence[Part], question: Question, run: Run = map, advance: Callable[[int], None] = lambda _: None
-) -> Tally:
-    return sum((tally(part, question, run, advance) for part in parts), Tally())
+def _tally_here(parts: Sequence[Part], question: Question, console: "Console | None") -> Tally:
+    """Tally in threads, for codecs and kernels release the GIL: part by part, or few parts codec by codec."""
+    workers = min(os.cpu_count() or 1, MOST_THREADS)
+    size_bytes = sum(part.size_bytes for part in parts)
+    with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
+        if len(parts) < workers:
+            return sum((tally(part, question, threads.map, advance) for part in parts), Tally())
+        work = partial(tally, question=question, advance=advance)
+        return sum(threads.map(work, parts), Tally())
+
+
+def _tally_parts(parts: Sequence[Part], question: Question) -> Tally:
+    return sum((tally(part, question) for part in parts), Tally())
 
 
 def _tasks(parts: Sequence[Part]) -> list[list[Part]]:

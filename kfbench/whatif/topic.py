@@ -12,7 +12,8 @@ from kfbench.errors import KfbenchError
 from kfbench.sources import Found, Part, Skipped
 from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
 from kfbench.whatif.question import Question
-from kfbench.whatif.tally import Tally, tally
+from kfbench.whatif.sums import Tally
+from kfbench.whatif.tally import tally
 
 if TYPE_CHECKING:
     from rich.console import Console

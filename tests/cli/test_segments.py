@@ -11,8 +11,26 @@ from kfbench.migration.subjects import Sample
 from tests.cli.command import Run
 
 
-def test_no_file_is_shown_when_one_of_them_does_not_exist(kfbench: Run, segment: Path) -> None:
-    assert "nowhere.log" in kfbench("inspect", segment, segment.parent / "nowhere.log").refused()
+def test_a_missing_file_does_not_hide_the_others(kfbench: Run, segment: Path) -> None:
+    done = kfbench("inspect", segment, segment.parent / "nowhere.log")
+    assert done.status == 1 and "nowhere.log" in done.err
+    assert "3 batches, 6 records" in done.out
+
+
+def test_inspect_of_a_folder_has_a_line_per_segment(kfbench: Run, segment: Path) -> None:
+    for name in ("orders-0", "orders-1"):
+        folder = segment.parent / name
+        folder.mkdir()
+        (folder / segment.name).write_bytes(segment.read_bytes())
+        (folder / "00000000000000000000.index").write_bytes(bytes(8))
+    done = kfbench("inspect", segment.parent / "orders-0", segment.parent / "orders-1")
+    lines = done.out.splitlines()
+    assert done.status == 0 and len(lines) == 2 + 2 + 1
+    for line, name in zip(lines[2:4], ("orders-0", "orders-1"), strict=True):
+        assert f"{name}/{segment.name}" in line and line.split()[1:5] == ["267", "3", "6", "2"]
+    assert lines[-1].split() == ["2", "files", "534", "6", "12"]
+    documents = json.loads(kfbench("inspect", segment.parent, "--json").out)
+    assert [each["batch_count"] for each in documents] == [3, 3, 3]
 
 
 def test_inspect_shows_batches_and_records(kfbench: Run, segment: Path) -> None:

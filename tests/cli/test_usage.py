@@ -1,5 +1,6 @@
 """Help, wrong usage, missing files and unexpected errors of every command."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,14 @@ def test_help_names_every_command(kfbench: Run) -> None:
     assert kfbench() == done
 
 
+def test_a_shell_completes_commands_and_options() -> None:
+    for words, number, wanted in (("kfbench wh", 1, "what-if"), ("kfbench what-if --fo", 2, "--format")):
+        asked = {"_KFBENCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+        command = [sys.executable, "-m", "kfbench"]
+        done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=60)
+        assert done.stdout.split() == [wanted], done.stderr
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_each_command_has_help(kfbench: Run, command: str) -> None:
     done = kfbench(command, "--help")
@@ -62,7 +71,7 @@ def test_version(kfbench: Run) -> None:
         (["no-such-command"], "no-such-command"),
         (["run"], "PROFILE"),
         (["formats", "--no-such-option"], "--no-such-option"),
-        (["inspect"], "FILE"),
+        (["inspect"], "PATH"),
         (["verify", "smoke", "default"], "default"),
         (["verify", "--golden"], "--golden"),
     ],

@@ -102,7 +102,7 @@ def test_what_if_accepts_a_segment_deleted_meanwhile(
         return found
 
     monkeypatch.setattr(asking, "find", found_then_gone)
-    done = kfbench("what-if", folder, "--format", "v2", "--codec", "none")
+    done = kfbench("what-if", folder, "--format", "v2", "--codec", "none", "--table", "sources")
     assert (done.status, done.err) == (0, "")
     assert f"{folder / f'{0:020}.log'}: not read to its end: gone meanwhile: deleted or renamed" in done.out
 
@@ -159,9 +159,9 @@ def test_what_if_names_what_it_could_not_read_and_shows_the_rest(kfbench: Run, s
 
 def test_what_if_of_a_folder_leaves_out_what_lies_beside_its_segments(kfbench: Run, segment: Path) -> None:
     (segment.parent / f"{segment.name}.json").write_text('{"offset": 0}\n')
-    done = kfbench("what-if", segment.parent, "--format", "v2", "--codec", "none")
+    done = kfbench("what-if", segment.parent, "--format", "v2", "--codec", "none", "--table", "sources")
     assert (done.status, done.err) == (0, "")
-    assert "Not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
+    assert "Not looked at: tables next to segments: name them to read them: 1 (14 bytes)" in done.out
 
 
 def test_what_if_defaults_are_the_documented_ones() -> None:

@@ -15,7 +15,7 @@ from kfbench.migration import ask, subjects
 from kfbench.migration.ask import Migration, migrate
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Prices, Traffic, bill, load
 from kfbench.migration.plans import PLANS, Plan, matrix
-from kfbench.migration.subjects import Sample, log_subject
+from kfbench.migration.subjects import Sample, Subject, codec_of, find_logs, log_subject
 from kfbench.migration.text import migration_text, pays_text, phase_matrix
 from tests.recorded import FOLDER
 
@@ -25,7 +25,7 @@ SEVEN = Sample(size_bytes=1 << 20, batches=7)
 
 @pytest.fixture(scope="module")
 def found() -> Migration:
-    return migrate(V3, "lz4", Traffic(), Prices(), FOLDER / "activity-lz4.log")
+    return migrate(V3, "lz4", Traffic(), Prices(), [FOLDER / "activity-lz4.log"])
 
 
 def test_a_given_log_is_one_subject(found: Migration) -> None:
@@ -71,7 +71,7 @@ def test_text_and_json_have_the_same_numbers(found: Migration) -> None:
 
 
 def test_refusals_and_losses_of_a_plan_are_printed() -> None:
-    found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), FOLDER / "edges.log")
+    found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), [FOLDER / "edges.log"])
     text = migration_text(found)
     assert "refused (UNSUPPORTED_VERSION)" in text
     assert "10.0 % of produce, 20.0 % of fetch" in text
@@ -102,6 +102,11 @@ def test_the_page_shows_each_phase(plan: Plan) -> None:
     assert "```text\n" + "\n\n".join(blocks) + "\n```" in page
 
 
+def subject_of(path: Path, sample: Sample) -> Subject:
+    [(name, segments)] = find_logs([path]).items()
+    return log_subject(name, segments, sample)
+
+
 def written(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
@@ -111,7 +116,7 @@ def test_control_batches_are_left_out(tmp_path: Path) -> None:
     records = Records.from_lists([b"a", b"\0" * 6, b"c"], keys=[b"k", b"\0\0\0\1", b"k"], offsets=[5, 9, 20])
     control = BatchFields(is_control=[False, True, False], producer_id=7, producer_epoch=0, base_sequence=[0, -1, 1])
     data = FORMATS["v2"].encode(records, 1, batch_fields=control).data.tobytes()
-    subject = log_subject(written(tmp_path / "0.log", data), Sample(size_bytes=1 << 20, batches=2))
+    subject = subject_of(written(tmp_path / "0.log", data), Sample(size_bytes=1 << 20, batches=2))
     assert len(subject.records) == len(records) - 1
     assert subject.records.shapes.offsets.tolist() == [0, 1]
     assert subject.batch_fields.rows["base_sequence"].tolist() == [0, 1]
@@ -120,10 +125,10 @@ def test_control_batches_are_left_out(tmp_path: Path) -> None:
 
 def test_a_long_log_gives_its_first_batches(tmp_path: Path) -> None:
     small = Records.from_lists([b"x"] * 20)
-    subject = log_subject(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
+    subject = subject_of(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
     assert len(subject.bounds) - 1 == len(subject.records) == 7  # not repeated: the log has enough batches
     wide = Records.from_lists([b"x" * 400_000] * 10)
-    subject = log_subject(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
+    subject = subject_of(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
     assert np.diff(subject.bounds).tolist() == [1, 1, 1]
 
 
@@ -134,7 +139,7 @@ def test_a_short_log_is_repeated(tmp_path: Path) -> None:
         batch_fields=BatchFields(producer_id=[7, 8], producer_epoch=0, base_sequence=[0, 5]),
     )
     path = written(tmp_path / "0.log", log.data.tobytes())
-    subject = log_subject(path, Sample(size_bytes=2_000, batches=100))
+    subject = subject_of(path, Sample(size_bytes=2_000, batches=100))
     assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # 600 bytes each time
     assert subject.records.shapes.offsets.tolist() == list(range(18))
     assert subject.batch_fields.rows["producer_id"].tolist() == [7, 8] * 3
@@ -145,10 +150,10 @@ def test_no_more_of_a_log_is_read_than_is_measured(tmp_path: Path) -> None:
     log = FORMATS["v2"].encode(Records.from_lists([b"x" * 1_000] * 100), 1).data.copy()
     log[-1] ^= 1
     path = written(tmp_path / "0.log", log.tobytes())
-    subject = log_subject(path, Sample(size_bytes=5_000, batches=100))
+    subject = subject_of(path, Sample(size_bytes=5_000, batches=100))
     assert len(subject.records) == 5
     at = len(log) // 100 * 99
-    subject = log_subject(path, Sample(size_bytes=1 << 20, batches=100))
+    subject = subject_of(path, Sample(size_bytes=1 << 20, batches=100))
     assert [each.position for each in subject.damage] == [at] and len(subject.bounds) == 100
     assert subject.left_out[0].startswith(f"{len(log) - at:,} bytes of damage: batch at byte {at}: crc: ")
 
@@ -158,11 +163,11 @@ def test_producer_ids_are_left_out_where_brokers_refuse_them(tmp_path: Path, is_
     fields = BatchFields(producer_id=7, producer_epoch=0, base_sequence=[0, 3], is_transactional=is_transactional)
     log = FORMATS["v2"].encode(Records.from_lists([b"x" * 50] * 6), 3, batch_fields=fields)
     path = written(tmp_path / "0.log", log.data.tobytes())
-    found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), path)
+    found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), [path])
     assert "0.log: measured without the producer ids of " in migration_text(found)
     assert found.to_dict()["subjects"][0]["left_out"]
     assert "idempotent: refused (UNSUPPORTED_FOR_MESSAGE_FORMAT)" in migration_text(found)
-    assert migrate(V3, "none", Traffic(), Prices(), path).subjects[0].left_out == ()
+    assert migrate(V3, "none", Traffic(), Prices(), [path]).subjects[0].left_out == ()
 
 
 def test_records_that_a_broker_refuses_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +176,7 @@ def test_records_that_a_broker_refuses_are_named(tmp_path: Path, monkeypatch: py
     path = written(tmp_path / "0.log", log.data.tobytes())
     monkeypatch.setattr(ask, "without_producers", lambda subject: subject)
     with pytest.raises(KfbenchError) as refusal:
-        migrate(PLANS["kip724"], "none", Traffic(), Prices(), path)
+        migrate(PLANS["kip724"], "none", Traffic(), Prices(), [path])
     assert str(refusal.value).startswith(
         f"{path}: plan kip724: a broker refuses these records: UNSUPPORTED_FOR_MESSAGE_FORMAT: "
     )
@@ -186,8 +191,33 @@ def test_logs_that_cannot_be_used(tmp_path: Path) -> None:
         (bytes(40), "the file is empty"),
     ):
         with pytest.raises(KfbenchError, match=message):
-            migrate(V3, "none", Traffic(), Prices(), written(tmp_path / "a", data))
+            migrate(V3, "none", Traffic(), Prices(), [written(tmp_path / "a", data)])
     with pytest.raises(KfbenchError):
-        migrate(V3, "none", Traffic(), Prices(), tmp_path)
+        migrate(V3, "none", Traffic(), Prices(), [tmp_path])
     with pytest.raises(IllegalCombination, match="v0 has no zstd"):
         migrate(PLANS["kip31"], "zstd", Traffic(), Prices())
+
+
+def test_topics_of_a_folder_are_measured_with_the_codec_of_their_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kfbench.migration.ask.COMPRESSED", Sample(size_bytes=2_000, batches=9, rounds=3))
+    monkeypatch.setattr("kfbench.migration.ask.MOST_TOPICS", 2)
+    for topic, name in (("a", "activity-gzip.log"), ("b", "activity-lz4.log"), ("c", "activity-lz4.log")):
+        for partition in range(2 if topic == "c" else 1):
+            folder = tmp_path / f"{topic}-{partition}"
+            folder.mkdir()
+            (folder / f"{0:020}.log").write_bytes((FOLDER / name).read_bytes())
+    logs = find_logs([tmp_path])
+    assert list(logs) == ["c", "b", "a"] and len(logs["c"]) == 2
+    assert codec_of(logs) == "lz4" and codec_of({"a": logs["a"]}) == "gzip"
+    found = migrate(V3, None, Traffic(), Prices(), [tmp_path])
+    assert [subject.name for subject in found.subjects] == ["c", "b"] and found.unmeasured == ("a",)
+    assert found.codec == "lz4"
+
+
+def test_a_log_without_records_of_a_client_has_its_size_in_the_message(tmp_path: Path) -> None:
+    empty = FORMATS["v2"].encode(Records.from_lists([]), [0, 0]).data.tobytes()
+    path = written(tmp_path / "0.log", empty)
+    with pytest.raises(KfbenchError, match=r"no batch of a client in 61 bytes$"):
+        subject_of(path, Sample(size_bytes=2_000, batches=9))

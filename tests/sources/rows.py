@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kfbench.errors import KfbenchError
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns
 from kfbench.sources.part import Chunk
 from kfbench.sources.tables import Table, find

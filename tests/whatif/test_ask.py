@@ -81,8 +81,8 @@ def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
 
 
 @pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
-def test_every_size_equals_the_encoded_bytes(name: str) -> None:
-    found, log = what_if(FOLDER / name, batchings=[]), read_log(FOLDER / name)
+def test_every_size_is_that_of_the_bytes(name: str) -> None:
+    found, log = what_if(FOLDER / name, "all", batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
     assert {(arm.format, arm.codec) for arm in found.arms} == legal
     for arm in found.arms:
@@ -93,8 +93,8 @@ def test_every_size_equals_the_encoded_bytes(name: str) -> None:
         assert arm.codec_version == CODECS[arm.codec].version
 
 
-def test_old_formats_take_fixed_bytes_per_record() -> None:
-    found = what_if(FOLDER / "activity-gzip.log")
+def test_old_formats_take_their_fixed_bytes_a_record() -> None:
+    found = what_if(FOLDER / "activity-gzip.log", "all")
     payload = sum(facts("activity-gzip.log").records["key_bytes"]) + sum(
         facts("activity-gzip.log").records["value_bytes"]
     )
@@ -107,7 +107,7 @@ def test_old_formats_take_fixed_bytes_per_record() -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fields_add_up(name: str) -> None:
-    found = what_if(FOLDER / name, codecs=["none"], batchings=[])
+    found = what_if(FOLDER / name, "all", codecs=["none"], batchings=[])
     for fmt, parts in found.breakdown.items():
         assert sum(parts.values()) == found.size(fmt, "none")
     for fmt in ("v2", "v3"):
@@ -116,8 +116,8 @@ def test_the_fields_add_up(name: str) -> None:
 
 def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
     control = facts("transactions.log").batches["is_control"]
-    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])))
-    whole = what_if(FOLDER / "transactions.log")
+    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])), "all")
+    whole = what_if(FOLDER / "transactions.log", "all")
     marker_bytes = sum(
         size for size, each in zip(facts("transactions.log").batches["size_bytes"], control, strict=True) if each
     )
@@ -129,32 +129,35 @@ def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
 
 def test_illegal_combinations_are_listed() -> None:
     found = what_if(FOLDER / "activity-gzip.log", ["v0", "v1", "v2"], ["none", "zstd"])
-    assert "v0 has no zstd; v1 has no zstd." in render_text(found).splitlines()
+    assert "v0 has no zstd; v1 has no zstd." in render_text(found, ["sizes"]).splitlines()
     assert found.to_dict()["illegal"] == [{"format": name, "codec": "zstd"} for name in ("v0", "v1")]
     assert found.size("v1", "none") and found.size("v2", "zstd")
     legal = what_if(FOLDER / "activity-gzip.log", ["v0", "v2"], ["none"])
-    assert legal.to_dict()["illegal"] == [] and "has no" not in render_text(legal)
+    assert legal.to_dict()["illegal"] == [] and "has no" not in render_text(legal, ["sizes"])
 
 
 def test_losses_are_counted() -> None:
     headers = sum(map(len, facts("service-headers.log").records["headers"]))
-    found = what_if(FOLDER / "service-headers.log")
+    found = what_if(FOLDER / "service-headers.log", "all")
     assert found.losses["v0"]["timestamps"] == 120
     assert found.losses["v0"]["headers"] == found.losses["v1"]["headers"] == headers
     assert found.losses["v2"] == found.losses["v3"] == {}
     transactions = facts("transactions.log").batches
-    lost = what_if(FOLDER / "transactions.log").losses["v1"]
+    lost = what_if(FOLDER / "transactions.log", "all").losses["v1"]
     assert lost["is_control"] == sum(transactions["is_control"])
     assert lost["is_transactional"] == sum(transactions["is_transactional"])
     changelog = facts("changelog.log").batches
-    lost = what_if(FOLDER / "changelog.log").losses["v1"]
+    lost = what_if(FOLDER / "changelog.log", "all").losses["v1"]
     assert lost["delete_horizon_ms"] == sum(horizon >= 0 for horizon in changelog["delete_horizon_ms"])
     assert lost["empty batches"] == changelog["count"].count(0)
 
 
 def test_files_add_up() -> None:
     names = ["telemetry.log", "service-headers.log", "transactions.log"]
-    together, single = what_if([FOLDER / name for name in names]), [what_if(FOLDER / name) for name in names]
+    together, single = (
+        what_if([FOLDER / name for name in names], "all"),
+        [what_if(FOLDER / name, "all") for name in names],
+    )
     assert together.now_bytes == sum(each.now_bytes for each in single)
     for i, arm in enumerate(together.arms):
         assert arm.size_bytes == sum(each.arms[i].size_bytes or 0 for each in single)
@@ -212,7 +215,7 @@ def test_a_damaged_batch_is_left_out_and_stated(tmp_path: Path) -> None:
     ]
     assert source.trailing_bytes == positions[-1] - positions[last] - 20
     assert source.sound_bytes + size + source.trailing_bytes == source.size_bytes == path.stat().st_size
-    text = render_text(found)
+    text = render_text(found, ["sources"])
     assert f"{path}: left out {size:,} bytes from byte {positions[damaged]:,}: crc: " in text
     assert f"{path}: left out an incomplete batch of {source.trailing_bytes:,} bytes at the end" in text
 
@@ -231,7 +234,7 @@ def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
 
 
 def test_savings() -> None:
-    found = what_if(FOLDER / "telemetry.log").to_dict()
+    found = what_if(FOLDER / "telemetry.log", ["v1", "v2", "v3"]).to_dict()
     sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
     v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
     assert v2["saving"] == v2["saving_against_v2"] == 0
@@ -273,7 +276,7 @@ def test_an_empty_segment_among_others_is_left_out(tmp_path: Path) -> None:
     empty = written(tmp_path, b"")
     found = what_if([empty, FOLDER / "telemetry.log"])
     assert found.arms == what_if(FOLDER / "telemetry.log").arms
-    assert "nothing readable" in render_text(found)
+    assert "nothing readable" in render_text(found, ["sources"])
     with pytest.raises(KfbenchError, match=r"the file is empty \(and nothing in 1 other file\)$"):
         what_if([empty, written(tmp_path, b"", "00000000000000000001.log")])
 
@@ -287,7 +290,11 @@ def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
     with pytest.raises(IllegalCombination, match="v1 has no zstd"):
         what_if(path, formats=["v1"], codecs=["zstd"])
     with_zstd = {name for name, fmt in FORMATS.items() if "zstd" in fmt.capabilities.codecs}
-    assert {arm.format for arm in what_if(path, codecs=["zstd"]).arms} == with_zstd == FORMATS.keys() - set(MESSAGES)
+    assert (
+        {arm.format for arm in what_if(path, "all", codecs=["zstd"]).arms}
+        == with_zstd
+        == FORMATS.keys() - set(MESSAGES)
+    )
 
 
 def test_segments_of_a_folder_are_one_topic(tmp_path: Path) -> None:
@@ -302,40 +309,32 @@ def test_segments_of_a_folder_are_one_topic(tmp_path: Path) -> None:
     assert together.rate.bytes_a_day == pytest.approx(2 * alone.rate.bytes_a_day, rel=0.01)
 
 
-def test_spark_runs_only_for_many_files_with_java_and_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_is_for_a_master_and_threads_for_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("Spark was asked")
 
-    for i in range(2):
+    for i in range(5):
         written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
-    options: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
-    small = what_if(tmp_path, **options)
+    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none", "zstd"], "batchings": []}
     monkeypatch.setattr(tasks, "mapped", refused)
-    monkeypatch.setattr(tally_all, "LOCAL_BYTES", 1)
+    found = what_if(tmp_path, **asked)
+    monkeypatch.setattr(tally_all, "MOST_THREADS", 1)
+    assert what_if(tmp_path, **asked) == found
     with pytest.raises(AssertionError, match="Spark was asked"):
-        what_if(tmp_path, **options)
-    assert what_if(tmp_path / f"{0:020}.log", **options).records == small.records // 2  # one file is one task
-    for name, absent in (("java_home", lambda: None), ("has_extra", lambda _: False)):
-        with monkeypatch.context() as without:
-            without.setattr(tally_all, name, absent)
-            assert what_if(tmp_path, **options) == small
-    with pytest.raises(AssertionError, match="Spark was asked"):
-        what_if(tmp_path, **options, master="local[1]")
+        what_if(tmp_path, **asked, master="local[1]")
 
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_memory_is_bounded_with_default_options(tmp_path: Path) -> None:
-    value_bytes, batch_records = 1_000, 16
-    values = [bytes(value_bytes)] * batch_records
-    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(batch_records)), batch_records))
-    times = (1_000, 4_000)
+def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
+    value_bytes, a_batch = 1_000, 16
+    values = [bytes(value_bytes)] * a_batch
+    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
+    times = (3_000, 5_500)  # beyond the records that wait for their batch; below two shares
     logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
     command = [sys.executable, "-c", PEAKS, *map(str, logs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     (few, peak_bytes), (many, later_peak_bytes) = (map(int, line.split()) for line in done.stdout.splitlines())
-    assert (few, many) == tuple(batch_records * each for each in times)
+    assert (few, many) == tuple(a_batch * each for each in times)
     assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
     assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2

@@ -14,7 +14,8 @@ from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tables import headline_table, sections, uniform_table
+from kfbench.whatif.summary import log_line, summary_tables
+from kfbench.whatif.tables import sections, uniform_table
 from tests.recorded import FOLDER
 
 
@@ -37,7 +38,7 @@ def test_a_page_needs_no_other_file_and_has_its_values_as_json(answer: WhatIf, t
     assert json.loads((path / "what-if.json").read_text()) == answer.to_dict()
     page = (path / "index.html").read_text()
     assert page.count("<svg") == 2 and "src=" not in page and "<link" not in page
-    for table in (headline_table(answer), *(table for section in sections(answer) for table in section.tables)):
+    for table in (*summary_tables(answer), *(table for section in sections(answer) for table in section.tables)):
         assert table.to_html() in page
     assert what_if_page.publish(answer, tmp_path) == path  # the same page exists
     assert what_if_page.publish(replace(answer, sent_records=1), tmp_path) != path
@@ -70,8 +71,8 @@ def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> Non
     assert newest(tmp_path) == run
 
 
-def test_a_page_of_tables_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp_path: Path) -> None:
-    assert f"{answer.base_bytes:,} bytes now" in headline_table(answer).caption
+def test_of_tables_it_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp_path: Path) -> None:
+    assert f"{answer.base_bytes:,} bytes" in log_line(answer) and log_line(answer) in index_of(answer)
     path = tmp_path / "rows.csv"
     path.write_text("v,t\n" + "".join(f"{i},{1_700_000_000_000 + 1_000 * i}\n" for i in range(300)))
     columns = Columns(value="v", timestamp="t")

@@ -11,13 +11,14 @@ import pytest
 
 from kfbench import FORMATS, Records, read_log
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.log.inspect import Damage
+from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.break_even import Crossing, break_evens
 from kfbench.whatif.estimate import Drawn
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally import UNIFORM_TIMES, Tally, tally
+from kfbench.whatif.sums import Tally
+from kfbench.whatif.tally import UNIFORM_TIMES, tally
 from tests.recorded import FOLDER
 
 BATCHING = Batching(50.0, 4_000)
@@ -72,8 +73,8 @@ def test_a_sum_does_not_depend_on_the_order() -> None:
     assert pickle.loads(pickle.dumps((QUESTION, whole))) == (QUESTION, whole)
 
 
-def test_listed_damage_comes_from_all_sources_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kfbench.whatif.tally.MOST_DAMAGE", 5)
+def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.whatif.sums.MOST_DAMAGE", 5)
 
     def damaged(name: str, places: int) -> Tally:
         damage = tuple(Damage(position=at, size_bytes=1, field="crc", promise="is wrong") for at in range(places))
@@ -208,7 +209,7 @@ def test_one_part_always_has_a_sample() -> None:
     part = InMemory((chunk(40),))
     nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
     assert not tally(part, nothing).coded
-    assert tally(part, replace(nothing, always=part.key)).coded["v2", "lz4"].stretches == 1
+    assert tally(part, replace(nothing, always=(part.key,))).coded["v2", "lz4"].stretches == 1
     for share in (0, 1.5, float("nan")):
         with pytest.raises(InvalidConfig, match="share"):
             replace(QUESTION, share=share)

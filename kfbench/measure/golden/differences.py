@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 
 from kfbench.batches import DecodedLog, timestamp_types
 from kfbench.codecs import CODEC_NAMES, LEGACY_LZ4, Undecodable, codec_of
-from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, NO_TIMESTAMP, V0_MESSAGE, V2_HEADER, position
+from kfbench.layouts import (
+    CODEC_MASK,
+    CONTROL_TYPES,
+    LEGACY_FIXED_BYTES,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    V0_MESSAGE,
+    V2_HEADER,
+    position,
+)
 from kfbench.log import read_log
-from kfbench.log.inspect import CONTROL_TYPES
 from kfbench.measure.golden.vectors import Sidecar
 
 # From Kafka's name of a field in a sidecar to our name in DecodedLog.batch_rows.

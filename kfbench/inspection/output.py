@@ -1,0 +1,138 @@
+"""The output of `kfbench inspect`, written as it is read: text, one JSON document, or JSON lines."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, record_objects, title_line
+from kfbench.inspection.segment import Inspection, SegmentReader
+from kfbench.inspection.values import utc
+from kfbench.log.damage import Damage
+from kfbench.text import counted, text_table
+
+
+def text(reader: SegmentReader, with_batches: bool, with_records: bool) -> Iterator[str]:
+    """Yield the lines of one segment: its batches or records where wanted, then the summary."""
+    if with_batches or with_records:
+        yield title_line()
+    for part in reader.parts():
+        if not (with_batches or with_records):
+            continue
+        positions = (part.log.batches["position"].to_numpy() + part.start).tolist() if len(part.log) else []
+        records = record_lines(part) if with_records else iter([[]] * len(positions))
+        damaged = list(part.damage)
+        for position, line, of_batch in zip(positions, batch_lines(part), records, strict=True):
+            while damaged and damaged[0].position < position:
+                yield _damage_line(damaged.pop(0))
+            yield line
+            yield from of_batch
+        yield from map(_damage_line, damaged)
+    found = reader.found
+    if with_batches or with_records:
+        if rest := _tail_words(found):
+            yield f"{found.size_bytes - found.trailing_bytes - found.allocated_bytes:>12}  {rest}"
+        yield ""
+    yield from summary_lines(found)
+
+
+def _damage_line(damage: Damage) -> str:
+    return f"{damage.position:>12}  DAMAGED, {damage.size_bytes:,} bytes left out: {damage.field}: {damage.promise}"
+
+
+def summary_lines(found: Inspection) -> Iterator[str]:
+    """Yield the summary of a segment that was read."""
+    sizes = [counted(found.size_bytes, "byte"), counted(found.batch_count, "batch")]
+    yield f"{found.path}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
+    if found.batch_count:
+        kinds = [f"magic {magic} ({count:,})" for magic, count in sorted(found.magics.items())]
+        kinds += [f"{codec} ({count:,})" for codec, count in sorted(found.codecs.items())]
+        yield "batches by kind: " + ", ".join(kinds)
+        yield "records per batch: " + _quantile_words(found.records_per_batch)
+        yield "bytes per batch: " + _quantile_words(found.bytes_per_batch)
+        gaps = f", {counted(found.gaps, 'gap')} of {counted(found.missing_offsets, 'offset')}" if found.gaps else ""
+        yield f"offsets: {found.first_offset} to {found.last_offset}{gaps}"
+        yield f"producers with an id: {len(found.producers):,}{_kind_words(found)}"
+    if found.first_ms is not None and found.last_ms is not None:
+        yield f"times: {utc(found.first_ms)} to {utc(found.last_ms)} UTC"
+    yield f"damage: {_damage_words(found)}"
+    if rest := _tail_words(found):
+        yield f"at the end: {rest}"
+
+
+def _kind_words(found: Inspection) -> str:
+    kinds = {"transactional": found.transactional_batches, "control": found.control_batches}
+    words = [f"{count:,} {kind}" for kind, count in kinds.items() if count]
+    return f"; batches: {', '.join(words)}" if words else ""
+
+
+def _quantile_words(quantiles: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:,.0f}" for name, value in quantiles.items())
+
+
+def _damage_words(found: Inspection) -> str:
+    if found.damage:
+        left_out = counted(sum(each.size_bytes for each in found.damage), "byte")
+        return f"{left_out} left out in {counted(len(found.damage), 'place')}"
+    if not found.trailing_bytes:
+        return "none"
+    # A truncated copy looks the same as a segment that a broker is writing.
+    end = found.size_bytes - found.trailing_bytes
+    return f"none before byte {end:,}" if found.batch_count else str(found.unreadable)
+
+
+def _tail_words(found: Inspection) -> str:
+    if found.allocated_bytes:
+        return f"{counted(found.allocated_bytes, 'byte')} of zeros, allocated ahead"
+    if found.trailing_bytes == found.size_bytes and not found.begins_batch:  # no log: see `unreadable`
+        return ""
+    if found.trailing_bytes:
+        return f"{counted(found.trailing_bytes, 'byte')} of an incomplete batch, being written or cut off"
+    return ""
+
+
+def files_table(inspections: Sequence[Inspection]) -> Iterator[str]:
+    """Yield a line per file and one for all."""
+    rows = [["file", "bytes", "batches", "records", "per batch", "codecs", "damage"]]
+    for each in inspections:
+        median = each.records_per_batch.get("p50")
+        rows.append(
+            [
+                each.path,
+                f"{each.size_bytes:,}",
+                f"{each.batch_count:,}",
+                f"{each.record_count:,}",
+                "-" if median is None else f"{median:,.0f}",
+                ", ".join(sorted(each.codecs)) or "-",
+                each.unreadable or _damage_words(each),
+            ]
+        )
+    sums = [sum(getattr(each, name) for each in inspections) for name in ("size_bytes", "batch_count", "record_count")]
+    rows.append([counted(len(inspections), "file"), *(f"{each:,}" for each in sums), "", "", ""])
+    yield from text_table(rows, right=range(1, 5), has_rule=True)
+
+
+def json_document(readers: Iterable[SegmentReader], with_records: bool) -> Iterator[str]:
+    """Yield one JSON array with an object per file: its batches, then the sums."""
+    separator = "["
+    for reader in readers:
+        yield f'{separator}\n{{"batches": ['
+        separator, comma = ",", ""
+        for part in reader.parts():
+            records = record_objects(part) if with_records else None
+            for batch in batch_objects(part):
+                of_batch = f', "records": [{", ".join(next(records))}]' if records else ""
+                yield f"{comma}\n{batch}{of_batch}}}"
+                comma = ","
+        yield f"\n], {json.dumps(reader.found.to_dict())[1:]}"
+    yield f"{'[' if separator == '[' else ''}\n]\n"
+
+
+def json_lines(reader: SegmentReader, with_batches: bool, with_records: bool) -> Iterator[str]:
+    """Yield an object per line: {"kind": "batch"}, each followed by its records, then {"kind": "file"}."""
+    for part in reader.parts():
+        records = record_objects(part, '"kind": "record", ') if with_records else None
+        if with_batches or with_records:
+            for batch in batch_objects(part, '"kind": "batch", '):
+                yield f"{batch}}}\n"
+                if records:
+                    yield "".join(f"{record}\n" for record in next(records))
+    yield json.dumps({"kind": "file", **reader.found.to_dict()}) + "\n"

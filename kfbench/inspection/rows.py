@@ -1,0 +1,150 @@
+"""The batches and records of a part of a segment as rows for text and JSON, columns first: no work per field."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kfbench.batches import DecodedLog
+from kfbench.inspection.segment import Part
+from kfbench.inspection.values import json_text, utc, utc_column
+from kfbench.layouts import CONTROL_TYPES
+from kfbench.records import Records
+from kfbench.text import preview
+
+TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
+WIDTHS: Final = (-12, -9, -5, 6, 21, -7, 23, -5, 22)  # below 0: aligned to the right
+
+
+def title_line() -> str:
+    return _aligned(TITLES)
+
+
+def batch_lines(part: Part) -> Iterator[str]:
+    """Yield a line for each batch."""
+    log = part.log
+    frame = log.batches
+    columns = {name: frame[name].tolist() for name in frame}
+    newest = utc_column(frame["max_timestamp_ms"].to_numpy())
+    positions = (frame["position"].to_numpy() + part.start).tolist()
+    for i, position in enumerate(positions):
+        batch = {name: values[i] for name, values in columns.items()}
+        yield _aligned(
+            [
+                str(position),
+                str(batch["size_bytes"]),
+                str(batch["magic"]),
+                batch["codec"],
+                f"{batch['base_offset']}..{batch['last_offset']}",
+                str(batch["count"]),
+                newest[i],
+                str(batch["partition_leader_epoch"]) if batch["partition_leader_epoch"] >= 0 else "-",
+                _producer(batch),
+                ", ".join(_flags(log, i, batch)),
+            ]
+        )
+
+
+def _aligned(cells: list[str]) -> str:
+    padded = [c.rjust(-w) if w < 0 else c.ljust(w) for c, w in zip(cells, WIDTHS, strict=False)]
+    return "  ".join([*padded, *cells[len(WIDTHS) :]]).rstrip()
+
+
+def _producer(batch: Mapping[str, Any]) -> str:
+    if batch["producer_id"] < 0:
+        return "-"
+    sequences = f" {batch['base_sequence']}..{batch['last_sequence']}" if batch["base_sequence"] >= 0 else ""
+    return f"{batch['producer_id']}/{batch['producer_epoch']}{sequences}"
+
+
+def _flags(log: DecodedLog, i: int, batch: Mapping[str, Any]) -> Iterator[str]:
+    if batch["timestamp_type"] == "append":
+        yield "append time"
+    if batch["is_transactional"]:
+        yield "transactional"
+    if batch["is_control"]:
+        yield f"control: {_control_type(log, i)}"
+    if batch["delete_horizon_ms"] >= 0:
+        yield f"delete horizon {utc(batch['delete_horizon_ms'])}"
+    if not batch["canonical"]:
+        yield "not canonical"
+
+
+def _control_type(log: DecodedLog, i: int) -> str:
+    first, end = log.bounds[i : i + 2].tolist()
+    key = log.records.key(first) if first < end else None
+    if key is None or len(key) < 4:
+        return "unknown"
+    number = int.from_bytes(key[2:4], "big", signed=True)
+    return CONTROL_TYPES.get(number, f"unknown type {number}")
+
+
+class Columns(NamedTuple):
+    """Columns of records as lists: one item per record."""
+
+    offsets: list[int]
+    timestamps_ms: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: list[list[tuple[str, bytes | None]]]
+
+
+def columns_of(records: Records) -> Columns:
+    count = len(records)
+    has_headers = records.shapes.header_count > 0
+    return Columns(
+        records.offsets.tolist(),
+        records.timestamps_ms.tolist(),
+        [records.key(i) for i in range(count)],
+        [records.value(i) for i in range(count)],
+        [list(records.headers(i)) for i in range(count)] if has_headers else [[]] * count,
+    )
+
+
+def record_lines(part: Part) -> Iterator[list[str]]:
+    """Yield the lines of the records of each batch."""
+    records = part.log.records
+    columns, times = columns_of(records), utc_column(records.timestamps_ms)
+    lines = [
+        f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
+        for offset, time, key, value in zip(columns.offsets, times, columns.keys, columns.values, strict=True)
+    ]
+    for i, headers in enumerate(columns.headers):
+        if headers:
+            lines[i] += "  headers " + ", ".join(f"{name}={preview(value)}" for name, value in headers)
+    for first, end in pairwise(part.log.bounds.tolist()):
+        yield lines[first:end]
+
+
+def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
+    """Yield the fields of each batch as JSON without the closing brace. prefix: fields that come first."""
+    frame = part.log.batches.assign(position=part.log.batches["position"] + part.start)
+    texts = []
+    for name in frame:
+        values = frame[name].to_numpy()
+        if values.dtype == bool:
+            texts.append(np.where(values, "true", "false").tolist())
+        elif values.dtype.kind in "iu":
+            texts.append(list(map(str, values.tolist())))
+        else:
+            texts.append([f'"{value}"' for value in values.tolist()])
+    template = "{" + prefix + ", ".join(f'"{name}": %s' for name in frame)
+    for row in zip(*texts, strict=True):
+        yield template % row
+
+
+def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
+    """Yield the records of each batch as JSON objects. prefix: fields that come first."""
+    columns = columns_of(part.log.records)
+    objects = [
+        f'{{{prefix}"offset": {offset}, "timestamp_ms": {time_ms}, "key": {json_text(key)}, '
+        f'"value": {json_text(value)}, "headers": {_json_headers(headers)}}}'
+        for offset, time_ms, key, value, headers in zip(*columns, strict=True)
+    ]
+    for first, end in pairwise(part.log.bounds.tolist()):
+        yield objects[first:end]
+
+
+def _json_headers(headers: list[tuple[str, bytes | None]]) -> str:
+    return f"[{', '.join(f'[{json_text(name.encode())}, {json_text(value)}]' for name, value in headers)}]"

@@ -1,0 +1,215 @@
+"""Read one log segment chunk by chunk, and sum up its batches, producers, offsets, times and damage.
+
+Memory does not grow with the file, except for 16 bytes per batch.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.arrays import Int64
+from kfbench.batches import DecodedLog
+from kfbench.errors import KfbenchError
+from kfbench.kernels.wire.frames import START
+from kfbench.limits import LIMITS
+from kfbench.log import read_log
+from kfbench.log.damage import Damage, segment_size
+from kfbench.log.segment import begins_batch
+from kfbench.log.tail import nothing_in
+from kfbench.sources.log import find, segment_at
+
+QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
+OTHER_KINDS: Final = {
+    ".index": "an offset index",
+    ".timeindex": "a time index",
+    ".txnindex": "an index of aborted transactions",
+    ".snapshot": "a snapshot of producers",
+}
+GZIP: Final = b"\x1f\x8b"
+PIECE_BYTES: Final = 2 << 20  # read at a time
+
+
+@dataclass(frozen=True)
+class Part:
+    """Batches of a segment. start, end: the bytes of the file that `log` and `damage` are from."""
+
+    log: DecodedLog
+    start: int
+    end: int
+    damage: tuple[Damage, ...]
+
+
+@dataclass(kw_only=True)
+class Inspection:
+    """The sums over a segment; they are complete when `parts` has come to its end.
+
+    trailing_bytes: the size of an incomplete batch that a broker is writing. allocated_bytes: the number of zeros after
+    the last batch. Neither is damage (kfbench.log.tail). gaps, missing_offsets: between neighbouring batches of one
+    segment, and inside of batches that compaction left. unreadable_reason: why reading ended early.
+    """
+
+    path: str
+    size_bytes: int
+    batch_count: int = 0
+    record_count: int = 0
+    magics: Counter[int] = field(default_factory=Counter)
+    codecs: Counter[str] = field(default_factory=Counter)
+    first_ms: int | None = None
+    last_ms: int | None = None
+    producers: set[int] = field(default_factory=set)
+    control_batches: int = 0
+    transactional_batches: int = 0
+    gaps: int = 0
+    missing_offsets: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    damage: tuple[Damage, ...] = ()
+    trailing_bytes: int = 0
+    allocated_bytes: int = 0
+    unreadable_reason: str | None = None
+    first_bytes: bytes = b""
+    _record_counts: list[Int64] = field(default_factory=list)
+    _sizes: list[Int64] = field(default_factory=list)
+
+    @property
+    def unreadable(self) -> str | None:
+        """The reason why the segment has no batch; None: it has a batch, or `damage` gives the reason."""
+        if self.unreadable_reason:
+            return self.unreadable_reason
+        if self.damage or self.batch_count:
+            return None
+        if self.first_bytes.startswith(GZIP):
+            return "a gzip file: unpack it first"
+        return nothing_in(self.size_bytes - self.allocated_bytes)
+
+    @property
+    def begins_batch(self) -> bool:
+        """Whether the file may be a log: it begins like a batch."""
+        return bool(self.first_bytes) and begins_batch(np.frombuffer(self.first_bytes, np.uint8))
+
+    @property
+    def records_per_batch(self) -> dict[str, float]:
+        """Quantiles, least and greatest, of the records per batch; empty without batches."""
+        return _quantiles(self._record_counts)
+
+    @property
+    def bytes_per_batch(self) -> dict[str, float]:
+        return _quantiles(self._sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, without the batches."""
+        return {
+            "file": self.path,
+            "size_bytes": self.size_bytes,
+            "batch_count": self.batch_count,
+            "record_count": self.record_count,
+            "magics": {str(magic): count for magic, count in sorted(self.magics.items())},
+            "codecs": dict(sorted(self.codecs.items())),
+            "records_per_batch": self.records_per_batch,
+            "bytes_per_batch": self.bytes_per_batch,
+            "first_timestamp_ms": self.first_ms,
+            "last_timestamp_ms": self.last_ms,
+            "first_offset": self.first_offset,
+            "last_offset": self.last_offset,
+            "gaps": self.gaps,
+            "missing_offsets": self.missing_offsets,
+            "producers": len(self.producers),
+            "control_batches": self.control_batches,
+            "transactional_batches": self.transactional_batches,
+            "damaged": [vars(each) for each in self.damage],
+            "trailing_bytes": self.trailing_bytes,
+            "allocated_bytes": self.allocated_bytes,
+        }
+
+    def add(self, log: DecodedLog) -> None:
+        """Add batches that follow those added before."""
+        if not len(log):
+            return
+        rows = log.batch_rows
+        counts = np.diff(log.bounds)
+        self.batch_count += len(log)
+        self.record_count += len(log.records)
+        self._record_counts.append(counts)
+        self._sizes.append(rows["size_bytes"].astype(np.int64))
+        for name, sums in (("magic", self.magics), ("codec", self.codecs)):
+            values, numbers = np.unique(log.batches[name].to_numpy(), return_counts=True)
+            sums.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        self.producers.update(np.unique(rows["producer_id"][rows["producer_id"] >= 0]).tolist())
+        self.control_batches += int(rows["is_control"].sum())
+        self.transactional_batches += int(rows["is_transactional"].sum())
+        times = log.records.timestamps_ms[log.records.timestamps_ms >= 0]
+        if len(times):
+            first, last = int(times.min()), int(times.max())
+            self.first_ms = first if self.first_ms is None else min(self.first_ms, first)
+            self.last_ms = last if self.last_ms is None else max(self.last_ms, last)
+        self._add_offsets(rows["base_offset"], rows["last_offset"], counts)
+
+    def _add_offsets(self, base: Int64, last: Int64, counts: Int64) -> None:
+        previous = np.append(base[0] - 1 if self.last_offset is None else self.last_offset, last[:-1])
+        between, inside = base - previous - 1, last - base + 1 - counts
+        self.gaps += int((between > 0).sum()) + int((inside > 0).sum())
+        self.missing_offsets += int(between[between > 0].sum()) + int(inside[inside > 0].sum())
+        self.first_offset = int(base[0]) if self.first_offset is None else self.first_offset
+        self.last_offset = int(last[-1])
+
+
+def _quantiles(parts: list[Int64]) -> dict[str, float]:
+    if not parts:
+        return {}
+    values = np.concatenate(parts)
+    found = dict(zip(QUANTILES, np.quantile(values, QUANTILES, method="inverted_cdf").tolist(), strict=True))
+    named = {f"p{100 * share:g}": value for share, value in found.items()}
+    return {"min": int(values.min()), **named, "max": int(values.max())}
+
+
+class SegmentReader:
+    """One segment file of any magics, damaged or not.
+
+    Raises KfbenchError if there is no such file, or it is a folder, or another file that lies beside segments.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        file = Path(path)
+        if not file.is_dir() and file.suffix in OTHER_KINDS:
+            raise KfbenchError(f"{file}: {OTHER_KINDS[file.suffix]}, no log segment (.log)")
+        self.found = Inspection(path=os.fspath(path), size_bytes=segment_size(file))
+        self._segment = replace(segment_at(file), limits=LIMITS, piece_bytes=PIECE_BYTES)
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the batches in the file's order; `found` has the sums."""
+        found, end = self.found, 0
+        try:
+            with Path(found.path).open("rb") as file:
+                found.first_bytes = file.read(START + 5)
+            for chunk in self._segment.chunks():
+                found.damage += chunk.damage
+                found.trailing_bytes += chunk.trailing_bytes
+                if chunk.log is not None:
+                    found.add(chunk.log)
+                    end = chunk.end
+                    yield Part(chunk.log, chunk.start, end, chunk.damage)
+                elif chunk.damage:
+                    start, end = end, chunk.damage[-1].position + chunk.damage[-1].size_bytes
+                    yield Part(read_log(b""), start, end, chunk.damage)
+        except (KfbenchError, OSError) as error:
+            found.unreadable_reason = getattr(error, "strerror", None) or str(error)
+        if not found.trailing_bytes and not found.unreadable_reason:
+            found.allocated_bytes = found.size_bytes - end
+
+    def read(self, advance: Callable[[int], None] = lambda _: None) -> Inspection:
+        """Read all of it and return the sums. advance: called with the bytes read since the last call."""
+        end = 0
+        for part in self.parts():
+            advance(part.end - end)
+            end = part.end
+        return self.found
+
+
+def segments_in(path: Path) -> list[Path]:
+    """Return a file itself, or the segments in a folder and below it. Raises KfbenchError where there are none."""
+    return [Path(part.name) for part in find(path).parts] if path.is_dir() else [path]

@@ -1,0 +1,42 @@
+"""Bytes and times of a log as text and JSON."""
+
+import base64
+import json
+from typing import Final
+
+import numpy as np
+
+from kfbench.arrays import Int64
+
+FIRST_MS: Final = -62_135_596_800_000  # the year 1
+LAST_MS: Final = 253_402_300_799_999  # the year 9999
+
+
+def json_value(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as a JSON value, without loss: text, or {"base64": ...} if they are not UTF-8."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def json_text(data: bytes | None) -> str:
+    """Return `json_value` as JSON."""
+    return json.dumps(json_value(data))
+
+
+def utc(timestamp_ms: int) -> str:
+    """Return milliseconds since 1970 as a date in UTC, or as a number beyond the range of dates. -1 is "-"."""
+    return utc_column(np.array([timestamp_ms]))[0]
+
+
+def utc_column(timestamps_ms: Int64) -> list[str]:
+    """Return `utc` of each: int64[n] to n texts."""
+    is_date = (timestamps_ms >= FIRST_MS) & (timestamps_ms <= LAST_MS) & (timestamps_ms != -1)
+    texts = np.datetime_as_string(np.where(is_date, timestamps_ms, 0).astype("M8[ms]"), unit="ms").tolist()
+    return [
+        text.replace("T", " ") if known else "-" if time_ms == -1 else f"{time_ms} ms"
+        for text, known, time_ms in zip(texts, is_date.tolist(), timestamps_ms.tolist(), strict=True)
+    ]

@@ -1,0 +1,45 @@
+"""The formats of a what-if unless the user names some: v2, v3, columnar, and the smallest other lossless one."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from kfbench.codecs import CODECS
+from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.formats import FORMATS
+from kfbench.sources import Part
+from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, sent
+
+MAIN_FORMATS: Final = ("v2", "v3", "columnar")
+OTHER_FORMAT: Final = "v3-headers-first"  # where no batch can be looked at before the rest: a topic, a damaged file
+
+
+def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assumed: Batching | None) -> tuple[str, ...]:
+    """Choose by the first batches of the largest part, among the formats that have these codecs (None: all).
+
+    assumed: the batches of sources that have none.
+    """
+    wanted = set(CODECS if codecs is None else codecs)
+    others = [name for name in FORMATS if name not in MAIN_FORMATS and wanted <= set(FORMATS[name].capabilities.codecs)]
+    for part in sorted(parts, key=lambda part: -part.size_bytes)[:1]:
+        batches = _first_batches(part, assumed)
+        if batches is not None:
+            lossless = [name for name in others if not FORMATS[name].losses(*batches)]
+            return *MAIN_FORMATS, min(lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()))
+    return *MAIN_FORMATS, OTHER_FORMAT
+
+
+def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
+    try:
+        chunk = next((chunk for chunk in part.chunks() if len(chunk.records)), None)
+    except InvalidConfig:
+        raise
+    except (KfbenchError, OSError):  # whoever reads the part reports it
+        return None
+    if chunk is None:
+        return None
+    if chunk.bounds is not None:
+        return Batches(chunk.records, chunk.bounds, chunk.fields)
+    if assumed is None:
+        return None
+    of_clients = sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
+    return next(Rebatcher(assumed).add(of_clients, last=True), None)

@@ -1,0 +1,118 @@
+"""The bytes of a source's records in each format, as sums that add up over chunks, parts and workers.
+
+Everything is an integer, so that a sum does not depend on the order of its terms. `estimate` makes totals of samples.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from kfbench.whatif.estimate import Drawn
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.record_times import Times
+from kfbench.whatif.source import Source
+
+MOST_DAMAGE: Final = 1000  # places that are listed; all are counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicSizes:
+    """The bytes of v2 for one topic; None as a batching: batches as recorded.
+
+    plain: bytes without a codec by batching. coded: the sample by (batching, codec). control_bytes: bytes of control
+    batches, which no batching changes.
+    """
+
+    plain: Counter[Batching | None]
+    coded: Mapping[tuple[Batching | None, str], Drawn]
+    control_bytes: int
+
+    def plus(self, other: Self) -> Self:
+        return type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """Sums over parts; `a + b` is the tally of both. All sizes are bytes.
+
+    Attributes:
+        breakdown: by (format, field); batches as recorded, no codec.
+        losses: by (format, what it cannot carry).
+        coded: the sample by (format, codec).
+        control: by format; control batches, which no batching changes.
+        sent_records: records of clients.
+        rebatched: by (batching, format), without control batches, no codec.
+        rebatched_batches: by batching.
+        recoded: the sample by (batching, format, codec).
+        uniform: by (records per batch, format); whole batches only, of the chunks drawn.
+        uniform_records: by records per batch.
+        uniform_payload: by (records per batch, has headers).
+        times: by `Source.stream`.
+        by_topic: by `Source.stream`; v2 only.
+        levels: the sample of v2 by (codec, level); `Drawn.plain` has the bytes at the codec's default level.
+        level_plain_bytes: plain v2 of the stretches that were compressed at every level.
+        level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
+    """
+
+    sources: tuple[Source, ...] = ()
+    breakdown: Counter[tuple[str, str]] = field(default_factory=Counter)
+    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
+    coded: Mapping[tuple[str, str], Drawn] = field(default_factory=dict)
+    control: Counter[str] = field(default_factory=Counter)
+    sent_records: int = 0
+    rebatched: Counter[tuple[Batching, str]] = field(default_factory=Counter)
+    rebatched_batches: Counter[Batching] = field(default_factory=Counter)
+    recoded: Mapping[tuple[Batching, str, str], Drawn] = field(default_factory=dict)
+    uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
+    uniform_records: Counter[int] = field(default_factory=Counter)
+    uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    times: Mapping[str, Times] = field(default_factory=dict)
+    by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
+    levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)
+    level_plain_bytes: int = 0
+    level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
+
+    def __add__(self, other: Self) -> Self:
+        both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
+        is_damaged = any(source.damage for source in other.sources)
+        return replace(both, sources=_listed(both.sources)) if is_damaged else both
+
+    def by_file(self) -> Self:
+        """Join the shares of a file to one source, in the place of the first."""
+        files: dict[str, Source] = {}
+        for source in self.sources:
+            files[source.path] = files[source.path].plus(source) if source.path in files else source
+        return replace(self, sources=tuple(files.values()))
+
+    def sizes(self) -> Counter[str]:
+        """Return the bytes of each format, batches as recorded, without a codec."""
+        sizes: Counter[str] = Counter()
+        for (name, _), size_bytes in self.breakdown.items():
+            sizes[name] += size_bytes
+        return sizes
+
+
+def _listed(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Limit the places of damage to MOST_DAMAGE: the first of every source, then the second, and so on.
+
+    The result does not depend on the order in which sources are added.
+    """
+    if sum(len(source.damage) for source in sources) <= MOST_DAMAGE:
+        return sources
+    places = [(i, s.path, s.damage[i].position, at) for at, s in enumerate(sources) for i in range(len(s.damage))]
+    kept = Counter(at for *_, at in sorted(places)[:MOST_DAMAGE])
+    return tuple(replace(source, damage=source.damage[: kept[at]]) for at, source in enumerate(sources))
+
+
+def _sum(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple | int):
+        return one + other
+    if isinstance(one, Counter):
+        found = Counter(one)
+        found.update(other)
+        return found
+    both = dict(one)
+    for key, each in other.items():
+        both[key] = both[key].plus(each) if key in both else each
+    return both

@@ -1,0 +1,121 @@
+"""The summary of a what-if: short, the best row marked, one row per topic, other levels."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench import read_log
+from kfbench.formats import FORMATS
+from kfbench.tables import Table
+from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.ask import LEVELS, what_if
+from kfbench.whatif.default_formats import MAIN_FORMATS
+from kfbench.whatif.summary import MOST_TOPICS, change_words, log_line, new_formats_table, summary_tables, today_table
+from kfbench.whatif.text import WIDTH, render_text
+from tests.recorded import FOLDER, NAMES
+
+SUMMARY_LINES = 40
+
+
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    return [dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> WhatIf:
+    """Return the answer for nine topics of one partition each, and one of two."""
+    root = tmp_path_factory.mktemp("topics")
+    for i, name in enumerate([*sorted(NAMES)[:10], "activity-none.log"]):
+        path = root / (f"topic-{min(i, 9)}-{i // 10}") / "00000000000000000000.log"
+        path.parent.mkdir()
+        path.write_bytes((FOLDER / name).read_bytes())
+    return what_if(root)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_marked_row_is_the_smallest_and_the_summary_is_short(name: str) -> None:
+    found = what_if(FOLDER / name)
+    rows = rows_of(today_table(found))
+    [best] = [row for row in rows if "best" in row[""]]
+    assert best["bytes"] == min(row["bytes"] for row in rows)
+    assert [row["bytes"] for row in rows if "now" in row[""]] == [found.base_bytes]
+    of_v2 = [arm for arm in (*found.arms, *found.rebatched) if arm.format == "v2"]
+    assert found.best in of_v2 and found.best.size_bytes == min(arm.size_bytes or 0 for arm in of_v2)
+    assert best["bytes"] <= (found.best.size_bytes or 0)
+    lines = render_text(found).splitlines()
+    assert len(lines) <= SUMMARY_LINES and max(map(len, lines)) <= WIDTH
+
+
+def test_many_topics_have_a_row_each_and_fit(topics: WhatIf) -> None:
+    assert len(topics.by_topic) == 10
+    table, *_ = summary_tables(topics)
+    rows = rows_of(table)
+    assert len(rows) == MOST_TOPICS and sum(row["bytes now"] for row in rows) == topics.now_bytes
+    assert [row["bytes now"] for row in rows[:-1]] == sorted((row["bytes now"] for row in rows[:-1]), reverse=True)
+    lines = render_text(topics).splitlines()
+    assert len(lines) <= SUMMARY_LINES and max(map(len, lines)) <= WIDTH
+    for each in topics.by_topic:
+        alone = what_if([source.path for source in topics.sources if source.topic == each.topic], ["v2"])
+        assert (each.base_bytes, each.records) == (alone.base_bytes, alone.records)
+        assert each.best.size_bytes == alone.best.size_bytes
+        assert (each.best.codec, each.best.batching) == (alone.best.codec, alone.best.batching)
+
+
+def test_formats_are_v2_v3_columnar_and_the_smallest_other_lossless_one() -> None:
+    for name in ("service-headers.log", "transactions.log", "activity-v0-none.log"):
+        found, every = what_if(FOLDER / name, batchings=[]), what_if(FOLDER / name, "all", batchings=[])
+        with_zstd = [each for each in FORMATS if "zstd" in FORMATS[each].capabilities.codecs]
+        lossless = [each for each in with_zstd if each not in MAIN_FORMATS and not every.losses[each]]
+        sizes = {each: every.size(each, "none") or 0 for each in lossless}
+        *main, other = found.breakdown
+        assert tuple(main) == MAIN_FORMATS and sizes[other] == min(sizes.values())
+
+
+def test_a_level_takes_the_bytes_of_its_encoding() -> None:
+    found, log = what_if(FOLDER / "activity-lz4.log", ["v2"]), read_log(FOLDER / "activity-lz4.log")
+    assert [(each.codec, each.level) for each in found.levels] == [
+        (codec, level) for codec, levels in LEVELS.items() for level in levels
+    ]
+    for each in random.Random(1).sample(found.levels, 8):
+        data = FORMATS["v2"].encode(log.source_records, log.bounds, each.codec, each.level, log.batch_fields).data
+        assert (each.size_bytes, each.error_bytes) == (len(data), 0)
+        assert each.cpu_ms_per_mb > 0
+    for each in found.levels:
+        if each.is_default:
+            assert each.size_bytes == found.size("v2", each.codec)
+
+
+def test_new_formats_are_compared_with_v2_in_the_same_codec_and_batches() -> None:
+    found = what_if(FOLDER / "service-headers.log")
+    for row in rows_of(new_formats_table(found)):
+        saving = 1 - row["bytes"] / (found.best.size_bytes or 1)
+        assert row["change"] == change_words(saving)
+
+
+def test_what_costs_more_is_said_so() -> None:
+    assert change_words(0.1234) == "12.3 % less"
+    assert change_words(-1.192) == "costs 119.2 % more"
+    assert change_words(0.0001) == "no change" and change_words(None) == "–"
+
+
+def test_the_first_line_says_what_the_log_is() -> None:
+    found = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"])
+    assert "60,721 bytes now, 600 records, 20.0 per batch, v2 lz4" in log_line(found)
+
+
+def test_it_goes_to_pandas_and_into_a_notebook() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"])
+    rows = found.to_pandas()
+    assert len(rows) == len(found.arms) + len(found.rebatched) and rows["is_best"].sum() == 1
+    assert rows[rows["is_best"]]["size_bytes"].item() == found.best.size_bytes
+    assert found._repr_html_().count("<tr") == len(rows) + 1
+
+
+def test_tables_come_by_name(tmp_path: Path) -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"])
+    assert "Losses by format" not in render_text(found)
+    assert "Losses by format" in render_text(found, ["losses"])
+    assert "Losses by format" in render_text(found, ["all"])
