@@ -30,15 +30,17 @@ def inspect(
     from kfbench.inspection.segment import SegmentReader, segments_in
     from kfbench.progress import reading
 
-    errors: list[KfbenchError] = []
+    unread: list[str] = []
     readers: list[SegmentReader] = []
     for path in paths:
         try:
-            readers += [SegmentReader(file) for file in segments_in(path)]
+            files = segments_in(path)
+            readers += [SegmentReader(file) for file in files.paths]
+            unread += files.unread
         except KfbenchError as error:
-            errors.append(error)
-    if len(errors) == len(paths) == 1:
-        raise errors[0]
+            if len(paths) == 1:
+                raise
+            unread.append(str(error))
     if as_json:
         print_stream(json_document(readers, records))
     elif as_json_lines:
@@ -50,7 +52,9 @@ def inspect(
         with reading(sum(reader.found.size_bytes for reader in readers), "read") as advance:
             found = [reader.read(advance) for reader in readers]
         print_result("\n".join(files_table(found) if len(found) > 1 else chain(*map(summary_lines, found))))
-    fail_on_damage([reader.found for reader in readers], map(str, errors))
+    named = {str(path) for path in paths}
+    found = [reader.found for reader in readers]
+    fail_on_damage([each for each in found if each.path in named or not each.is_empty], unread)
 
 
 @app.command()

@@ -39,7 +39,8 @@ def migrate(
     codec: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The codec of all producers. Default: that of most batches; without SOURCE lz4."
+            metavar="NAME",
+            help="The codec of all producers. Default: a topic's most frequent one; without SOURCE lz4.",
         ),
     ] = None,
     *,
@@ -86,5 +87,7 @@ def migrate(
     for path, damage in answer.damage.items():
         others = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
         complain(f"{path}: {damage[0].words()}{others}")
-    if answer.damage:
+    for line in answer.unread:
+        complain(line)
+    if answer.damage or answer.unread:
         raise typer.Exit(1)

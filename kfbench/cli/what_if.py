@@ -133,7 +133,9 @@ def what_if(
     table_names: Annotated[
         list[str] | None,
         typer.Option(
-            "--table", metavar="NAME", help="Also show this table; may be repeated; `all`: every table, `list`: names."
+            "--table",
+            metavar="NAME",
+            help="Also show this table (docs/what-if.md); may be repeated; `all`: all.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
@@ -148,9 +150,10 @@ def what_if(
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
-    from kfbench.whatif.text import render_text
+    from kfbench.whatif.text import TABLES, render_text
 
     arms.check()
+    check_names("--table", table_names, (*TABLES, ALL))
     check_archive(archive, master)
     try:
         asked = _parsed(sources, table, connector)

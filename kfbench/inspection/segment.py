@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,11 @@ class Inspection:
     def begins_batch(self) -> bool:
         """Whether the file may be a log: it begins like a batch."""
         return bool(self.first_bytes) and begins_batch(np.frombuffer(self.first_bytes, np.uint8))
+
+    @property
+    def is_empty(self) -> bool:
+        """True for a file without bytes, or with zeros only: a partition to which nobody has written."""
+        return self.size_bytes == self.allocated_bytes
 
     @property
     def records_per_batch(self) -> dict[str, float]:
@@ -199,6 +204,7 @@ class SegmentReader:
         except (KfbenchError, OSError) as error:
             found.unreadable_reason = getattr(error, "strerror", None) or str(error)
         if not found.trailing_bytes and not found.unreadable_reason:
+            found.size_bytes = max(found.size_bytes, end)  # a broker may have appended meanwhile
             found.allocated_bytes = found.size_bytes - end
 
     def read(self, advance: Callable[[int], None] = lambda _: None) -> Inspection:
@@ -210,6 +216,17 @@ class SegmentReader:
         return self.found
 
 
-def segments_in(path: Path) -> list[Path]:
+class Files(NamedTuple):
+    """Segment files to read. unread: a line for each file with records that cannot be read."""
+
+    paths: list[Path]
+    unread: list[str]
+
+
+def segments_in(path: Path) -> Files:
     """Return a file itself, or the segments in a folder and below it. Raises KfbenchError where there are none."""
-    return [Path(part.name) for part in find(path).parts] if path.is_dir() else [path]
+    if not path.is_dir():
+        return Files([path], [])
+    found = find(path)
+    unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
+    return Files([Path(part.name) for part in found.parts], unread)

@@ -6,16 +6,17 @@ loads and bills (`bills`).
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
-from kfbench.errors import KfbenchError, Refused
+from kfbench.errors import IllegalCombination, KfbenchError, Refused
 from kfbench.log.damage import Damage
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Costs, Load, Prices, Traffic, break_even, loads
 from kfbench.migration.measure import measure_costs
 from kfbench.migration.plans import Plan, Row, check_codec, matrix, refuses_idempotent
 from kfbench.migration.subjects import (
     Sample,
+    Subject,
     codec_of,
     find_logs,
     generated_subjects,
@@ -74,7 +75,8 @@ class MigratedSubject:
 class Migration:
     """A plan for given shares and prices.
 
-    damage: by file, as far as it was read. unmeasured: the names of smaller topics, which were not measured.
+    codec: of the first subject; `Costs.codec` has that of each. damage: by file, as far as it was read. unmeasured: the
+    topics that were not measured, with the reason. unread: a line for each file that could not be read.
     """
 
     plan: Plan
@@ -85,6 +87,7 @@ class Migration:
     subjects: tuple[MigratedSubject, ...]
     damage: Mapping[str, tuple[Damage, ...]] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON. Loads are per GiB produced, in the plan's old format. Savings are in US $."""
@@ -99,6 +102,7 @@ class Migration:
             "subjects": [subject.to_dict() for subject in self.subjects],
             "damaged": [asdict(each) for damage in self.damage.values() for each in damage],
             "unmeasured": list(self.unmeasured),
+            "unread": list(self.unread),
         }
 
 
@@ -117,49 +121,84 @@ def migrate(
     writes a format without them, because brokers refuse producers with ids then.
 
     Args:
-        codec: None: the codec of most batches of the logs; of the nine shapes DEFAULT_CODEC.
+        codec: None: for each topic the codec of most of its batches; for the nine shapes DEFAULT_CODEC.
         sources: segments, and folders with segments in them. None given: the nine shapes.
 
     Raises IllegalCombination (a format of the plan lacks the codec), KfbenchError (no file, nothing readable in it,
     records that a broker refuses), Unverified.
     """
-    logs = find_logs(sources) if sources else {}
-    codec = codec or (codec_of(logs) if logs else DEFAULT_CODEC)
-    check_codec(plan, codec)
-    sample = SAMPLES.get(codec, COMPRESSED)
-    chosen = dict(list(logs.items())[:MOST_TOPICS])
-    subjects = [log_subject(*each, sample) for each in chosen.items()] if logs else generated_subjects(sample)
-    answers = []
-    for given in track(subjects, f"measuring {plan.name}"):
-        subject = without_producers(given) if refuses_idempotent(plan) else given
-        try:
-            costs = measure_costs(
-                plan, subject.records, subject.bounds, codec, subject.batch_fields, rounds=sample.rounds
-            )
-        except Refused as error:
-            reason = f"{error.error}: {error.promise}"
-            raise KfbenchError(
-                f"{subject.path or subject.name}: plan {plan.name}: a broker refuses these records: {reason}"
-            ) from None
-        answers.append(
-            MigratedSubject(
-                name=subject.name,
-                about=subject.about,
-                left_out=subject.left_out,
-                costs=costs,
-                loads=loads(plan, costs, traffic),
-                by_conversion=break_even(plan, costs, traffic, prices),
-                by_bill=break_even(plan, costs, traffic, prices, "everything"),
-                by_cpu=break_even(plan, costs, traffic, ONLY_CPU, "everything"),
-            )
-        )
+    if codec:
+        check_codec(plan, codec)
+    if not sources:
+        codec = codec or DEFAULT_CODEC
+        check_codec(plan, codec)
+        given = _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
+    else:
+        given = _log_subjects(plan, codec, sources)
+    subjects = [without_producers(each) if refuses_idempotent(plan) else each for each in given.subjects]
+    answers = [_migrated(plan, each, traffic, prices) for each in track(subjects, f"measuring {plan.name}")]
     return Migration(
         plan=plan,
-        codec=codec,
+        codec=subjects[0].codec,
         traffic=traffic,
         prices=prices,
-        rows=matrix(plan, codec),
+        rows=matrix(plan, subjects[0].codec),
         subjects=tuple(answers),
-        damage={subject.path: subject.damage for subject in subjects if subject.damage},
-        unmeasured=tuple(logs)[MOST_TOPICS:],
+        damage={file: damage for subject in subjects for file, damage in subject.damage.items()},
+        unmeasured=tuple(given.unmeasured),
+        unread=given.unread,
+    )
+
+
+class _Given(NamedTuple):
+    """Subjects to measure, the topics that are not measured with the reason, and files that cannot be read."""
+
+    subjects: list[Subject]
+    unmeasured: Sequence[str] = ()
+    unread: tuple[str, ...] = ()
+
+
+def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:
+    """Read the largest topics. One that cannot be measured does not hide the others; raise its error if all cannot."""
+    logs = find_logs(sources)
+    subjects: list[Subject] = []
+    unmeasured: list[str] = []
+    first_error: KfbenchError | None = None
+    for name, segments in logs.topics.items():
+        if len(subjects) == MOST_TOPICS:
+            unmeasured.append(f"{name} (smaller)")
+            continue
+        of_topic = codec or codec_of(segments)
+        try:
+            check_codec(plan, of_topic)
+            subjects.append(log_subject(name, segments, SAMPLES.get(of_topic, COMPRESSED), of_topic))
+        except IllegalCombination as error:
+            first_error = first_error or IllegalCombination(f"{error}: give another one by --codec")
+            unmeasured.append(f"{name} ({error})")
+        except KfbenchError as error:
+            first_error = first_error or error
+            unmeasured.append(f"{name} ({error})")
+    if not subjects and first_error is not None:
+        raise first_error
+    return _Given(subjects, unmeasured, logs.unread)
+
+
+def _migrated(plan: Plan, subject: Subject, traffic: Traffic, prices: Prices) -> MigratedSubject:
+    rounds = SAMPLES.get(subject.codec, COMPRESSED).rounds
+    try:
+        costs = measure_costs(plan, subject.records, subject.bounds, subject.codec, subject.batch_fields, rounds=rounds)
+    except Refused as error:
+        reason = f"{error.error}: {error.promise}"
+        raise KfbenchError(
+            f"{subject.source or subject.name}: plan {plan.name}: a broker refuses these records: {reason}"
+        ) from None
+    return MigratedSubject(
+        name=subject.name,
+        about=subject.about,
+        left_out=subject.left_out,
+        costs=costs,
+        loads=loads(plan, costs, traffic),
+        by_conversion=break_even(plan, costs, traffic, prices),
+        by_bill=break_even(plan, costs, traffic, prices, "everything"),
+        by_cpu=break_even(plan, costs, traffic, ONLY_CPU, "everything"),
     )

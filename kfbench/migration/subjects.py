@@ -4,10 +4,10 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,13 @@ from kfbench.log.segment import join_records
 from kfbench.log.tail import nothing_in
 from kfbench.migration.measure import ROUNDS
 from kfbench.records import Records
-from kfbench.sources.log import Segment, find
+from kfbench.sources.log import Segment, find, stream_of
 from kfbench.text import counted
 from kfbench.workloads.grid import GridPoint
 
 VALUE_BYTES: Final = (10, 100, 1_024)
 BATCH_SIZES: Final = (1, 10, 100)
+CODEC_CHUNKS: Final = 8  # chunks that tell the codec of a topic
 PRODUCER_FIELDS: Final = ("producer_id", "producer_epoch", "base_sequence", "is_transactional")  # brokers set the rest
 
 
@@ -49,8 +50,9 @@ class Subject:
     Args:
         about: a description.
         left_out: parts of the log that are not measured, in words.
-        damage: parts that cannot be read.
-        path: the first file of a log.
+        damage: parts that cannot be read, by file.
+        codec: that of most batches of a log; "" for generated records.
+        source: the topic, folder or file of a log.
     """
 
     name: str
@@ -59,8 +61,9 @@ class Subject:
     bounds: Int64
     batch_fields: BatchFields
     left_out: tuple[str, ...] = ()
-    damage: tuple[Damage, ...] = ()
-    path: str = ""
+    damage: Mapping[str, tuple[Damage, ...]] = field(default_factory=dict)
+    codec: str = ""
+    source: str = ""
 
 
 def generated_subjects(sample: Sample) -> list[Subject]:
@@ -103,59 +106,71 @@ class _FirstBatches:
     records: Records
     batch_counts: Int64  # records of each batch
     producers: dict[str, Any]  # PRODUCER_FIELDS of each batch
-    damage: list[Damage]
+    damage: dict[str, tuple[Damage, ...]]  # by file
 
 
-def find_logs(sources: Iterable[str | os.PathLike[str]]) -> dict[str, list[Segment]]:
-    """Return the segments of each topic, the largest topic first. A segment without a topic stands for itself.
+class Logs(NamedTuple):
+    """The segments of each topic, the largest topic first. unread: a line for each file that cannot be read."""
+
+    topics: dict[str, list[Segment]]
+    unread: tuple[str, ...]
+
+
+def find_logs(sources: Iterable[str | os.PathLike[str]]) -> Logs:
+    """Return the segments of each topic. A segment without a topic belongs to its folder, or stands for itself.
 
     Raises KfbenchError where there is no segment.
     """
     topics: dict[str, list[Segment]] = {}
+    unread: list[str] = []
     for source in sources:
         found = find(source)
         if not found.parts:
             raise KfbenchError(f"{os.fspath(source)}: {found.skipped[0].reason}")
+        unread += [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
         for part in found.parts:
             assert isinstance(part, Segment)
-            topics.setdefault(part.topic or part.name, []).append(part)
-    return dict(sorted(topics.items(), key=lambda topic: -sum(part.size_bytes for part in topic[1])))
+            topics.setdefault(stream_of(part.topic, part.name), []).append(part)
+    ordered = sorted(topics.items(), key=lambda topic: -sum(part.size_bytes for part in topic[1]))
+    return Logs(dict(ordered), tuple(unread))
 
 
-def codec_of(logs: Mapping[str, Sequence[Segment]]) -> str:
-    """Return the codec of most batches, by the first batches of each topic; "none" without a batch."""
+def codec_of(segments: Sequence[Segment]) -> str:
+    """Return the codec of most batches of clients, by the first batches of a topic; "none" without such a batch."""
     codecs: Counter[str] = Counter()
-    for parts in logs.values():
-        with suppress(KfbenchError, OSError):  # whoever reads the records reports it
-            for chunk in islice(parts[0].chunks(), 1):
-                for kind, batches in chunk.kinds.items():
-                    codecs[kind.rpartition(" ")[2]] += batches
+    with suppress(KfbenchError, OSError):  # whoever reads the records reports it
+        for chunk in islice(chain.from_iterable(segment.chunks() for segment in segments), CODEC_CHUNKS):
+            if chunk.log is not None and len(chunk.log):
+                is_client = ~chunk.log.batch_rows["is_control"] & (np.diff(chunk.log.bounds) > 0)
+                codecs.update(chunk.log.batches["codec"][is_client].tolist())
     return codecs.most_common(1)[0][0] if codecs else "none"
 
 
-def log_subject(name: str, parts: Sequence[Segment], sample: Sample) -> Subject:
+def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str = "none") -> Subject:
     """Read the first batches of a topic's segments as a subject. Raise KfbenchError.
 
-    No more is read than `sample` takes. A short log is repeated. Damage is left out and listed.
+    No more is read than `sample` takes. A short log is repeated. Damage is left out and listed. codec: of the topic.
     """
     first = _first_batches(parts, sample)
     records, batches = len(first.records), len(first.batch_counts)
     # A short log is repeated, so that the fixed cost of a call does not show.
     times = sample.repeats(first.records.shapes.payload_bytes, batches, records)
     repeated = first.records.take(np.tile(np.arange(records), times))
-    producers: dict[str, Any] = {field: np.tile(values, times) for field, values in first.producers.items()}
+    producers: dict[str, Any] = {column: np.tile(values, times) for column, values in first.producers.items()}
     about = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
-    lost_bytes = sum(damage.size_bytes for damage in first.damage)
-    left_out = (f"{counted(lost_bytes, 'byte')} of damage: {first.damage[0].words()}",) if first.damage else ()
+    places = [(file, each) for file, damage in first.damage.items() for each in damage]
+    lost_bytes = sum(each.size_bytes for _, each in places)
+    left_out = tuple(f"{counted(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1])
     return Subject(
         name=Path(name).name,
-        path=parts[0].name,
+        source=name,
+        codec=codec,
         about=f"{about}, repeated {times} times" if times > 1 else about,
         records=replace(repeated, shapes=replace(repeated.shapes, offsets=np.arange(len(repeated)))),
         bounds=np.append(0, np.cumsum(np.tile(first.batch_counts, times))),
         batch_fields=BatchFields(**producers),
         left_out=left_out,
-        damage=tuple(first.damage),
+        damage=first.damage,
     )
 
 
@@ -164,13 +179,14 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
     name = segments[0].name
     parts: list[Records] = []
     counts = [np.zeros(0, np.int64)]
-    producers: dict[str, list[Any]] = {field: [] for field in PRODUCER_FIELDS}
-    damage: list[Damage] = []
+    producers: dict[str, list[Any]] = {column: [] for column in PRODUCER_FIELDS}
+    damage: dict[str, tuple[Damage, ...]] = {}
     size_bytes = batches = records = 0
     is_log = False
     try:
-        for chunk in chain.from_iterable(segment.chunks() for segment in segments):
-            damage += chunk.damage
+        for name, chunk in ((segment.name, chunk) for segment in segments for chunk in segment.chunks()):
+            if chunk.damage:
+                damage[name] = (*damage.get(name, ()), *chunk.damage)
             bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
             is_log |= len(bounds) > 1
             batch_counts, sizes = np.diff(bounds), _payload_bytes(chunk.records, bounds)
@@ -183,8 +199,8 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
             batch = np.repeat(np.arange(len(batch_counts)), batch_counts)
             parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
             counts.append(batch_counts[wanted])
-            for field, values in producers.items():
-                values.append(rows[field][wanted])
+            for column, values in producers.items():
+                values.append(rows[column][wanted])
             size_bytes, batches = size_bytes + int(sizes[wanted].sum()), batches + len(wanted)
             records += len(parts[-1])
             if size_bytes >= sample.size_bytes or batches == sample.batches or records >= sample.records:
@@ -192,11 +208,11 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
     except (KfbenchError, OSError) as error:
         raise KfbenchError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
     if not batches:
-        raise KfbenchError(f"{name}: {_nothing_readable(segments[0], damage, is_log)}")
+        raise KfbenchError(f"{name}: {_nothing_readable(segments[0], damage.get(segments[0].name, ()), is_log)}")
     return _FirstBatches(
         records=join_records(parts),
         batch_counts=np.concatenate(counts),
-        producers={field: np.concatenate(values) for field, values in producers.items()},
+        producers={column: np.concatenate(values) for column, values in producers.items()},
         damage=damage,
     )
 

@@ -42,16 +42,17 @@ def _blocks(answer: Migration) -> Iterator[list[str]]:
 def _headline(answer: Migration) -> list[str]:
     """Return a line per subject: bytes, when the new format pays, and the saving without old consumers."""
     plan = answer.plan
-    lines = [f"{plan.name}: {plan.summary}; codec {answer.codec}"]
+    lines = [f"{plan.name}: {plan.summary}"]
     for subject in answer.subjects:
-        ratio, conversion = subject.costs.size_bytes[plan.new] / subject.costs.size_bytes[plan.old], subject.by_bill
+        ratio, by_bill = subject.costs.size_bytes[plan.new] / subject.costs.size_bytes[plan.old], subject.by_bill
         bytes_words = f"{percent(abs(1 - ratio), 2)} {'fewer' if ratio <= 1 else 'more'} bytes"
-        dollars = conversion.saved_without * 1_024
+        dollars = by_bill.saved_without * 1_024
         money = f"{'saves' if dollars >= 0 else 'costs'} {abs(dollars):.2f} $ per TiB produced without old consumers"
-        pays = f"pays {pays_text(conversion)}" + ("" if conversion.share is None else " of old consumers")
-        lines.append(f"{subject.name}: {plan.new} takes {bytes_words} than {plan.old}; {money}; {pays}")
+        pays = f"pays {pays_text(by_bill)}" + ("" if by_bill.share is None else " of old consumers")
+        name = f"{subject.name}, codec {subject.costs.codec}"
+        lines.append(f"{name}: {plan.new} takes {bytes_words} than {plan.old}; {money}; {pays}")
     if answer.unmeasured:
-        lines.append(f"not measured, because they are smaller: {', '.join(answer.unmeasured)}")
+        lines.append(f"not measured: {', '.join(answer.unmeasured)}")
     return lines
 
 

@@ -269,6 +269,13 @@ def segment_at(path: Path) -> Segment:
     return _segment(path, is_last(path.name, names_in_folder_of(path)))
 
 
+def stream_of(topic: str, path: str) -> str:
+    """Return the topic. Where it is unknown: the folder of a log segment, else the file."""
+    file = Path(path)
+    is_numbered = file.suffix == LOG_SUFFIX and len(file.stem) == 20 and file.stem.isdecimal()
+    return topic or (str(file.parent) if is_numbered else path)
+
+
 def is_segment(path: Path) -> bool:
     return path.suffix == LOG_SUFFIX
 

@@ -12,7 +12,7 @@ from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Found
 from kfbench.whatif.answer import Arm, Level, Sample, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.break_even import break_evens, overhead_bytes
-from kfbench.whatif.estimate import Drawn, Estimate
+from kfbench.whatif.estimate import Drawn, Estimate, SampleSums
 from kfbench.whatif.month import Rate, rate_of
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
@@ -64,8 +64,8 @@ def _of_format(sums: Counter[tuple[str, str]], name: str) -> dict[str, int]:
     return {part: count for (owner, part), count in sums.items() if owner == name}
 
 
-def _size(codec: str, plain_bytes: int, drawn: Drawn | None) -> Estimate:
-    return Estimate(plain_bytes, 0) if codec == "none" else (drawn or Drawn()).estimate(plain_bytes)
+def _size(codec: str, plain_bytes: int, sample: SampleSums | None) -> Estimate:
+    return Estimate(plain_bytes, 0) if codec == "none" else (sample or SampleSums()).estimate(plain_bytes)
 
 
 def _arm(name: str, codec: str, size: Estimate) -> Arm:
@@ -144,7 +144,7 @@ def _topic_size(sizes: TopicSizes, batching: Batching | None, codec: str) -> Est
 def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
     if not question.coded:
         return None
-    drawn = next((each for (name, _), each in sums.coded.items() if name == BASE_FORMAT), Drawn())
+    drawn = next((each.both for (name, _), each in sums.coded.items() if name == BASE_FORMAT), Drawn())
     return Sample(
         share=question.share,
         seed=question.seed,

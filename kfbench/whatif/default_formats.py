@@ -24,7 +24,9 @@ def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assum
         batches = _first_batches(part, assumed)
         if batches is not None:
             lossless = [name for name in others if not FORMATS[name].losses(*batches)]
-            return *MAIN_FORMATS, min(lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()))
+            return *MAIN_FORMATS, min(
+                lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()), default=OTHER_FORMAT
+            )
     return *MAIN_FORMATS, OTHER_FORMAT
 
 

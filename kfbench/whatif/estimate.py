@@ -50,3 +50,32 @@ class Drawn(NamedTuple):
         drawn = self.plain / plain_bytes
         variance = squares / (self.stretches - 1) * self.stretches * (1 - drawn) / drawn**2
         return Estimate(size_bytes, round(sqrt(max(variance, 0.0))))
+
+
+class SampleSums(NamedTuple):
+    """Sums over the stretches that a hash drew, and over those that are always drawn.
+
+    A stretch that is always drawn stands for itself alone. Otherwise small topics would weigh too much in the ratio.
+    """
+
+    drawn: Drawn = Drawn()
+    certain: Drawn = Drawn()
+
+    @classmethod
+    def of(cls, stretch: Drawn, is_certain: bool) -> Self:
+        return cls(certain=stretch) if is_certain else cls(drawn=stretch)
+
+    @property
+    def both(self) -> Drawn:
+        return self.drawn.plus(self.certain)
+
+    def plus(self, other: Self) -> Self:
+        return type(self)(self.drawn.plus(other.drawn), self.certain.plus(other.certain))
+
+    def estimate(self, plain_bytes: int) -> Estimate:
+        """Estimate the bytes that `plain_bytes` take under the codec, and the standard error."""
+        both = self.both
+        if both.plain == plain_bytes or not self.drawn.stretches:
+            return both.estimate(plain_bytes)
+        size_bytes, error_bytes = self.drawn.estimate(plain_bytes - self.certain.plain)
+        return Estimate(None if size_bytes is None else size_bytes + self.certain.coded, error_bytes)

@@ -7,7 +7,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import GB, PRICES_ASSUMED
 from kfbench.tables import listed
 from kfbench.text import counted, percent
-from kfbench.whatif.answer import Arm, WhatIf
+from kfbench.whatif.answer import Arm, Level, WhatIf
 from kfbench.whatif.month import Stream
 from kfbench.whatif.rebatch import AHEAD_MS
 from kfbench.whatif.record_times import moment
@@ -47,10 +47,10 @@ def _sample_notes(answer: WhatIf) -> Iterator[str]:
     yield f"Codecs: estimated from {drawn}, {stretches}. Without a codec: of everything (--all: both)."
     if any(arm.size_bytes is None for arm in answer.arms):
         yield "No stretch was drawn: there is no estimate (--all: everything)."
-    yield from error_notes((*answer.arms, *answer.rebatched))
+    yield from error_notes((*answer.arms, *answer.rebatched, *answer.levels))
 
 
-def error_notes(arms: Iterable[Arm]) -> Iterator[str]:
+def error_notes(arms: Iterable[Arm | Level]) -> Iterator[str]:
     """Yield the largest standard error, relative to its size, and whether one is unknown."""
     known = [(arm.size_bytes, arm.error_bytes) for arm in arms if arm.size_bytes]
     worst = max((error_bytes / size_bytes for size_bytes, error_bytes in known if error_bytes), default=None)

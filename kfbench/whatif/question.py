@@ -52,6 +52,10 @@ class Question:
         """The arms with a codec."""
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
+    def is_certain(self, part: Part, number: int) -> bool:
+        """Return True for a stretch that is drawn whatever the hash says, although others are not."""
+        return self.share < 1 and not number and part.key in self.always
+
     def draws(self, part: Part, stream: object, number: int, times: int = 1) -> bool:
         """Return whether the sample holds stretch `number` of a stream of the part. times: multiplies the share."""
         return self._draws(part, stream, number, min(self.share * times, 1.0), self.always)

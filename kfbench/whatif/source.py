@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Self
 
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
+from kfbench.sources.log import stream_of
 
 COUNTED: Final = (
     "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes"
@@ -62,11 +62,7 @@ class Source:
     @property
     def stream(self) -> str:
         """The topic. Where it is unknown: the folder of a log segment, else the file."""
-        if self.topic:
-            return self.topic
-        file = Path(self.path)
-        is_segment = file.suffix == ".log" and len(file.stem) == 20 and file.stem.isdecimal()
-        return str(file.parent) if is_segment else self.path
+        return stream_of(self.topic, self.path)
 
     @property
     def is_assumed(self) -> bool:

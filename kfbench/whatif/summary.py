@@ -8,13 +8,15 @@ from typing import Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.tables import Cell, Column, Table, plain_columns
-from kfbench.text import shortened
-from kfbench.whatif.answer import Arm, TopicAnswer, WhatIf, smallest
+from kfbench.text import counted, shortened
+from kfbench.whatif.answer import Arm, Level, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import saving
 
-MOST_TOPICS: Final = 6  # rows; the others are one row together
+MOST_TOPICS: Final = 5  # rows; the others are one row together
 MOST_BATCHINGS: Final = 3
+MOST_FORMATS: Final = 5
+MOST_CHOICES: Final = 9  # rows of the table of today; larger ones stand in `sizes` and `rebatched`
 NAME_WIDTH: Final = 26  # characters of a topic's name
 AS_RECORDED: Final = "as recorded"
 
@@ -40,14 +42,14 @@ def summary_tables(answer: WhatIf) -> Iterator[Table]:
 
 def log_line(answer: WhatIf) -> str:
     """Return one line about the log as it is now."""
-    topics = answer.topics
-    name = shortened(topics[0], NAME_WIDTH) if len(topics) == 1 else f"{len(topics):,} topics"
+    topics, empty = len(answer.by_topic), len(answer.topics) - len(answer.by_topic)
+    name = shortened(answer.topics[0], NAME_WIDTH) if len(answer.topics) == 1 else counted(topics, "topic")
+    name += f" ({empty:,} without records)" if empty else ""
     batches = sum(source.batches for source in answer.sources)
     kinds = dict.fromkeys(kind for source in answer.sources for kind in source.kinds)
     per_batch = f"{answer.records / max(batches, 1):,.1f} per batch"
     words = [f"{answer.base_bytes:,} bytes {answer.base_words}", f"{answer.records:,} records", per_batch]
-    words += [", ".join(kinds)] if 0 < len(kinds) <= 2 else []
-    return f"{name}: {', '.join(words)}"
+    return f"{name}: {', '.join([*words, *kinds] if len(kinds) == 1 else words)}"
 
 
 def topics_table(answer: WhatIf) -> Table:
@@ -58,7 +60,7 @@ def topics_table(answer: WhatIf) -> Table:
             shortened(each.topic, NAME_WIDTH),
             each.base_bytes,
             each.records / max(each.batches, 1),
-            change_words(each.saving),
+            _topic_change(each),
             _best_words(each),
         )
         for each in shown
@@ -85,7 +87,7 @@ def topics_table(answer: WhatIf) -> Table:
 def all_topics_table(answer: WhatIf) -> Table:
     """Return a row for every topic."""
     rows = [
-        (each.topic, each.base_bytes, each.records, each.batches, each.best.size_bytes, change_words(each.saving),
+        (each.topic, each.base_bytes, each.records, each.batches, each.best.size_bytes, _topic_change(each),
          _best_words(each))
         for each in answer.by_topic
     ]  # fmt: skip
@@ -97,9 +99,15 @@ def all_topics_table(answer: WhatIf) -> Table:
     )
 
 
+def _topic_change(topic: TopicAnswer) -> str:
+    return change_words(max(topic.saving, 0.0) if topic.saving is not None else None)
+
+
 def _best_words(topic: TopicAnswer) -> str:
     if topic.best.size_bytes is None:
         return "not sampled: --all"
+    if topic.best.size_bytes >= topic.base_bytes:
+        return "as now"
     if topic.best.batching is None:
         return topic.best.codec
     return f"{topic.best.codec}, {topic.best.batching.short_words}"
@@ -108,7 +116,9 @@ def _best_words(topic: TopicAnswer) -> str:
 def today_table(answer: WhatIf) -> Table:
     """Return what v2 takes by codec, level and batches, smallest first, and what the log takes now."""
     rows: list[tuple[Cell, ...]] = []
-    for i, choice in enumerate(sorted(_choices(answer))):
+    choices = sorted(_choices(answer))
+    shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]
+    for i, choice in enumerate(shown):
         month = answer.month(choice.size_bytes)
         marks = ["best"] * (i == 0) + ["now"] * (not choice.is_other)
         rows.append(
@@ -134,32 +144,34 @@ def today_table(answer: WhatIf) -> Table:
 
 
 def _choices(answer: WhatIf) -> Iterator[Choice]:
-    """Yield the log now, v2 in the same batches, its best level, and the best codec in each of the other batches."""
+    """Yield the log now, v2 in its batches, its best level, the best in other batches, and the best of each topic."""
     codecs_now = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
-    if answer.assumed is None:
+    if codecs_now:
         codec = next(iter(codecs_now)) if len(codecs_now) == 1 else "mixed"
-        yield Choice(answer.base_bytes, False, codec, AS_RECORDED, None)
-    of_default = {each.codec: each.cpu_ms_per_mb for each in answer.levels if each.is_default}
+        yield Choice(answer.base_bytes, False, codec, _recorded(answer), None)
+    cpu_of = {each.codec: each.cpu_ms_per_mb for each in answer.levels if each.is_default}
     known = [arm for arm in answer.arms if arm.format == BASE_FORMAT and arm.size_bytes is not None]
-    others = [arm for arm in answer.rebatched if arm.format == BASE_FORMAT and arm.size_bytes is not None]
+    for arm in known:
+        if codecs_now != {arm.codec} or arm.size_bytes != answer.base_bytes:  # else it is the row of the log now
+            yield Choice(arm.size_bytes or 0, True, _codec_words(arm), _recorded(answer), cpu_of.get(arm.codec))
     groups: dict[Batching | None, list[Arm]] = {}
-    for arm in others:
-        if arm.batching != answer.assumed:
+    for arm in answer.rebatched:
+        is_other = bool(codecs_now) or arm.batching != answer.assumed
+        if arm.format == BASE_FORMAT and arm.size_bytes is not None and is_other:
             groups.setdefault(arm.batching, []).append(arm)
-    best_of_batching = sorted(map(smallest, groups.values()), key=lambda arm: arm.size_bytes or 0)
-    now = answer.base_bytes if answer.assumed is None else None
-    for arm in (*known, *best_of_batching[:MOST_BATCHINGS]):
-        if arm.size_bytes == now and arm.batching is None and arm.codec in codecs_now:
-            continue  # the row of the log now
-        codec, batches = _codec_words(arm.codec, arm.level), batches_words(answer, arm)
-        yield Choice(arm.size_bytes or 0, True, codec, batches, of_default.get(arm.codec))
+    for arm in sorted(map(smallest, groups.values()), key=lambda arm: arm.size_bytes or 0)[:MOST_BATCHINGS]:
+        yield Choice(arm.size_bytes or 0, True, _codec_words(arm), batches_words(answer, arm), None)
     levels = [
-        Choice(level.size_bytes, True, _codec_words(level.codec, level.level), _recorded(answer), level.cpu_ms_per_mb)
+        Choice(level.size_bytes, True, _codec_words(level), _recorded(answer), level.cpu_ms_per_mb)
         for level in answer.levels
         if level.size_bytes is not None
     ]
     if levels and min(levels).size_bytes < min(arm.size_bytes or 0 for arm in known):
         yield min(levels)
+    sizes = [each.best.size_bytes for each in answer.by_topic]
+    if len(sizes) > 1 and None not in sizes:
+        best = sum(min(each.best.size_bytes or 0, each.base_bytes) for each in answer.by_topic)
+        yield Choice(best, True, "its best", "topic by topic", None)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:
@@ -167,35 +179,45 @@ def batches_words(answer: WhatIf, arm: Arm) -> str:
 
 
 def _recorded(answer: WhatIf) -> str:
-    return AS_RECORDED if answer.assumed is None else answer.assumed.short_words
+    if answer.assumed is None:
+        return AS_RECORDED
+    has_log = any(source.kinds for source in answer.sources)
+    return f"recorded, or {answer.assumed.short_words}" if has_log else answer.assumed.short_words
 
 
-def _codec_words(codec: str, level: int | None) -> str:
-    return codec if level is None else f"{codec} {level}"
+def _codec_words(of: Arm | Level) -> str:
+    return of.codec if of.level is None else f"{of.codec} {of.level}"
 
 
 def new_formats_table(answer: WhatIf) -> Table:
-    """Return what each other format would save of v2 with the codec of `WhatIf.best`, in its batches where known."""
+    """Return what other formats would save of v2 with the codec of `WhatIf.best`, in its batches where known."""
     best = answer.best
     rows: list[tuple[Cell, ...]] = []
     for name in answer.breakdown:
-        arms = [arm for arm in (*answer.arms, *answer.rebatched) if arm.format == name and arm.size_bytes is not None]
-        same = [arm for arm in arms if (arm.codec, arm.batching) == (best.codec, best.batching)]
-        arms = same or [arm for arm in arms if arm.batching is None]
+        arms = [
+            arm
+            for arm in (*answer.arms, *answer.rebatched)
+            if (arm.format, arm.codec) == (name, best.codec) and arm.size_bytes is not None
+        ]
+        arms = [arm for arm in arms if arm.batching == best.batching] or [arm for arm in arms if arm.batching is None]
         if name == BASE_FORMAT or not arms:
             continue
-        arm = smallest(arms)
+        [arm] = arms
         status = "Kafka's" if name in SHIPPED else "proposed" if name in PROPOSED else "kfbench's"
         change = change_words(answer.saving_against_v2(arm))
-        codec = _codec_words(arm.codec, arm.level)
-        rows.append((name, status, codec, batches_words(answer, arm), arm.size_bytes, change))
-    losing = [name for name, *_ in rows if answer.losses[str(name)]]
+        rows.append((name, status, _codec_words(arm), batches_words(answer, arm), arm.size_bytes, change))
+    rows.sort(key=_size_of)
+    hidden = len(rows) - MOST_FORMATS
+    losing = [str(name) for name, *_ in rows[:MOST_FORMATS] if answer.losses[str(name)]]
     return Table(
         name="new-formats",
         caption=f"What a new format would add: change from {BASE_FORMAT} with the same codec and batches",
         columns=(Column(name="format", swatch=True), *plain_columns("status", "codec", "batches", "bytes", "change")),
-        rows=tuple(sorted(rows, key=_size_of)),
-        notes=tuple(f"{name} cannot carry {', '.join(answer.losses[str(name)])}." for name in losing),
+        rows=tuple(rows[:MOST_FORMATS]),
+        notes=(
+            *([f"Some lose a part of the records (--table losses): {', '.join(losing)}."] if losing else []),
+            *([f"{hidden} more: --table savings-of-v2"] if hidden > 0 else []),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from kfbench.whatif.estimate import Drawn
+from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
@@ -25,7 +25,7 @@ class TopicSizes:
     """
 
     plain: Counter[Batching | None]
-    coded: Mapping[tuple[Batching | None, str], Drawn]
+    coded: Mapping[tuple[Batching | None, str], SampleSums]
     control_bytes: int
 
     def plus(self, other: Self) -> Self:
@@ -58,12 +58,12 @@ class Tally:
     sources: tuple[Source, ...] = ()
     breakdown: Counter[tuple[str, str]] = field(default_factory=Counter)
     losses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    coded: Mapping[tuple[str, str], Drawn] = field(default_factory=dict)
+    coded: Mapping[tuple[str, str], SampleSums] = field(default_factory=dict)
     control: Counter[str] = field(default_factory=Counter)
     sent_records: int = 0
     rebatched: Counter[tuple[Batching, str]] = field(default_factory=Counter)
     rebatched_batches: Counter[Batching] = field(default_factory=Counter)
-    recoded: Mapping[tuple[Batching, str, str], Drawn] = field(default_factory=dict)
+    recoded: Mapping[tuple[Batching, str, str], SampleSums] = field(default_factory=dict)
     uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
     uniform_records: Counter[int] = field(default_factory=Counter)
     uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)

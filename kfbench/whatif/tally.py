@@ -19,7 +19,7 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
-from kfbench.whatif.estimate import Drawn
+from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import Times
@@ -143,10 +143,10 @@ class _Reading:
         found = self._found
         plain: Counter[Batching | None] = Counter({None: found.sizes()[BASE_FORMAT]})
         plain.update({b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT})
-        coded: dict[tuple[Batching | None, str], Drawn] = {
-            (None, codec): drawn for (name, codec), drawn in found.coded.items() if name == BASE_FORMAT
+        coded: dict[tuple[Batching | None, str], SampleSums] = {
+            (None, codec): sample for (name, codec), sample in found.coded.items() if name == BASE_FORMAT
         }
-        coded |= {(b, codec): drawn for (b, name, codec), drawn in found.recoded.items() if name == BASE_FORMAT}
+        coded |= {(b, codec): sample for (b, name, codec), sample in found.recoded.items() if name == BASE_FORMAT}
         return TopicSizes(plain=plain, coded=coded, control_bytes=found.control[BASE_FORMAT])
 
     def _recorded(self, batches: Batches) -> None:
@@ -163,7 +163,7 @@ class _Reading:
 
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""
-        question, jobs = self._question, list[tuple[Batches, tuple[str, str]]]()
+        question, jobs = self._question, list[tuple[Batches, tuple[str, str], bool]]()
         at_levels: list[Batches] = []
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
@@ -171,14 +171,15 @@ class _Reading:
             number = self._stretches[batching]
             self._stretches[batching] += 1
             if question.draws(self._part, batching, number):
-                jobs += [(_part_of(batches, first, end), arm) for arm in arms]
+                is_certain = question.is_certain(self._part, number)
+                jobs += [(_part_of(batches, first, end), arm, is_certain) for arm in arms]
             if batching is None and question.draws_levels(self._part, number):
                 at_levels.append(_part_of(batches, first, end))
         self._code_at_levels(at_levels)
         sums: Any = self._found.coded if batching is None else self._found.recoded
-        for (_, arm), drawn in zip(jobs, self._run(_drawn, jobs), strict=True):
+        for (_, arm, _), sample in zip(jobs, self._run(_sample, jobs), strict=True):
             key = arm if batching is None else (batching, *arm)
-            sums[key] = sums.get(key, Drawn()).plus(drawn)
+            sums[key] = sums.get(key, SampleSums()).plus(sample)
 
     def _code_at_levels(self, stretches: list[Batches]) -> None:
         levels: dict[str, list[int]] = {}
@@ -233,10 +234,10 @@ def _part_of(batches: Batches, first: int, end: int) -> Batches:
     return Batches(part, bounds[first : end + 1] - bounds[first], of_batches.part(first, end))
 
 
-def _drawn(job: tuple[Batches, tuple[str, str]]) -> Drawn:
-    batches, (name, codec) = job
+def _sample(job: tuple[Batches, tuple[str, str], bool]) -> SampleSums:
+    batches, (name, codec), is_certain = job
     plain = FORMATS[name].size(*batches)
-    return Drawn.of(int(plain.sum()), _coded_bytes(batches, name, codec, None, plain))
+    return SampleSums.of(Drawn.of(int(plain.sum()), _coded_bytes(batches, name, codec, None, plain)), is_certain)
 
 
 def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], dict[int, int]]:

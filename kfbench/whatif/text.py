@@ -12,7 +12,13 @@ from kfbench.whatif.summary import all_topics_table, log_line, summary_tables
 from kfbench.whatif.tables import sections
 
 WIDTH: Final = 100
-MOST_NOTES: Final = 4  # about damage and what was left out
+SUMMARY_LINES: Final = 40
+FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
+TABLES: Final = (
+    "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
+    "rebatched", "rebatched-savings", "break-even", "month", "month-saved",
+)  # fmt: skip
+MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --out DIR (a page), --json, --format all."
 
 
 def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
@@ -21,22 +27,22 @@ def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
     return "\n\n".join([_summary(answer), *(table.to_text() for table in wanted)])
 
 
-def _first_notes(answer: WhatIf) -> list[str]:
-    """Return what was damaged or left out, as far as it has room."""
-    notes = list(source_notes(answer))
-    hidden = len(notes) - MOST_NOTES
-    return notes if hidden <= 0 else [*notes[:MOST_NOTES], f"and {counted(hidden, 'line')} more: --table sources"]
-
-
 def tables(answer: WhatIf) -> list[Table]:
     """Return the tables behind the summary, in the order in which they are shown."""
     return [all_topics_table(answer), *(table for section in sections(answer) for table in section.tables)]
 
 
 def _summary(answer: WhatIf) -> str:
-    notes = [*answer_notes(answer), *_first_notes(answer), *rate_notes(answer)]
+    tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
+    lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
     whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
-    lines = [line for note in notes for line in wrap(note, WIDTH, subsequent_indent="  ", **whole)]
-    lines.append("More: --table {all,sizes,levels,fields,…}, a page by --out DIR, --json, --format all.")
-    blocks = [log_line(answer), *(table.to_text() for table in summary_tables(answer)), "\n".join(lines)]
-    return "\n\n".join(blocks)
+    notes = [
+        line
+        for note in (*answer_notes(answer), *rate_notes(answer), *source_notes(answer))
+        for line in wrap(note, WIDTH, subsequent_indent="  ", **whole)
+    ]
+    room = max(SUMMARY_LINES - len(lines) - 2, FEWEST_NOTES)
+    hidden = len(notes) - room
+    if hidden > 0:
+        notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table sources, --table month-saved"]
+    return "\n".join([*lines, *notes, MORE])

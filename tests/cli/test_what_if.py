@@ -48,6 +48,7 @@ def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, 
         (["--rate-mb-s", "0"], "rate_mb_s: 0 is not above 0"),
         (["--rate-mb-s", "nan"], "rate_mb_s: nan is not above 0"),
         (["--connector", "a:b:1"], "--connector: no source is a topic"),
+        (["--table", "nope"], "--table: 'nope' is not one of all-topics, sources"),
     ],
 )
 def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: list[str], said: str) -> None:

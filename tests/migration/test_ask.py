@@ -103,7 +103,7 @@ def test_the_page_shows_each_phase(plan: Plan) -> None:
 
 
 def subject_of(path: Path, sample: Sample) -> Subject:
-    [(name, segments)] = find_logs([path]).items()
+    [(name, segments)] = find_logs([path]).topics.items()
     return log_subject(name, segments, sample)
 
 
@@ -154,7 +154,7 @@ def test_no_more_of_a_log_is_read_than_is_measured(tmp_path: Path) -> None:
     assert len(subject.records) == 5
     at = len(log) // 100 * 99
     subject = subject_of(path, Sample(size_bytes=1 << 20, batches=100))
-    assert [each.position for each in subject.damage] == [at] and len(subject.bounds) == 100
+    assert [each.position for each in subject.damage[str(path)]] == [at] and len(subject.bounds) == 100
     assert subject.left_out[0].startswith(f"{len(log) - at:,} bytes of damage: batch at byte {at}: crc: ")
 
 
@@ -208,11 +208,11 @@ def test_topics_of_a_folder_are_measured_with_the_codec_of_their_batches(
             folder = tmp_path / f"{topic}-{partition}"
             folder.mkdir()
             (folder / f"{0:020}.log").write_bytes((FOLDER / name).read_bytes())
-    logs = find_logs([tmp_path])
+    logs = find_logs([tmp_path]).topics
     assert list(logs) == ["c", "b", "a"] and len(logs["c"]) == 2
-    assert codec_of(logs) == "lz4" and codec_of({"a": logs["a"]}) == "gzip"
+    assert (codec_of(logs["b"]), codec_of(logs["a"])) == ("lz4", "gzip")
     found = migrate(V3, None, Traffic(), Prices(), [tmp_path])
-    assert [subject.name for subject in found.subjects] == ["c", "b"] and found.unmeasured == ("a",)
+    assert [subject.name for subject in found.subjects] == ["c", "b"] and found.unmeasured == ("a (smaller)",)
     assert found.codec == "lz4"
 
 
@@ -221,3 +221,28 @@ def test_a_log_without_records_of_a_client_has_its_size_in_the_message(tmp_path:
     path = written(tmp_path / "0.log", empty)
     with pytest.raises(KfbenchError, match=r"no batch of a client in 61 bytes$"):
         subject_of(path, Sample(size_bytes=2_000, batches=9))
+
+
+def test_an_empty_topic_does_not_hide_the_others_and_damage_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ask, "SAMPLES", {"none": Sample(size_bytes=2_000_000, batches=900, rounds=3)})
+    data = bytearray((FOLDER / "telemetry.log").read_bytes())
+    (tmp_path / "a-0").mkdir()
+    (tmp_path / "b-0").mkdir()
+    written(tmp_path / "a-0" / f"{0:020}.log", bytes(data))
+    data[-1] ^= 1
+    second = written(tmp_path / "a-0" / f"{300:020}.log", bytes(data))
+    empty = written(tmp_path / "b-0" / f"{0:020}.log", b"")
+    found = migrate(V3, None, Traffic(), Prices(), [tmp_path])
+    assert [subject.name for subject in found.subjects] == ["a"] and list(found.damage) == [str(second)]
+    assert found.unmeasured == (f"b ({empty}: the file is empty)",)
+    with pytest.raises(KfbenchError, match="the file is empty"):
+        migrate(V3, None, Traffic(), Prices(), [empty])
+
+
+def test_the_codec_of_a_topic_is_that_of_its_clients() -> None:
+    [segments] = find_logs([FOLDER / "transaction-state.log"]).topics.values()
+    assert codec_of(segments) == "none"
+    with pytest.raises(IllegalCombination, match="--codec"):
+        migrate(PLANS["kip31"], None, Traffic(), Prices(), [FOLDER / "activity-zstd.log"])

@@ -1,6 +1,7 @@
 """The summary of a what-if: short, the best row marked, one row per topic, other levels."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,23 @@ import pytest
 
 from kfbench import read_log
 from kfbench.formats import FORMATS
+from kfbench.sources import Columns
 from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, what_if
 from kfbench.whatif.default_formats import MAIN_FORMATS
-from kfbench.whatif.summary import MOST_TOPICS, change_words, log_line, new_formats_table, summary_tables, today_table
-from kfbench.whatif.text import WIDTH, render_text
+from kfbench.whatif.month import rate_of_user
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.summary import (
+    MOST_TOPICS,
+    change_words,
+    log_line,
+    new_formats_table,
+    summary_tables,
+    today_table,
+    topics_table,
+)
+from kfbench.whatif.text import TABLES, WIDTH, render_text, tables
 from tests.recorded import FOLDER, NAMES
 
 SUMMARY_LINES = 40
@@ -119,3 +131,28 @@ def test_tables_come_by_name(tmp_path: Path) -> None:
     assert "Losses by format" not in render_text(found)
     assert "Losses by format" in render_text(found, ["losses"])
     assert "Losses by format" in render_text(found, ["all"])
+
+
+def test_the_names_of_tables_are_those_that_can_be_asked_for(topics: WhatIf) -> None:
+    given = replace(topics, rate=rate_of_user(1.0))
+    assert tuple(table.name for table in tables(given)) == TABLES
+
+
+def test_topics_that_need_nothing_are_kept_and_the_best_of_each_is_a_row(topics: WhatIf) -> None:
+    [row] = [row for row in rows_of(today_table(topics)) if row["batches"] == "topic by topic"]
+    best = [min(each.best.size_bytes or 0, each.base_bytes) for each in topics.by_topic]
+    assert row["bytes"] == sum(best)
+    compressed = next(each for each in topics.by_topic if each.best.size_bytes)
+    kept = replace(compressed, best=replace(compressed.best, size_bytes=compressed.base_bytes + 1))
+    shown = rows_of(topics_table(replace(topics, by_topic=(kept, compressed))))[0]
+    assert (shown["change"], shown["with"]) == ("no change", "as now")
+
+
+def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("v,t\n" + "".join(f"{i},{1_700_000_000_000 + i}\n" for i in range(50)))
+    columns = Columns(value="v", timestamp="t")
+    found = what_if([table, FOLDER / "activity-lz4.log"], ["v2"], batchings=[Batching(5, 1 << 14)], columns=columns)
+    rows = rows_of(today_table(found))
+    assert [row["bytes"] for row in rows if "now" in row[""]] == [found.base_bytes]
+    assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "topic by topic"} == {row["batches"] for row in rows}

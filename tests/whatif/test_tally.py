@@ -14,7 +14,7 @@ from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.break_even import Crossing, break_evens
-from kfbench.whatif.estimate import Drawn
+from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.sums import Tally
@@ -122,10 +122,10 @@ def test_sums_equal_the_sizes_of_the_logs() -> None:
         for log in (read_log(FOLDER / name) for name in ("telemetry.log", "service-headers.log"))
     ]
     two = sum((tally(part, QUESTION) for part in parts()[::2]), Tally())
-    assert two.coded["v2", "lz4"].coded == sum(lz4)
-    assert two.coded["v2", "lz4"].plain == two.sizes()["v2"]
+    assert two.coded["v2", "lz4"].both.coded == sum(lz4)
+    assert two.coded["v2", "lz4"].both.plain == two.sizes()["v2"]
     assert two.recoded.keys() == {(BATCHING, "v2", "lz4")}
-    assert two.recoded[BATCHING, "v2", "lz4"].plain == two.rebatched[BATCHING, "v2"]
+    assert two.recoded[BATCHING, "v2", "lz4"].both.plain == two.rebatched[BATCHING, "v2"]
 
 
 def test_uniform_batches_have_only_client_records() -> None:
@@ -178,14 +178,14 @@ def sampled() -> list[Tally]:
 
 def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
     whole, *samples = sampled
-    assert whole.coded["v2", "lz4"].estimate(whole.sizes()["v2"]) == (whole.coded["v2", "lz4"].coded, 0)
+    assert whole.coded["v2", "lz4"].estimate(whole.sizes()["v2"]) == (whole.coded["v2", "lz4"].both.coded, 0)
     for each in samples:
         assert each.sizes() == whole.sizes()
         drawn = each.coded["v2", "lz4"]
-        assert 0 < drawn.plain < each.sizes()["v2"]
+        assert 0 < drawn.both.plain < each.sizes()["v2"]
         size_bytes, error_bytes = drawn.estimate(each.sizes()["v2"])
         assert size_bytes is not None and error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
-        assert abs(size_bytes - whole.coded["v2", "lz4"].coded) < 5 * error_bytes
+        assert abs(size_bytes - whole.coded["v2", "lz4"].both.coded) < 5 * error_bytes
     assert samples[0].coded != samples[1].coded
 
 
@@ -209,7 +209,7 @@ def test_one_part_always_has_a_sample() -> None:
     part = InMemory((chunk(40),))
     nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
     assert not tally(part, nothing).coded
-    assert tally(part, replace(nothing, always=(part.key,))).coded["v2", "lz4"].stretches == 1
+    assert tally(part, replace(nothing, always=(part.key,))).coded["v2", "lz4"].both.stretches == 1
     for share in (0, 1.5, float("nan")):
         with pytest.raises(InvalidConfig, match="share"):
             replace(QUESTION, share=share)
@@ -232,3 +232,15 @@ def test_a_format_does_not_win_by_losses() -> None:
     with_headers = tally(InMemory((Chunk(records=records, size_bytes=1),)), replace(QUESTION, assumed=BATCHING))
     assert with_headers.uniform[20, "v1"] < with_headers.uniform[20, "v2"]
     assert any(e.at and (e.format, e.other) == ("v2", "v1") for e in break_evens(with_headers, QUESTION.formats))
+
+
+def test_a_stretch_that_is_always_drawn_stands_for_itself() -> None:
+    """Ten small topics of 10 bytes that halve, and a large one of 1,000 bytes that does not shrink."""
+    small = SampleSums.of(Drawn.of(10, 5), is_certain=True)
+    large = SampleSums.of(Drawn.of(50, 50), is_certain=False).plus(SampleSums.of(Drawn.of(50, 50), is_certain=False))
+    total = large
+    for _ in range(10):
+        total = total.plus(small)
+    assert total.estimate(1_100) == (1_000 + 50, 0)
+    assert total.both.stretches == 12
+    assert small.estimate(100) == (50, None) and small.estimate(10) == (5, 0)
