@@ -1,1 +1,1 @@
-"""asv benchmarks of kfbench's public interface. docs/history.md says how to run them."""
+"""Benchmarks of kfbench's public interface for asv, which compares commits. docs/history.md says how to run them."""

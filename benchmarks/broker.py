@@ -1,6 +1,6 @@
-"""The cost of a format in a broker: CPU of append, conversion and compaction; bytes written and decompressed.
+"""The cost of a format in a broker: CPU time of append, conversion and compaction; bytes written and decompressed.
 
-2,000 records, 100 records per batch. Bytes are exact: they change only when the code does.
+Each benchmark uses 2,000 records, 100 records per batch. Bytes are exact: they change only when the code changes.
 """
 
 from importlib import import_module
@@ -20,12 +20,12 @@ CONVERSIONS = (
 
 
 def path(module, function):
-    """Return a function of kfbench.broker, which the oldest commits lack."""
+    """Import a function of kfbench.broker when it is needed, because the oldest commits do not have this package."""
     return getattr(import_module(f"kfbench.broker.{module}"), function)
 
 
 class Append(TimedWithCodecs):
-    """Validation of 20 requests and assignment of offsets, in a copy of the requests."""
+    """Append 20 produced batches as a broker: validate them and assign offsets, in a copy of the batches."""
 
     def prepare(self, name, codec):
         self.append, self.log = path("append", "append"), encoded(name, codec=codec)
@@ -44,7 +44,7 @@ class Append(TimedWithCodecs):
 
 
 class Compact(TimedWithCodecs):
-    """Compaction that drops every second record."""
+    """Compact a log: drop every second record."""
 
     def prepare(self, name, codec):
         self.filtered, self.log = path("compact", "filtered"), encoded(name, codec=codec)
@@ -60,7 +60,7 @@ class Compact(TimedWithCodecs):
 
 
 class Convert(Timed):
-    """Conversion of a log to another format."""
+    """Convert a log to another format."""
 
     params = (CONVERSIONS, CODEC_NAMES)
     param_names = ("conversion", "codec")
@@ -68,7 +68,7 @@ class Convert(Timed):
     def prepare(self, conversion, codec):
         self.source, self.target = conversion.split(" to ")
         self.convert, self.log = path("convert", "convert"), encoded(self.source, codec=codec)
-        encoded(self.target, codec=codec)  # n/a where the target has no such codec
+        encoded(self.target, codec=codec)  # raises if the target format does not support the codec: asv shows n/a
         self.time_convert()
 
     def time_convert(self, *_):

@@ -1,4 +1,4 @@
-"""The cost of a codec without a format: the CPU of the records of v2 batches, as Kafka compresses them."""
+"""The cost of a codec without a format: CPU time to compress and decompress the records section of v2 batches."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ V2_HEADER_BYTES = 61
 
 
 class Codec(Timed):
-    """2,000 records, batch by batch, at the codec's default level."""
+    """Compress or decompress 2,000 records, batch by batch, at the codec's default level."""
 
     params = (tuple(codec for codec in CODEC_NAMES if codec != "none"), BATCH_SIZES)
     param_names = ("codec", "batch_size")

@@ -1,6 +1,7 @@
-"""The cost of a format: CPU and memory to encode, decode and size; bytes per record. One thread, with checksums.
+"""The cost of a format: CPU time and memory to encode, decode and compute sizes; bytes per record.
 
-asv compares the commits of one machine. Reports compare formats with one another (paired ratios).
+All benchmarks use one thread and compute checksums. asv compares commits on one machine. To compare formats with one
+another, read kfbench's reports, which have paired ratios.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ TRIED_BATCH_SIZES = (*range(1, 16), 20, 30, 50, 100, 200, 500, 1000)
 
 
 class Encode(Timed):
-    """Encoding of 2,000 records into a reused buffer."""
+    """Encode 2,000 records into a reused buffer."""
 
     params = (FORMAT_NAMES, BATCH_SIZES, CODEC_NAMES)
     param_names = ("format", "batch_size", "codec")
@@ -41,7 +42,7 @@ class Encode(Timed):
 
 
 class Decode(Timed):
-    """Decoding of 2,000 records to columns. Without a codec keys and values are not copied."""
+    """Decode 2,000 records to columns. Without a codec, keys and values are not copied."""
 
     params = (FORMAT_NAMES, BATCH_SIZES, CODEC_NAMES)
     param_names = ("format", "batch_size", "codec")
@@ -55,7 +56,7 @@ class Decode(Timed):
 
 
 class ReadLog(TimedWithCodecs):
-    """Reading of a log segment that finds the format of each batch: 2,000 records, 100 per batch."""
+    """Read a log segment and find the format of each batch: 2,000 records, 100 records per batch."""
 
     def prepare(self, name, codec):
         self.data = encoded(name, codec=codec).data
@@ -71,7 +72,10 @@ class ReadLog(TimedWithCodecs):
 
 
 class DecodeMetadata(TimedWithCodecs):
-    """Offsets, times and lengths of 2,000 records, 100 per batch. No more than they need is decompressed."""
+    """Decode only offsets, timestamps and lengths of 2,000 records, 100 records per batch.
+
+    Nothing else is decompressed if the format allows it.
+    """
 
     def prepare(self, name, codec):
         self.data = encoded(name, codec=codec).data
@@ -82,7 +86,7 @@ class DecodeMetadata(TimedWithCodecs):
 
 
 class ReadTimes(Timed):
-    """Offsets and times of 128,000 records, 100 records per batch."""
+    """Read only offsets and timestamps of 128,000 records, 100 records per batch."""
 
     params = (FORMAT_NAMES,)
     param_names = ("format",)
@@ -96,7 +100,7 @@ class ReadTimes(Timed):
 
 
 class Fetch(Timed):
-    """The middle record of each of 1,280 batches of 100 records."""
+    """Read one record, that with index 50, from each of 1,280 batches with 100 records."""
 
     params = (FORMAT_NAMES,)
     param_names = ("format",)
@@ -111,7 +115,7 @@ class Fetch(Timed):
 
 
 class Size(Timed):
-    """Exact sizes of the batches of 2,000 records, without encoding them."""
+    """Compute the exact size of each batch of 2,000 records, without encoding them."""
 
     params = (FORMAT_NAMES, BATCH_SIZES)
     param_names = ("format", "batch_size")
@@ -125,7 +129,7 @@ class Size(Timed):
 
 
 class Overhead(Prepared):
-    """The bytes that a format adds to keys, values and headers. Exact."""
+    """The exact number of bytes per record that a format adds to keys, values and headers."""
 
     unit = "bytes/record"
     params = (FORMAT_NAMES, BATCH_SIZES)
@@ -141,7 +145,10 @@ class Overhead(Prepared):
 
 
 class Compressed(Prepared):
-    """The bytes of a log at each codec's default level, with keys and values. They depend on the codec's build."""
+    """The size of a compressed log in bytes per record, keys and values included, at each codec's default level.
+
+    It depends on the build of the codec's library.
+    """
 
     unit = "bytes/record"
     params = (FORMAT_NAMES, BATCH_SIZES, tuple(codec for codec in CODEC_NAMES if codec != "none"))
@@ -155,7 +162,10 @@ class Compressed(Prepared):
 
 
 class BreakEven(Prepared):
-    """The least batch size from which on a format is smaller than another one, uncompressed. nan: there is none."""
+    """The smallest number of records per batch from which on a format is smaller than another format, uncompressed.
+
+    The result is nan if there is no such number in TRIED_BATCH_SIZES.
+    """
 
     unit = "records/batch"
     params = (FORMAT_NAMES, OTHER_NAMES)
@@ -178,9 +188,10 @@ class BreakEven(Prepared):
 
 
 class Memory(Prepared):
-    """The most memory of a process, with Python and its imports: 128,000 records, 100 records per batch.
+    """The peak memory of a process that encodes or decodes 128,000 records, 100 records per batch.
 
-    Decoding reads the same 2,000 records repeatedly, because generating all of them takes more memory than decoding.
+    It includes Python and its imports. Decoding reads a log of 2,000 records, repeated 64 times, because generating
+    128,000 different records takes more memory than decoding.
     """
 
     params = (FORMAT_NAMES,)

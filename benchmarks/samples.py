@@ -1,10 +1,11 @@
-"""Parameters and records that the benchmarks share, and the report of features that a commit lacks.
+"""Parameters, records and base classes that the benchmarks share.
 
-Only public names are imported, so that the benchmarks run on commits before and after a redesign.
+Only public names of kfbench are imported, so that the benchmarks run on commits before and after a redesign. A feature
+that a commit does not have is shown as n/a.
 
-asv numbers the parameter sets once and runs each commit by these numbers. So the lists must not depend on the installed
-commit. By default they are the lists below. With KFBENCH_ASV=full, `tools/asv_full.py` reads them from the checkout in
-which asv was started and passes them in KFBENCH_ASV_NAMES.
+asv numbers the parameter sets once and uses these numbers for each commit. So the lists of formats, codecs and
+workloads must not depend on the commit that is installed. By default they are DEFAULTS. With KFBENCH_ASV=full,
+`tools/asv_full.py` reads them from the checkout in which asv was started. It passes them in KFBENCH_ASV_NAMES.
 """
 
 import json
@@ -40,28 +41,33 @@ SEED = 7
 
 @cache
 def sample(batch_size=100, records=RECORDS):
-    """Return records of 16-byte keys and 100-byte values of template payload, with their batch boundaries."""
+    """Generate records and their batches: keys of 16 bytes, values of 100 bytes, the grid's payload `template`."""
     return replace(WORKLOADS["grid"], batch_size=batch_size).generate(records=records, seed=SEED)
 
 
 @cache
 def encoded(name, batch_size=100, codec="none"):
-    """Return the sample's log in a format."""
+    """Encode 2,000 records of `sample` in the format `name`."""
     made = sample(batch_size)
     return FORMATS[name].encode(made.records, made.bounds, codec, lossy=True)
 
 
 class Many(NamedTuple):
-    """A log of many records: data uint8[size], positions int64[entries + 1]."""
+    """A log of many records.
+
+    Args:
+        data: uint8[size], the bytes.
+        positions: int64[entries + 1], the start of each entry (batch or record) in bytes, then the size.
+    """
 
     data: np.ndarray
     positions: np.ndarray
 
 
 def many(name, batch_size=100):
-    """Return the encoded sample, repeated 64 times: 128,000 records.
+    """Return a log of 128,000 records: the encoded sample of 2,000 records, repeated 64 times.
 
-    The positions are those of the log's entries: of records if a batch costs nothing, as in v0 and v1; else of batches.
+    The positions are those of batches. In v0 and v1, where a batch adds no bytes, they are those of records.
     """
     log, by_record = encoded(name, batch_size), encoded(name, batch_size=1)
     if by_record.positions[-1] == log.positions[-1]:
@@ -73,10 +79,10 @@ def many(name, batch_size=100):
 
 @contextmanager
 def lacking():
-    """Raise NotImplementedError, which asv shows as n/a, for a feature that a commit or a format lacks.
+    """Turn errors of the `with` body into NotImplementedError if a commit or a format does not have a feature.
 
-    A missing third-party package fails the benchmark. A test lists the parameter sets that may be n/a in the newest
-    commit.
+    asv shows NotImplementedError as n/a. If a third-party package is missing, the error is raised unchanged, so the
+    benchmark fails. A test lists the parameter sets that may be n/a in the newest commit.
     """
     try:
         yield
@@ -89,9 +95,10 @@ def lacking():
 
 
 class Prepared:
-    """The base of the benchmarks. asv calls `setup` before every sample, but `prepare` runs once per process.
+    """The base of all benchmarks. asv calls `setup` before every sample, but `prepare` runs once per process.
 
-    `prepare` sets the state, and calls the measured function once, so that its kernels are compiled.
+    The `prepare` of a benchmark creates its data. It also calls the measured function once, so that its kernels are
+    compiled before the measurement.
     """
 
     version = "2"
@@ -105,7 +112,10 @@ class Prepared:
 
 
 class Timed(Prepared):
-    """Process time, in samples of one call: 10 to 100 of them in each of two processes."""
+    """The base of benchmarks that measure CPU time of the process. A sample is one call.
+
+    asv takes 10 to 100 samples in each of two processes.
+    """
 
     timer = time.process_time
     rounds = 2
@@ -114,7 +124,7 @@ class Timed(Prepared):
 
 
 class TimedWithCodecs(Timed):
-    """The benchmarks of every format with every codec."""
+    """The base of benchmarks that measure CPU time of every format with every codec."""
 
     params = (FORMAT_NAMES, CODEC_NAMES)
     param_names = ("format", "codec")

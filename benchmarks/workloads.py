@@ -1,4 +1,7 @@
-"""The cost of generating records: CPU of shapes and of payload; records per batch and bytes per record."""
+"""The cost of generating records: CPU time for shapes (lengths, times, offsets) and for payload.
+
+Also the generated records per batch and payload bytes per record, which show if a workload has changed.
+"""
 
 import numpy as np
 
@@ -14,7 +17,7 @@ def shapes(name, records=BLOCK_RECORDS):
 
 
 class Shapes(Timed):
-    """Lengths, times, offsets and batches of a block of 65,536 records, without a byte of payload."""
+    """Generate lengths, times, offsets and batches of 65,536 records, without payload."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)
@@ -27,7 +30,7 @@ class Shapes(Timed):
 
 
 class Payload(Timed):
-    """Keys, values and headers of whole batches, about 1 MiB. Their shapes are generated before."""
+    """Generate about 1 MiB of keys, values and headers, in whole batches. Lengths and times are generated before."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)
@@ -44,7 +47,7 @@ class Payload(Timed):
 
 
 class Made(Prepared):
-    """Exact numbers: they change only when the workload does."""
+    """Exact numbers of generated records per batch and payload bytes per record. They change only with the workload."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)

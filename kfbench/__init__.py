@@ -21,7 +21,7 @@ __all__ = [
     "Shapes", "compare", "read_log", "what_if", "write_log",
 ]  # fmt: skip
 
-# Imported on first use, so that `kfbench --help` compiles nothing.
+# These names are imported on first use, so that `kfbench --help` compiles nothing.
 _NAMES: Final = {
     "batches": ("BatchFields", "DecodedLog", "EncodedLog"),
     "codecs": ("CODECS",),

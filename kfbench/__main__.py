@@ -1,4 +1,4 @@
-"""The command `kfbench` as `python -m kfbench`."""
+"""Run the command `kfbench` as `python -m kfbench`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Checks and helpers for the arrays of kfbench, which are read-only, contiguous and one-dimensional."""
+"""Checks and helpers for NumPy arrays. Arrays in kfbench are read-only, contiguous and one-dimensional."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ Bytes = NDArray[np.uint8]
 
 
 def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: bool = True) -> NDArray[Any]:
-    """Return the values as a read-only, contiguous, one-dimensional array. Raises InvalidRecords.
+    """Return the values as a read-only, contiguous, one-dimensional array of `dtype`. Raises InvalidRecords.
 
-    is_kept: the caller stores the array, so it must not share memory that someone else can write to.
+    is_kept: True if the caller stores the array. Values that somebody could still write to are then copied.
     """
     if type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous:
         if not is_kept:
@@ -36,7 +36,7 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: 
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
-    """Return True if nobody can write to these bytes: the array and all arrays of which it is a view are read-only."""
+    """Return True if nobody can write to these bytes: the array and all arrays behind it are read-only."""
     root: Any = array
     while isinstance(root, np.ndarray):
         if root.flags.writeable:
@@ -46,20 +46,20 @@ def _is_frozen(array: NDArray[Any]) -> bool:
 
 
 def ranges(starts: Int64, lengths: Int64) -> Int64:
-    """Return the integers starts[i] to starts[i] + lengths[i] - 1 for each i, one after another."""
+    """Return the integers starts[i] to starts[i] + lengths[i] - 1 of every i, concatenated in one array."""
     ends = np.cumsum(lengths, dtype=np.int64)
     numbers: Int64 = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return numbers
 
 
 def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Join at least one array of rows of the same structured type. The result is a new array."""
+    """Concatenate arrays of rows with the same structured type, at least one. The result is a new array."""
     # As bytes, because NumPy's concatenate copies field by field, which is 10 times slower.
     return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
 
 
 class Place(NamedTuple):
-    """The place of an array in memory. Arrays with equal places share all bytes."""
+    """The address and the size of an array in memory. Two arrays with equal places share all bytes."""
 
     address: int
     size_bytes: int
@@ -70,7 +70,7 @@ def place_of(data: Bytes) -> Place:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view. Kernels that read are compiled only for read-only arrays."""
+    """Return a read-only view. Kernels that only read are compiled for read-only arrays alone."""
     view = array.view()
     freeze(view)
     return view
@@ -82,7 +82,7 @@ def freeze(*columns: NDArray[Any]) -> None:
 
 
 def check_buffer(out: Any, size_bytes: int = 0) -> None:
-    """Raise InvalidRecords unless `out` is writeable and has room for `size_bytes`."""
+    """Raise InvalidRecords unless `out` is a writeable, contiguous uint8 array with at least `size_bytes` bytes."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:
         raise InvalidRecords("out: a one-dimensional uint8 array is wanted")
     if not out.flags.c_contiguous or not out.flags.writeable:
@@ -92,11 +92,14 @@ def check_buffer(out: Any, size_bytes: int = 0) -> None:
 
 
 def as_bytes(name: str, data: Any) -> Bytes:
-    """Return a read-only uint8 view of anything with a buffer. Nothing is copied. Raises InvalidRecords."""
+    """Return a read-only uint8 view of an object with a buffer, such as bytes or an array. Raises InvalidRecords.
+
+    name: the argument's name in the error message. Nothing is copied.
+    """
     try:
         if not isinstance(data, np.ndarray):
             view = np.frombuffer(data, np.uint8)
-        else:  # a view costs as much as the call of a kernel
+        else:  # avoid views where possible: making one takes as long as calling a kernel
             view = data if data.dtype == np.uint8 and data.ndim == 1 else data.reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted ({error})") from None

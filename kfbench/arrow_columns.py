@@ -1,4 +1,4 @@
-"""Columns of an Arrow table that holds records: byte strings, integers and headers."""
+"""Read the columns of an Arrow table of records: byte strings, integers and headers."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class HeaderColumns(NamedTuple):
-    """Headers of n records: record i has the headers bounds[i] to bounds[i + 1] - 1. bounds: int64[n + 1]."""
+    """Headers of n records: record i has the headers bounds[i] to bounds[i + 1] - 1.
+
+    bounds: int64[n + 1]. keys, values: one item per header.
+    """
 
     bounds: Int64
     keys: ByteStrings
@@ -27,7 +30,10 @@ class HeaderColumns(NamedTuple):
 
 
 class HeaderLists(NamedTuple):
-    """The items of n lists of headers: list i has the items bounds[i] to bounds[i + 1] - 1. bounds: int64[n + 1]."""
+    """Headers of n records as Arrow arrays: record i has the items bounds[i] to bounds[i + 1] - 1.
+
+    bounds: int64[n + 1]. keys, values: one item per header.
+    """
 
     bounds: Int64
     keys: "pa.Array[Any]"
@@ -35,13 +41,20 @@ class HeaderLists(NamedTuple):
 
 
 def byte_strings_of(table: "pa.Table | pa.RecordBatch", name: str) -> ByteStrings | None:
-    """Return a column of binary, string or a large variant; None: no such column. A single chunk is not copied."""
+    """Return the column `name` as byte strings, or None if there is no such column.
+
+    The column is binary, string, large_binary or large_string. A column with a single chunk is not copied. Raises
+    InvalidRecords for another type.
+    """
     column = _column(table, name)
     return None if column is None else ByteStrings.from_arrow(name, column)
 
 
 def integers_of_column(table: "pa.Table | pa.RecordBatch", name: str) -> NDArray[Any] | None:
-    """Return a column of integers or of timestamps, as milliseconds; None: no such column."""
+    """Return a column of integers, or of Arrow timestamps as milliseconds; None: no such column.
+
+    Raises InvalidRecords if a row is null.
+    """
     import pyarrow as pa
 
     column = _column(table, name)
@@ -55,7 +68,7 @@ def integers_of_column(table: "pa.Table | pa.RecordBatch", name: str) -> NDArray
 
 
 def headers_of(table: "pa.Table | pa.RecordBatch") -> HeaderColumns:
-    """Return the headers in the column `headers`, a list<struct<key, value>>. Without it no record has headers."""
+    """Return the column `headers`, a list<struct<key, value>>. Without this column no record has headers."""
     column = _column(table, "headers")
     if column is None:
         return HeaderColumns.none(table.num_rows)
@@ -65,7 +78,10 @@ def headers_of(table: "pa.Table | pa.RecordBatch") -> HeaderColumns:
 
 
 def header_lists(lists: "pa.Array[Any]", name: str, wanted: str = "list<struct<key, value>>") -> HeaderLists:
-    """Return the items of a column of lists; a null is an empty list. Raise InvalidRecords for another type."""
+    """Split a column of lists of (key, value) into one array of keys and one of values. A null is an empty list.
+
+    name, wanted: the column's name and its expected type, for the message of InvalidRecords about another type.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

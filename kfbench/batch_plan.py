@@ -1,4 +1,4 @@
-"""Batch plans: the boundaries of batches among records."""
+"""Batch plans: arrays that say where each batch begins and ends among the records."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 from kfbench.arrays import Int64, integers_of
 from kfbench.errors import InvalidRecords
 
-CHUNK_BYTES: Final = 8 << 20  # plain bytes in memory at a time on their way to a codec
-CACHED_BATCHES: Final = 1 << 16  # a larger plan is not cached; a plan of this size takes half a megabyte
+CHUNK_BYTES: Final = 8 << 20  # uncompressed bytes that are in memory at a time before they are compressed
+CACHED_BATCHES: Final = 1 << 16  # a plan with more batches is not cached; one with this many takes half a megabyte
 
 
 def plan(records: int, batch_size: int | ArrayLike) -> Int64:
-    """Return the boundaries of batches among `records` records: int64[batches + 1] from 0 to `records`.
+    """Return the boundaries of batches among `records` records: int64[batches + 1], from 0 to `records`.
 
-    batch_size: records per batch (the last batch may be smaller), or the boundaries. Equal neighbours are an empty
-    batch. Raises InvalidRecords.
+    batch_size: the number of records per batch (the last batch may be smaller), or an array of boundaries. Two equal
+    neighbouring boundaries are an empty batch. Raises InvalidRecords.
     """
     if isinstance(batch_size, int | np.integer):
         size = int(batch_size)
@@ -32,7 +32,7 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
     return bounds
 
 
-@lru_cache(maxsize=8)  # a benchmark uses one plan in every call
+@lru_cache(maxsize=8)  # a benchmark passes the same numbers in every call
 def _regular(records: int, size: int) -> Int64:
     bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
     bounds[-1] = records
@@ -41,7 +41,10 @@ def _regular(records: int, size: int) -> Int64:
 
 
 def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
-    """Yield the first batch and the end of each run of batches with about CHUNK_BYTES. sizes: bytes of each batch."""
+    """Group neighbouring batches into runs of about CHUNK_BYTES. Yield (first batch, batch after the last) per run.
+
+    sizes: int64[batches], the number of bytes of each batch.
+    """
     ends, lo = np.cumsum(sizes), 0
     while lo < len(sizes):
         before = int(ends[lo - 1]) if lo else 0

@@ -1,4 +1,4 @@
-"""Batches of records: header fields, encoded and decoded logs."""
+"""Header fields of batches, logs as bytes (`EncodedLog`), and logs as records (`DecodedLog`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CREATE_TIME, APPEND_TIME = 0, 1
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": magic 0, which has no timestamps
 
-# The fields that BatchFields takes: type and default. UNSET: derived from the records.
+# The fields that BatchFields takes: type and default. UNSET: the encoder computes the value from the records.
 _TYPE_AND_DEFAULT: Final[Mapping[str, tuple[type[np.generic], Any]]] = {
     "base_offset": (np.int64, UNSET),
     "last_offset": (np.int64, UNSET),
@@ -46,7 +46,7 @@ _TYPE_AND_DEFAULT: Final[Mapping[str, tuple[type[np.generic], Any]]] = {
     "is_control": (np.bool_, False),
 }
 FIELD_DEFAULTS: Final[Mapping[str, Any]] = {name: default for name, (_, default) in _TYPE_AND_DEFAULT.items()}
-# The row of a batch also has the place of its tagged fields in BatchFields.tags.
+# A row also says where the tagged fields of its batch are in BatchFields.tags: first byte, bytes, number of fields.
 _TAG_COLUMNS: Final = ("tags_start", "tags_bytes", "tags_count")
 FIELDS: Final = np.dtype(
     [*((name, np.int64) for name in _TAG_COLUMNS), *((name, kind) for name, (kind, _) in _TYPE_AND_DEFAULT.items())],
@@ -55,10 +55,10 @@ FIELDS: Final = np.dtype(
 FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # the names that BatchFields takes
 _NO_TAGS: Final = np.frombuffer(b"", np.uint8)
 
-# One row per batch that was read. DecodedLog.batches has these columns, with the names of codec and timestamp type.
+# One row per batch that was read. DecodedLog.batches has these columns, but codec and timestamp type as names.
 BATCH: Final = np.dtype(
     [
-        ("position", np.int64),
+        ("position", np.int64),  # the byte of the log at which the batch begins
         ("size_bytes", np.int64),
         ("magic", np.int8),
         ("crc", np.uint32),
@@ -79,7 +79,7 @@ BATCH: Final = np.dtype(
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),
         ("delete_horizon_ms", np.int64),
-        ("shared_headers", np.int64),  # stored once per batch, counted in each record
+        ("shared_headers", np.int64),  # number of headers stored once per batch; each record counts them
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
         ("mixed_magic", np.bool_),  # a compressed set of v0 has messages of v1, or the reverse (KAFKA-4298)
@@ -88,30 +88,33 @@ BATCH: Final = np.dtype(
 
 
 def is_tagged(rows: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return bool[rows]: True for BATCH rows of batches with tagged fields."""
+    """Return True for each row (dtype BATCH) of a batch with tagged fields (v3, attributes bit 11): bool[rows]."""
     tagged: NDArray[np.bool_] = (rows["magic"] == 3) & (rows["attributes"] & TAGGED_BIT != 0)
     return tagged
 
 
 def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
-    """Return the names of the timestamp types of BATCH rows. "none" is Kafka's NO_TIMESTAMP_TYPE."""
+    """Return the name of the timestamp type of each row (dtype BATCH): object[rows].
+
+    Names are "create", "append", and "none" (Kafka's NO_TIMESTAMP_TYPE).
+    """
     numbers = np.where(rows["magic"] == 0, TIMESTAMP_TYPES.index("none"), rows["timestamp_type"])
     return np.array(TIMESTAMP_TYPES, object)[numbers]
 
 
 class BatchFields:
-    """Header fields that a caller may set, one column each: a scalar for all batches, or one item per batch.
+    """Header fields that a caller may set. Each column is a scalar for all batches, or has one item per batch.
 
-    The encoder computes lengths, deltas and checksums; they cannot be set. It derives base_offset, last_offset,
-    base_timestamp_ms and max_timestamp_ms from the records if they are absent. Set them for an empty batch or after
-    compaction, when the header's range is larger than that of the records.
+    The encoder computes lengths, deltas and checksums; they cannot be set. It computes base_offset, last_offset,
+    base_timestamp_ms and max_timestamp_ms from the records if the caller does not set them. Set them for an empty
+    batch. Set them after compaction too, when the header covers more offsets than the records.
 
     append_time_ms sets log append time: records are written with the producer's timestamps, and readers see the append
     time. It becomes the header's maximum timestamp, unless max_timestamp_ms is set too or the format has tagged fields.
     With timestamp_type=0 readers see create time, and only a tagged field stores the append time.
 
-    tagged_fields: the caller's tagged fields, from tag to bytes; one mapping for all batches, or one per batch. Raises
-    InvalidRecords.
+    tagged_fields: the caller's tagged fields, a mapping from tag to bytes. Pass one mapping for all batches, or one per
+    batch. Raises InvalidRecords.
     """
 
     def __init__(
@@ -158,7 +161,10 @@ class BatchFields:
 
     @classmethod
     def trusted(cls, rows: NDArray[np.void], tags: Bytes = _NO_TAGS) -> Self:
-        """Make an instance without checks, from FIELDS rows and tagged bytes that a kernel has just read."""
+        """Return an instance without checks.
+
+        A kernel has read `rows` (dtype FIELDS) and `tags` (encoded tagged fields).
+        """
         fields = cls.__new__(cls)
         fields.rows, fields.tags = rows, tags
         fields.rows.flags.writeable = False
@@ -171,11 +177,11 @@ class BatchFields:
         return self._with(self.rows[first:end])
 
     def take(self, batches: ArrayLike) -> Self:
-        """Return the fields of the batches with these indices, in this order."""
+        """Return the fields of the batches with these indices, in the order of the indices."""
         return self if len(self.rows) == 1 else self._with(self.rows.take(np.asarray(batches, np.int64)))
 
     def replace(self, **columns: ArrayLike) -> Self:
-        """Return a copy with some columns replaced and the same tagged fields. Raises InvalidRecords."""
+        """Return a copy with new values for some columns. Tagged fields stay the same. Raises InvalidRecords."""
         sizes = {len(self.rows), *(np.size(values) for values in columns.values())} - {1}
         if len(sizes) > 1:
             raise InvalidRecords("batch_fields: each column needs one item, or one per batch")
@@ -196,18 +202,21 @@ class BatchFields:
         return other
 
     def over(self, batches: int) -> NDArray[np.void]:
-        """Return the rows for kernels: one row for all batches, or one per batch. Raises InvalidRecords."""
+        """Return the rows (dtype FIELDS) for kernels: one row for all batches, or one row per batch.
+
+        batches: the number of batches to write. Raises InvalidRecords for another number of rows.
+        """
         if len(self.rows) not in (1, batches):
             raise InvalidRecords(f"batch_fields: {len(self.rows)} items for {batches} batches")
         return self.rows
 
     @cached_property
     def set_fields(self) -> frozenset[str]:
-        """The names of the fields that differ from their default in any batch."""
+        """The names of the fields that differ from their default in at least one batch."""
         return frozenset(name for name in FIELD_NAMES if self.set_in(name).any())
 
     def set_in(self, name: str) -> NDArray[np.bool_]:
-        """Return True for batches where the field differs from its default: bool[batches], or one item for all."""
+        """Return True where the field `name` differs from its default: bool[batches], or bool[1] for all batches."""
         if name == "tagged_fields":
             return self.rows["tags_count"] != 0  # type: ignore[no-any-return]
         return self.rows[name] != FIELD_DEFAULTS[name]  # type: ignore[no-any-return]
@@ -225,15 +234,15 @@ NO_FIELDS: Final = BatchFields()
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedLog:
-    """Batches as bytes: batch b is data[positions[b]:positions[b + 1]]. data: uint8. positions: int64[batches + 1].
+    """Encoded batches: batch b is data[positions[b]:positions[b + 1]]. data: uint8. positions: int64[batches + 1].
 
-    In v0 and v1 a batch without a codec is a run of messages, and each message is an entry. `Format.read_times` and
-    `fetch` take the positions of entries, `Entries.of(data)`.
+    In v0 and v1 a batch without a codec is several messages, and each message is an entry of the log.
+    `Format.read_times` and `fetch` take the positions of entries, which `Entries.of(data)` returns.
     """
 
     data: Bytes
     positions: Int64
-    losses: Mapping[str, int] = field(default_factory=dict)  # counts of the parts that lossy=True left out
+    losses: Mapping[str, int] = field(default_factory=dict)  # number of items that lossy=True left out, by name
 
     def __len__(self) -> int:
         return len(self.positions) - 1
@@ -244,20 +253,25 @@ class EncodedLog:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodedLog:
-    """A decoded log. Batch b has the records bounds[b] to bounds[b + 1] - 1; bounds: int64[batches + 1].
+    """A decoded log. Batch b has the records bounds[b] to bounds[b + 1] - 1.
 
-    records.timestamps_ms: the times that a consumer sees. create_timestamps_ms: the times that producers wrote; they
-    differ under log append time. Keys and values are views of the bytes that were read. `.batches` is computed from
-    these bytes on first use, so do not change them. errors: damaged batches that were left out (on_error="skip").
-    trailing_bytes: the size of an incomplete last batch, which is no error in Kafka.
+    Keys and values are views of the bytes that were read. `batches` is computed from these bytes on first use. So do
+    not change the bytes.
+
+    Attributes:
+        records: the records, with the timestamps that a consumer sees.
+        bounds: int64[batches + 1], the boundaries of batches among the records.
+        create_timestamps_ms: int64[records], the timestamps that producers wrote; they differ under log append time.
+        errors: one per damaged batch that was left out (on_error="skip").
+        trailing_bytes: the size of an incomplete last batch, which is no error in Kafka.
     """
 
     records: Records
     bounds: Int64
     create_timestamps_ms: Int64
-    rows: Callable[[], NDArray[np.void]]  # computes the BATCH rows on first use
-    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # on first use; None: no tags in the format
-    format_name: str | None = None  # None if the magic byte tells the format
+    rows: Callable[[], NDArray[np.void]]  # computes `batch_rows`; called on first use
+    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # reads tagged fields; None: the format has none
+    format_name: str | None = None  # None if the magic byte is enough to find the format
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 
@@ -270,17 +284,17 @@ class DecodedLog:
 
     @cached_property
     def batch_rows(self) -> NDArray[np.void]:
-        """One BATCH row per batch."""
+        """The fields of each batch as one row of a structured array (dtype BATCH)."""
         return self.rows()
 
     @cached_property
     def tagged_fields(self) -> Sequence[Mapping[int, bytes]]:
-        """The caller's tagged fields of each batch, from tag to bytes."""
+        """The caller's tagged fields: one mapping from tag to bytes per batch."""
         return self.tags() if self.tags else [NONE] * len(self)
 
     @cached_property
     def batches(self) -> "pd.DataFrame":
-        """One row per batch, with Kafka's field names in snake case. Fields that v0 and v1 lack are -1."""
+        """A table with one row per batch, with Kafka's field names in snake case. Fields that v0 and v1 lack are -1."""
         import pandas as pd
 
         from kfbench.codecs import CODEC_NAMES
@@ -292,10 +306,11 @@ class DecodedLog:
 
     @property
     def batch_fields(self) -> BatchFields:
-        """The header fields, as `Format.encode` takes them for the same batches."""
+        """The header fields that were read, in the form that `Format.encode` takes to write the same batches."""
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
-        # Under append time formats derive the maximum: it is that time, or in tagged batches the records' maximum.
+        # Under append time the encoder computes the maximum timestamp. It is the append time or, in batches with tagged
+        # fields, the largest create time of the records.
         derived, tagged = rows["append_time_ms"], is_tagged(rows)
         if tagged.any():
             derived = np.where(tagged, self._latest_ms, derived)
@@ -305,7 +320,7 @@ class DecodedLog:
 
     @property
     def _latest_ms(self) -> Int64:
-        """The largest create time of each batch, int64[batches]; -1: the batch is empty."""
+        """The largest create time per batch, int64[batches]; -1 for an empty batch."""
         latest = np.full(len(self), NO_TIMESTAMP, np.int64)
         has_records = self.bounds[:-1] < self.bounds[1:]
         if has_records.any():
@@ -314,7 +329,7 @@ class DecodedLog:
 
     @property
     def source_records(self) -> Records:
-        """The records with the timestamps that producers wrote. An encoder needs these to write the same bytes."""
+        """The records with the timestamps that producers wrote. Encoding these again writes the same bytes."""
         if self.records.timestamps_ms is self.create_timestamps_ms:
             return self.records
         return self.records.at_times(self.create_timestamps_ms)
@@ -322,7 +337,10 @@ class DecodedLog:
 
 @dataclass(frozen=True)
 class DecodedTimes:
-    """Offsets of the records of some batches, and the timestamps that a consumer sees. bounds: as in DecodedLog."""
+    """Offsets and timestamps (as a consumer sees them) of the records of some batches.
+
+    bounds: int64[batches + 1]; batch b has the records bounds[b] to bounds[b + 1] - 1.
+    """
 
     timestamps_ms: Int64
     offsets: Int64
@@ -335,10 +353,11 @@ class DecodedTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodedMetadata:
-    """Offsets, times and lengths of the records of a log, without their payload. bounds: as in DecodedLog.
+    """Offsets, timestamps and lengths of the records of a log, without their keys, values and headers.
 
-    timestamps_ms: the times that a consumer sees. plain_bytes: the bytes without a codec that had to be read, or
-    decompressed, for this. Damage that only a reader of the payload can find goes unseen.
+    Batch b has the records bounds[b] to bounds[b + 1] - 1. bounds: int64[batches + 1]. timestamps_ms: the timestamps
+    that a consumer sees. plain_bytes: the number of bytes that had to be read, counted after decompression. Damage that
+    is only visible in the payload goes unseen.
     """
 
     timestamps_ms: Int64

@@ -1,4 +1,4 @@
-"""Columns of byte strings, made of lists or of Arrow arrays: keys, values, header keys, header values."""
+"""Columns of byte strings (keys, values, header keys, header values), built from lists or Arrow arrays."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def _starts(lengths: NDArray[Any]) -> Int64:
-    """Return the start of each item if items lie one after another. A null takes no bytes."""
+    """Return the start of each item, int64[n], for items that are stored without gaps. A null takes no bytes."""
     starts = np.zeros(len(lengths), np.int64)
     np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:], dtype=np.int64)
     return starts
 
 
 class ByteStrings(NamedTuple):
-    """Byte strings in one buffer: item i is data[starts[i]:starts[i] + lengths[i]].
+    """n byte strings in one buffer: item i is data[starts[i]:starts[i] + lengths[i]].
 
-    data: uint8. starts: int64[n]. lengths: int32[n], -1 for a null, whose start means nothing.
+    data: uint8. starts: int64[n]. lengths: int32[n]; -1 is a null, whose start is ignored.
     """
 
     data: Bytes
@@ -46,7 +46,12 @@ class ByteStrings(NamedTuple):
 
     @classmethod
     def from_arrow(cls, name: str, array: "pa.Array[Any]") -> Self:
-        """Use the data buffer of a binary, string or large variant without a copy. name: for InvalidRecords."""
+        """Return the items of an Arrow array of binary, string, large_binary or large_string.
+
+        Its data buffer is not copied.
+
+        name: the column's name in the message of InvalidRecords.
+        """
         import pyarrow as pa
 
         kind = array.type
@@ -69,7 +74,7 @@ class ByteStrings(NamedTuple):
         return cls(data, bounds[:-1].astype(np.int64), lengths)
 
     def to_arrow(self) -> "pa.Array[Any]":
-        """Return a large_binary array. Nothing is copied if the items lie one after another."""
+        """Return a large_binary array. The bytes are not copied if the items are stored without gaps and in order."""
         import pyarrow as pa
 
         null = self.lengths == NULL_LENGTH
@@ -86,12 +91,12 @@ class ByteStrings(NamedTuple):
         return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
     def packed(self) -> Self:
-        """Return the same items one after another in a new buffer."""
+        """Copy the items into a new buffer, in order and without gaps."""
         sizes = np.maximum(self.lengths, 0).astype(np.int64)
         return type(self)(self.data[ranges(self.starts, sizes)], _starts(self.lengths), self.lengths)
 
     def check(self, name: str) -> None:
-        """Raise InvalidRecords for an item that lies outside the data."""
+        """Raise InvalidRecords if an item lies outside the data. name: the items' name in the message."""
         if len(self.starts) != len(self.lengths):
             raise InvalidRecords(f"{name}_starts: {len(self.starts)} items for {len(self.lengths)} lengths")
         is_filled = self.lengths > 0

@@ -1,4 +1,4 @@
-"""Checks of the things that kfbench needs on a machine, and the command that installs a missing one."""
+"""Check that a machine has what kfbench needs. Name the command that installs a missing part."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kfbench.extras import has_extra
 
-MOST_CACHED_BYTES: Final = 1 << 30  # of kernels of other versions of the code; a version takes about 40 MiB
+MOST_CACHED_BYTES: Final = 1 << 30  # for compiled kernels of other kfbench versions; each takes about 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers about 200 MiB
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
@@ -26,7 +26,8 @@ INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 class Check:
     """The result of one check.
 
-    state: "ok", "warning" (kfbench works, but less well) or "missing". mend: the fix; "" if ok.
+    state: "ok", "warning" (kfbench works, but less well) or "missing". found: the text about what was found. mend: the
+    text about how to fix it; "" if ok.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Check:
 
 
 class _Result(NamedTuple):
-    """The fields of a `Check` without its name."""
+    """The result of a check function: the fields of a `Check` without its name."""
 
     state: Literal["ok", "warning", "missing"]
     found: str
@@ -53,7 +54,7 @@ class _Result(NamedTuple):
 
 
 def checks() -> list[Check]:
-    """Run all checks, in a fixed order."""
+    """Run all checks and return their results in a fixed order."""
     return [Check(name=name, **_run_check(check)._asdict()) for name, check in _CHECKS.items()]
 
 
@@ -85,7 +86,7 @@ def _extra(extra: str, use: str) -> _Result:
 
 
 def _requirements(extra: str) -> list[str]:
-    """Return the packages that an extra requires, or kfbench without an extra if `extra` is ""."""
+    """Return the names of the packages that an extra requires. extra "": the packages that kfbench itself requires."""
     found = []
     for line in requires("kfbench") or ():
         of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
@@ -103,7 +104,7 @@ def _installed(package: str) -> bool:
 
 
 def _state_without_spark_need() -> Literal["missing", "warning"]:
-    """Return the state of a missing program that only Spark needs: a warning if Spark is not installed."""
+    """Return the state for a missing program that only Spark needs: "missing" if Spark is installed, else "warning"."""
     return "missing" if has_extra("sweep") else "warning"
 
 
@@ -138,9 +139,10 @@ def _kernels() -> _Result:
 
 
 def _cached_code() -> _Result:
-    """Check the size of compiled kernels and unpacked code of other versions of the code.
+    """Measure the compiled kernels and unpacked code that other versions of kfbench left in the cache.
 
-    Each version has its own folder. A sweep deletes folders that were not used for a month.
+    Each version has its own folder. A sweep deletes folders that were not used for a month. More than MOST_CACHED_BYTES
+    is a warning.
     """
     from kfbench.kernels import CACHE_FOLDER
     from kfbench.sweep.host.prune_cache import others

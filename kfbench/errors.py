@@ -1,4 +1,7 @@
-"""Errors, each named after the broken promise. A message is one line that tells the user what to change."""
+"""Errors of kfbench.
+
+Each class is named after the rule that was broken. A message is one line that says what to change.
+"""
 
 import shlex
 import sys
@@ -9,21 +12,22 @@ class KfbenchError(Exception):
 
 
 class InvalidRecords(KfbenchError, ValueError):
-    """Arrays that are no records: a wrong type, lengths that disagree, bytes outside a buffer."""
+    """Arrays that do not describe records: a wrong type, lengths that disagree, items outside their buffer."""
 
 
 class IllegalCombination(KfbenchError, ValueError):
-    """A combination that no Kafka version allows, such as zstd in v1."""
+    """A combination that no Kafka version allows (such as zstd in v1), or an operation that a format does not have."""
 
 
 class WouldLose(KfbenchError, ValueError):
-    """The format cannot carry something in the records, and `lossy=True` was not given."""
+    """The format cannot store a part of the records, and the caller did not pass `lossy=True`."""
 
 
 class CorruptLog(KfbenchError):
-    """Bytes that break a promise of a log.
+    """A damaged log: some bytes break a rule of the format.
 
-    position: byte in the log where the batch starts; field: the wrong field; promise: the rule that the batch breaks.
+    position: the byte of the log at which the damaged batch starts. field: the name of the wrong field. promise: the
+    rule that the batch breaks. source: the log's file name, if there is one.
     """
 
     def __init__(self, position: int, field: str, promise: str, source: str | None = None) -> None:
@@ -40,8 +44,8 @@ class CorruptLog(KfbenchError):
 class Refused(KfbenchError):
     """A batch that a broker refuses, with Kafka's reason.
 
-    error: the name of Kafka's error (`Errors` in its protocol), such as INVALID_RECORD; position: byte in the log where
-    the batch starts; promise: the rule that the batch breaks.
+    error: the name of Kafka's error (`Errors` in its protocol), such as INVALID_RECORD. position: the byte of the log
+    at which the batch starts. promise: the rule that the batch breaks. source: the log's file name, if there is one.
     """
 
     def __init__(self, error: str, position: int, promise: str, source: str | None = None) -> None:
@@ -60,15 +64,18 @@ class InvalidConfig(KfbenchError, ValueError):
 
 
 class RunError(KfbenchError):
-    """A stored run that exists already, is unfinished, or has another schema version."""
+    """A stored benchmark run that cannot be used: it already exists, is unfinished, or has another schema version."""
 
 
 class MissingTool(KfbenchError):
-    """Something that is missing on this machine. The message tells how to get it."""
+    """A program or package that is missing on this machine. The message says how to install it."""
 
 
 class MissingExtra(MissingTool, ImportError):
-    """A part of kfbench that needs an extra of the installation, such as Spark."""
+    """A package that is missing because it belongs to an optional part of kfbench (an extra), such as Spark.
+
+    extra: the name of the extra, as in `pip install 'kfbench[extra]'`.
+    """
 
     def __init__(self, extra: str) -> None:
         self.extra = extra

@@ -1,11 +1,11 @@
-"""Optional dependencies (extras): a test if an extra is installed, and an error if it is missing."""
+"""Optional dependencies (extras): a test whether an extra is installed, and an error if it is missing."""
 
 from importlib.util import find_spec
 from typing import Final
 
 from kfbench.errors import MissingExtra
 
-MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # a module that only this extra installs
+MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # per extra, a module that only it installs
 
 
 def has_extra(name: str) -> bool:

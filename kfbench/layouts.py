@@ -1,6 +1,6 @@
-"""The byte layouts of Kafka's record formats. Kernels and documentation take all positions from here.
+"""The byte layouts of Kafka's record formats. Kernels and documentation take every field position from here.
 
-Everything on the wire is big-endian. Sources: `LegacyRecord`, `DefaultRecordBatch` and `DefaultRecord` in
+All integers are big-endian. Sources: `LegacyRecord`, `DefaultRecordBatch` and `DefaultRecord` in
 `org.apache.kafka.common.record`; KIP-31 and KIP-32 (v1), KIP-98 (v2), KIP-931 (v3).
 """
 
@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-UNSET: Final = np.iinfo(np.int64).min  # "derive it": no offset and no timestamp has this value
+UNSET: Final = np.iinfo(np.int64).min  # "compute it from the records": no offset and no timestamp has this value
 
-# All entries start with these fields. The magic at MAGIC_AT tells the format.
+# Every entry (batch or message) starts with these fields. The magic byte at MAGIC_AT identifies the format.
 ENTRY: Final = np.dtype(
     [
         ("base_offset", ">i8"),  # v0, v1: the message's own offset; set by the broker
@@ -34,7 +34,7 @@ V1_MESSAGE: Final = np.dtype(
     [
         *((name, V0_MESSAGE[name]) for name in V0_MESSAGE.names or ()),
         ("timestamp_ms", ">i8"),  # attributes bit 3: 0 create time, 1 log append time (KIP-32)
-        # then as v0
+        # then key and value as in v0
     ]
 )
 
@@ -43,7 +43,7 @@ ENRICHED_MESSAGE: Final = np.dtype(  # "Kafka Enriched Message Metadata"
         *((name, V0_MESSAGE[name]) for name in V0_MESSAGE.names or ()),  # attributes bits 0-3: codec, or control type
         ("timestamp_s", ">i4"),  # Unix seconds, -1: none
         ("tags_length", ">i4"),  # bytes of the tags that follow, -1: none
-        # then the tags, then as v0
+        # then the tags, then key and value as in v0
     ]
 )
 
@@ -65,7 +65,7 @@ V2_HEADER: Final = np.dtype(
     ]
 )
 
-KIP98_HEADER: Final = np.dtype(  # the layout of KIP-98's text, without v2's leader epoch and count
+KIP98_HEADER: Final = np.dtype(  # the layout in the text of KIP-98: v2's without leader epoch and count
     [
         ("base_offset", ">i8"),  # set by the broker, outside the CRC
         ("length", ">i4"),
@@ -126,37 +126,37 @@ FIXED_HEADER_BIT: Final = 1 << 8  # v3; our addition, like the bits below
 UNSIGNED_BIT: Final = 1 << 9  # lengths, header counts and offset deltas without zig-zag
 HEADERS_FIRST_BIT: Final = 1 << 10  # the metadata of all records before the payload of all
 TAGGED_BIT: Final = 1 << 11  # tagged fields after the count
-NULL_KEY_BIT, NULL_VALUE_BIT = 1 << 0, 1 << 1  # of a kip98 message
+NULL_KEY_BIT, NULL_VALUE_BIT = 1 << 0, 1 << 1  # attribute bits of a kip98 message
 LEGACY_ATTRIBUTES_MASK: Final = CODEC_MASK | TIMESTAMP_TYPE_BIT
 V2_ATTRIBUTES_MASK: Final = 0x7F
 KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
 V3_FEATURES_MASK: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
-SHARED_HEADERS: Final = 1 << 16  # no attribute bit: a writer of tagged fields then writes tag 1
+SHARED_HEADERS: Final = 1 << 16  # not an attribute bit; it tells a writer of tagged fields to write tag 1
 
-# Attribute bits of a columnar batch, which tell its columns.
+# Attribute bits of a columnar batch. They say which columns the batch has.
 PRODUCER_BIT: Final = 1 << 7
-AGES_BIT: Final = 1 << 8  # without it every timestamp is the anchor
-OFFSETS_BIT: Final = 1 << 9  # with the last offset delta; without it record i has base_offset + i
+AGES_BIT: Final = 1 << 8  # if it is not set, every timestamp is the batch's anchor timestamp
+OFFSETS_BIT: Final = 1 << 9  # last offset delta and offsets; if it is not set, record i has offset base_offset + i
 KEYS_BIT, NULL_KEYS_BIT = 1 << 10, 1 << 11  # neither bit: all are null
 VALUES_BIT, NULL_VALUES_BIT = 1 << 12, 1 << 13
 HEADERS_BIT: Final = 1 << 14
 EXTENSIONS_BIT: Final = 1 << 15
-# Extensions, by tag: i64 each, except the last, which is empty.
+# Extensions of a columnar batch, by tag. The value is an i64, except for the last tag, whose value is empty.
 BASE_TIMESTAMP_TAG, DELETE_HORIZON_TAG, ANCHOR_TAG, WIDE_MAXIMUM_TAG, BY_ROWS_TAG = range(5)
 TIMESTAMP_BITS: Final = 48
 
 APPEND_TIME_TAG: Final = 0  # i64, -1 until the broker sets it
 SHARED_HEADERS_TAG: Final = 1  # the headers with which every record of the batch begins
 
-# Types of an enriched message, besides codecs 0-3; the text names 8 to 11.
+# Types of an enriched message, apart from codecs 0-3. The proposal names 8 to 11.
 LEADER_EPOCH, START_TRANSACTION, COMMIT_TRANSACTION, ABORT_TRANSACTION, OTHER_CONTROL = range(8, 13)
 MESSAGE_TYPE_MASK: Final = 0x0F
-# Tags of an enriched message; the text gives 0 and 32.
+# Tags of an enriched message. The proposal gives ids 0 and 32.
 TIME_TAG, COUNT_TAG, RELATIVE_TAG, KEYS_TAG = 0, 32, 33, 34
-TAG_BYTES: Final = {TIME_TAG: 8, COUNT_TAG: 4, RELATIVE_TAG: 1, KEYS_TAG: 1}  # without the id, i8
+TAG_BYTES: Final = {TIME_TAG: 8, COUNT_TAG: 4, RELATIVE_TAG: 1, KEYS_TAG: 1}  # bytes of the value, without the i8 id
 
-MIN_LENGTH: Final = 14  # a smaller length cannot be skipped, so nothing after it can be found (LogInputStream)
+MIN_LENGTH: Final = 14  # an entry with a smaller length is damaged, and entries after it are lost (LogInputStream)
 
 NULL_LENGTH: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -176,7 +176,7 @@ MIN_RECORD_BYTES: Final = 5  # v3, headers first, without attributes: two deltas
 
 
 def position(layout: np.dtype[np.void], field: str) -> int:
-    """Return the byte position of `field` in `layout`."""
+    """Return the byte offset of `field` from the beginning of `layout`."""
     assert layout.fields is not None
     return int(layout.fields[field][1])
 

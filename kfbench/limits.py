@@ -1,24 +1,24 @@
-"""Limits of the memory that a reader allocates, whatever the bytes of a log claim."""
+"""Limits of the memory that a reader allocates. A log may claim sizes that it does not have, so readers check them."""
 
 from dataclasses import dataclass, fields
 from typing import Final
 
 from kfbench.errors import InvalidConfig
 
-MOST: Final = 1 << 62  # kernels use int64
+MOST: Final = 1 << 62  # every limit is smaller, because kernels compute with int64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of batches and logs. A reader refuses a batch beyond a limit as damaged (`CorruptLog`).
+    """The largest batches and logs that a reader accepts. It reports a larger batch as damaged (`CorruptLog`).
 
     Attributes:
-        batch_bytes: size of one batch, decompressed.
+        batch_bytes: bytes of one batch after decompression.
         log_expansion: all batches of a log may decompress to this many times the log's size, plus batch_bytes.
             `log_records` and `log_headers` apply it to columns, with 48 bytes per record and 24 bytes per header.
-        batch_records: records of one batch, or messages of one wrapper.
-        batch_headers: headers of one batch. Shared headers count once per record.
-        field_bytes: size of one key, value, header key or header value.
+        batch_records: records of one batch, or messages of one wrapper (a message around a compressed set).
+        batch_headers: headers of one batch. Headers that are stored once per batch count once per record.
+        field_bytes: bytes of one key, value, header key or header value.
 
     Raises InvalidConfig for a limit below 1.
     """
@@ -36,15 +36,18 @@ class Limits:
                 raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 - 1 is wanted, not {value!r}")
 
     def log_bytes(self, log_size_bytes: int) -> int:
-        """Return the largest size of such a log after decompression, and of the same log in another format."""
+        """Return the largest number of bytes to which all batches of a log may decompress.
+
+        The same number limits the log's size when it is written in another format. log_size_bytes: the log's size.
+        """
         return min(self.batch_bytes + self.log_expansion * log_size_bytes, MOST)
 
     def log_records(self, log_size_bytes: int) -> int:
-        """Return the largest number of records of such a log, in a format whose records may take no byte."""
+        """Return the largest number of records in a log of this size, for a format whose records may take 0 bytes."""
         return min(self.batch_records + self.log_expansion * log_size_bytes // 48, MOST)
 
     def log_headers(self, log_size_bytes: int) -> int:
-        """Return the largest number of headers of such a log. A shared header counts once per record."""
+        """Return the largest number of headers in a log of this size. Shared headers count once per record."""
         return min(self.batch_headers + self.log_expansion * log_size_bytes // 24, MOST)
 
 

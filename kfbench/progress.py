@@ -1,4 +1,4 @@
-"""Progress of a command: bars on a terminal, lines elsewhere."""
+"""Show the progress of a command: bars on a terminal, lines of text elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,14 +21,15 @@ from rich.progress import (
 from rich.text import Text
 
 SILENT_S: Final = 2.0  # a shorter wait shows no bar
-LINE_S: Final = 30.0  # between two lines about the same task, if there is no terminal
+LINE_S: Final = 30.0  # at least this long between two progress lines, if there is no terminal
 
 
 @contextmanager
 def reading(size_bytes: int, what: str, console: Console | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar while size_bytes are read, after SILENT_S. Yield a function that takes the number of new bytes.
+    """Show a progress bar while `size_bytes` bytes are read. Yield a function to call with each number of new bytes.
 
-    what: the text before the bar. console: None is stderr. Nothing is written unless the console is a terminal.
+    what: the text in front of the bar. console: None is stderr. The bar appears after SILENT_S seconds. Nothing is
+    written unless the console is a terminal.
     """
     console = console or Console(stderr=True)
     bar = Progress(
@@ -56,9 +57,9 @@ def reading(size_bytes: int, what: str, console: Console | None = None) -> Itera
 
 
 def counting(console: Console, *, is_spoken: bool = False) -> Progress:
-    """Return progress bars for tasks with a total and the fields `unit` and `failed`.
+    """Return progress bars. Each task needs a total and the fields `unit` and `failed`, which are shown as text.
 
-    is_spoken: without a terminal, print a line when a task begins, and then one line every LINE_S.
+    is_spoken: without a terminal, print a line when a task begins, and then at most one line per LINE_S seconds.
     """
     bars = _Lines if is_spoken and not console.is_terminal else Progress
     return bars(
@@ -78,12 +79,12 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
 
 
 def say(console: Console, line: str) -> None:
-    """Print a line for the user who waits for a command."""
+    """Print one line for the user, with `kfbench: ` in front."""
     console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
 class _Lines(Progress):
-    """Progress as lines, for a log file or a pipe."""
+    """Progress that prints lines instead of bars, for a log file or a pipe."""
 
     _line_at = 0.0
 

@@ -1,7 +1,8 @@
-"""Records in columns: `Shapes` (times, offsets and lengths) and `Records` (shapes and the bytes).
+"""Records in columns: `Shapes` (timestamps, offsets and lengths) and `Records` (shapes and the bytes).
 
-Both are checked once, at construction, and are immutable afterwards: kernels index these arrays without a check. So an
-index array is copied if a caller could still write to it. Data buffers are never copied.
+Both are checked once, at construction, and cannot be changed afterwards, because kernels index these arrays without a
+check. An index array is copied if a caller could still write to it. Buffers of key, value and header bytes are never
+copied.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,18 +34,23 @@ def _total(lengths: Int32) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shapes:
-    """Times, offsets and lengths of n records with m headers, which give the sizes in most formats.
+    """Timestamps, offsets and lengths of n records with m headers. Most formats need no more to compute their sizes.
 
-    timestamps_ms int64[n] (-1: none), offsets int64[n], key_lengths and value_lengths int32[n] (-1: null),
-    header_bounds int64[n + 1] (record i has the headers bounds[i] to bounds[i + 1] - 1), header_key_lengths int32[m]
-    (never null), header_value_lengths int32[m] (-1: null). Raises InvalidRecords.
+    Attributes:
+        timestamps_ms: int64[n], ms since 1970; -1: none.
+        offsets: int64[n].
+        key_lengths, value_lengths: int32[n], in bytes; -1: null.
+        header_bounds: int64[n + 1]; record i has the headers bounds[i] to bounds[i + 1] - 1.
+        header_key_lengths, header_value_lengths: int32[m], in bytes; a value of -1 is null, a key is never null.
+
+    Raises InvalidRecords.
     """
 
     timestamps_ms: Int64
     offsets: Int64
     key_lengths: Int32
     value_lengths: Int32
-    header_bounds: Int64 = _ABSENT  # no record has a header
+    header_bounds: Int64 = _ABSENT  # if absent, no record has a header
     header_key_lengths: Int32 = _ABSENT
     header_value_lengths: Int32 = _ABSENT
 
@@ -78,13 +84,13 @@ class Shapes:
 
     @classmethod
     def trusted(cls, **columns: NDArray[Any]) -> Self:
-        """Make an instance without checks, from all fields as a kernel has just written them."""
+        """Return an instance without checking the columns. Pass all fields, as a kernel has just written them."""
         made: Self = _unchecked(cls, columns)
         return made
 
     @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """The columns in the order of the fields, which size kernels take."""
+        """All columns, in the order of the fields above. Kernels that compute sizes take them in this order."""
         return tuple(getattr(self, name) for name in _SHAPE_FIELDS)
 
     @cached_property
@@ -105,7 +111,7 @@ class Shapes:
 
     @cached_property
     def payload_bytes(self) -> int:
-        """The bytes of keys, values, header keys and header values, which every format has to carry."""
+        """The number of bytes of all keys, values, header keys and header values. Every format has to store them."""
         return self.key_bytes + self.value_bytes + self.header_bytes
 
     @cached_property
@@ -115,7 +121,7 @@ class Shapes:
 
     @cached_property
     def whole_second_count(self) -> int:
-        """The number of records whose timestamp is whole seconds, from 0 to the largest int32."""
+        """The number of records whose timestamp is a whole number of seconds, from 0 to the largest int32."""
         seconds = self.timestamps_ms // 1000
         whole = (seconds * 1000 == self.timestamps_ms) & (seconds >= 0) & (seconds <= np.iinfo(np.int32).max)
         return int(np.count_nonzero(whole))
@@ -150,8 +156,9 @@ def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
 class Records:
     """Records in columns: the shapes, and a buffer (uint8) with starts (int64) for each of keys, values and headers.
 
-    Item i lies at data[starts[i]:starts[i] + lengths[i]]. The start of a null means nothing. Buffers may be shared and
-    in any order: the buffer of a decoded log is the log itself. Raises InvalidRecords for an item outside its buffer.
+    Item i is data[starts[i]:starts[i] + lengths[i]]. The start of a null item is ignored. Several columns may share a
+    buffer, and items may lie in any order. In a decoded log, every buffer is usually the log itself. Raises
+    InvalidRecords for an item outside its buffer.
     """
 
     shapes: Shapes
@@ -181,22 +188,22 @@ class Records:
 
     @classmethod
     def trusted(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
-        """Make an instance without checks, from all fields as a kernel has just written them."""
+        """Return an instance without checking the columns. Pass all fields, as a kernel has just written them."""
         records: Self = _unchecked(cls, columns)
         records.__dict__["shapes"] = shapes
         return records
 
     @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """The columns that encode kernels take: those of shapes, then data and starts of keys, values and headers."""
+        """The columns for encode kernels: those of `shapes`, then data and starts of keys, values and headers."""
         return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
 
     def at_times(self, timestamps_ms: Int64) -> Self:
-        """Return the same records with these times, int64[n]. The caller must not write to them afterwards."""
+        """Return the same records with these timestamps, int64[n]. The caller must not write to them later."""
         return self._in_shape(timestamps_ms=timestamps_ms)
 
     def at_offsets(self, offsets: Int64) -> Self:
-        """Return the same records with these offsets, int64[n]. The caller must not write to them afterwards."""
+        """Return the same records with these offsets, int64[n]. The caller must not write to them later."""
         return self._in_shape(offsets=offsets)
 
     def _in_shape(self, **columns: Int64) -> Self:
@@ -204,7 +211,7 @@ class Records:
         return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
 
     def packed(self) -> Self:
-        """Return the same records in new buffers, which hold only their bytes."""
+        """Copy the items into new buffers without gaps, and return the same records with these buffers."""
         buffers: dict[str, NDArray[Any]] = {}
         for name in PAYLOAD:
             items = self._items(name).packed()
@@ -212,19 +219,19 @@ class Records:
         return type(self).trusted(self.shapes, **buffers)
 
     def copied(self) -> Self:
-        """Return a copy that shares no memory with these records. It keeps the sums that are already known."""
+        """Return a copy that shares no memory with these records. It keeps totals that were already computed."""
         shapes = Shapes.trusted(**{name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS})
         shapes.__dict__.update((name, total) for name, total in self.shapes.__dict__.items() if isinstance(total, int))
         return type(self).trusted(shapes, **{name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]})
 
     def part(self, first: int, end: int) -> Self:
-        """Return the records first to end - 1; no array is copied."""
+        """Return the records first to end - 1 as views. No array is copied."""
         if first == 0 and end == len(self):
             return self
         return self._picked(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
 
     def take(self, indices: ArrayLike) -> Self:
-        """Return the records with these indices, in this order; no payload is copied."""
+        """Return the records with these indices, in this order. Key, value and header bytes are not copied."""
         wanted = np.asarray(indices, np.int64)
         starts = self.shapes.header_bounds[wanted]
         return self._picked(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
@@ -246,7 +253,7 @@ class Records:
 
     @cached_property
     def buffers(self) -> tuple[Bytes, ...]:
-        """The distinct data buffers that hold any byte."""
+        """The buffers of keys, values and headers that are not empty, each buffer once."""
         buffers = (self.key_data, self.value_data, self.header_key_data, self.header_value_data)
         return tuple({place_of(data): data for data in buffers if len(data)}.values())
 
@@ -259,9 +266,9 @@ class Records:
         headers: Iterable[Sequence[tuple[str, bytes | None]]] | None = None,
         offsets: ArrayLike | None = None,
     ) -> Self:
-        """Make records of Python objects, one item per record.
+        """Build records from Python objects, one item per record.
 
-        Defaults: null keys, timestamps -1, no headers, offsets from 0.
+        Defaults: null keys, timestamps -1, no headers, offsets 0, 1, 2, …
         """
         value_list = list(values)
         n = len(value_list)
@@ -291,7 +298,7 @@ class Records:
         timestamps_ms: ArrayLike | None = None,
         offsets: ArrayLike | None = None,
     ) -> Self:
-        """Make records of columns, one item per record. Defaults: as in `from_lists`."""
+        """Build records from columns, one item per record. Defaults: null keys, timestamps -1, offsets from 0."""
         n = len(values.lengths)
         keys = ByteStrings.nulls(n) if keys is None else keys
         shapes = Shapes(
@@ -317,10 +324,12 @@ class Records:
 
     @classmethod
     def from_arrow(cls, table: "pa.Table | pa.RecordBatch") -> Self:
-        """Make records of the column `value` and, if present, the columns `key`, `timestamp_ms`, `offset`, `headers`.
+        """Build records from a table with a column `value`.
 
-        key and value: binary, string or a large variant; a single chunk is not copied. timestamp_ms: integers or
-        timestamps. headers: list<struct<key, value>>.
+        Optional columns: `key`, `timestamp_ms`, `offset`, `headers`.
+
+        key and value: binary, string, large_binary or large_string. A column with a single chunk is not copied.
+        timestamp_ms: integers or Arrow timestamps. headers: list<struct<key, value>>.
         """
         headers = headers_of(table)
         values, keys = byte_strings_of(table, "value"), byte_strings_of(table, "key")
@@ -330,11 +339,14 @@ class Records:
         return cls.from_columns(values, keys, headers, timestamps_ms, offsets)
 
     def to_arrow(self) -> "pa.Table":
-        """Return a table: offset, timestamp_ms, key, value (large_binary), headers (large_list<struct<key, value>>)."""
+        """Return an Arrow table with one row per record: offset, timestamp_ms, key, value, headers.
+
+        key and value are large_binary, headers are large_list<struct<key, value>>.
+        """
         import pyarrow as pa
 
         names = self._items("header_key").to_arrow()
-        with suppress(pa.ArrowInvalid):  # header keys of a hostile log may not be UTF-8: they stay bytes
+        with suppress(pa.ArrowInvalid):  # header keys of a damaged or hostile log may not be UTF-8: they stay bytes
             names = names.cast(pa.large_string())
         pairs = pa.StructArray.from_arrays([names, self._items("header_value").to_arrow()], names=["key", "value"])
         return pa.table(

@@ -1,4 +1,4 @@
-"""The folder of the files that come with kfbench: sweeps, workloads, golden vectors."""
+"""The folder of the files that are installed with kfbench: sweeps, workloads, and golden vectors (expected bytes)."""
 
 from pathlib import Path
 from typing import Final

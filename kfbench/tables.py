@@ -1,4 +1,4 @@
-"""Tables as text for a terminal, Markdown and HTML. All numbers of reports become words here.
+"""Tables of results, as text for a terminal, as Markdown and as HTML. Reports format all their numbers here.
 
 This module needs neither pandas nor matplotlib, so `kfbench table` answers in well under two seconds.
 """
@@ -12,13 +12,13 @@ from typing import Any, Self, TypeAlias
 
 from kfbench.text import text_table
 
-FLAGS = ("NO", "error", "differs")  # cells that a reader should not overlook
-ABSENT = "–"  # absent is not zero: v0 has no timestamps, a run may lack a cell
+FLAGS = ("NO", "error", "differs")  # cells with these texts are highlighted
+ABSENT = "–"  # the text of a missing number, which is not zero: v0 has no timestamps, a run may lack a measurement
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A median with the two ends of its bootstrap interval, all in the unit of the column."""
+    """A median and the two ends of its bootstrap interval (a confidence interval), all in the unit of the column."""
 
     median: float
     low: float
@@ -29,7 +29,7 @@ class Interval:
 
 
 class Ranked(str):
-    """Words in place of a number. A column of them is sorted by `rank`; None comes last."""
+    """A cell that shows text but is sorted by the number `rank`. Cells with rank None come last."""
 
     rank: float | None
 
@@ -44,7 +44,11 @@ Cell: TypeAlias = str | int | float | bool | Interval | None
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column. digits: decimals of a float. swatch: True if the cells are formats and show their colour."""
+    """A column of a table.
+
+    digits: the number of decimals of a float. swatch: True if the cells are names of formats; each is then shown with
+    its format's colour.
+    """
 
     name: str
     unit: str = ""
@@ -57,14 +61,17 @@ class Column:
 
 
 def plain_columns(*labels: str, digits: int = 2) -> tuple[Column, ...]:
-    """Return columns by their labels: a name and, after it in brackets, the unit if there is one."""
+    """Return one column per label. A label is a name, optionally followed by the unit in brackets: "size (bytes)"."""
     parts = (label.partition(" (") for label in labels)
     return tuple(Column(name=name, unit=unit.removesuffix(")"), digits=digits) for name, _, unit in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A caption, columns (first those that identify a row), rows of cells, and notes printed below."""
+    """A table of results. Its first columns identify a row.
+
+    caption: the text above the table. rows: one cell per column. notes: lines printed below the table.
+    """
 
     name: str
     caption: str
@@ -79,21 +86,25 @@ class Table:
 
     @cached_property
     def keys(self) -> int:
-        """The number of leading columns that identify a row: the fewest with unique cells, but not all; else 1."""
+        """The number of leading columns that together identify a row.
+
+        It is the smallest number for which no two rows have the same cells, but not all columns. If there is no such
+        number, it is 1.
+        """
         for count in range(1, len(self.columns)):
             if len({row[:count] for row in self.rows}) == len(self.rows):
                 return count
         return 1
 
     def to_text(self) -> str:
-        """Return columns padded for a terminal, numbers to the right."""
+        """Return the table for a terminal: padded columns, numbers aligned to the right."""
         head = [column.label for column in self.columns]
         body = [[number(c, col.digits) for c, col in zip(row, self.columns, strict=True)] for row in self.rows]
         right = [i for i in range(len(head)) if self._is_numeric(i)]
         return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
 
     def to_markdown(self) -> str:
-        """Return a pipe table under its caption in bold."""
+        """Return a Markdown table (with pipes) below its caption in bold."""
         head = [markdown(column.label) for column in self.columns]
         rule = ["---:" if self._is_numeric(i) else "---" for i in range(len(head))]
         body = [
@@ -104,9 +115,9 @@ class Table:
         return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
     def to_html(self, wrap: bool = False) -> str:
-        """Return a <table> inside a scrollable group. Cells have the raw number in `data-v` for sorting.
+        """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its raw number, for sorting.
 
-        wrap: True if the first column holds sentences.
+        wrap: True if the first column has sentences, which may be wrapped.
         """
         out = [
             f'<div class="scroll{" wrap" if wrap else ""}" tabindex="0" role="group" aria-labelledby="c-{self.name}">',
@@ -144,7 +155,7 @@ class Table:
         return any(not isinstance(row[index], str) and sort_key(row[index]) is not None for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for --json; an interval becomes {median, low, high}."""
+        """Return the table as plain values for --json. An interval becomes {median, low, high}."""
         names = [column.label for column in self.columns]
         return {
             "name": self.name,
@@ -161,7 +172,7 @@ def _plain(cell: Cell) -> Any:
 
 
 def sort_key(cell: Cell) -> float | None:
-    """Return the number that a cell is sorted by; None for text and absent cells."""
+    """Return the number by which a cell is sorted; None for text and for missing values."""
     if isinstance(cell, Interval):
         return cell.median
     if isinstance(cell, Ranked):
@@ -172,7 +183,7 @@ def sort_key(cell: Cell) -> float | None:
 
 
 def number(cell: Cell, digits: int = 2) -> str:
-    """Return a cell in words: thousands separators, floats with `digits` decimals, a dash for None."""
+    """Format a cell as text: thousands separators, `digits` decimals for floats, a dash for None, yes/no for bool."""
     if cell is None:
         return ABSENT
     if isinstance(cell, Interval):
@@ -190,22 +201,25 @@ def number(cell: Cell, digits: int = 2) -> str:
 
 
 def slug(name: str) -> str:
-    """Return a format's name as a CSS variable, for example: v3-header-only -> k-v3-header-only."""
+    """Return the name of the CSS variable with a format's colour. Example: v3-header-only -> k-v3-header-only."""
     return "k-" + "".join(c if c.isalnum() or c == "-" else "-" for c in name)
 
 
 def prose(text: str) -> str:
-    """Return a paragraph as HTML. Text between backticks becomes code."""
+    """Return a paragraph as HTML. Text between backticks becomes a <code> element."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def markdown(text: str) -> str:
-    """Escape the characters that would end a cell of a pipe table."""
+    """Escape the characters of `text` that Markdown would interpret inside a table cell.
+
+    A line break becomes a space.
+    """
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words, for example: a, b and c."""
+    """Join words with commas and a final "and": "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]

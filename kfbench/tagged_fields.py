@@ -1,4 +1,7 @@
-"""Tagged fields of a batch header that callers set: `{tag uvarint, size uvarint, bytes}`, in order of tags."""
+"""Encode and decode the tagged fields that a caller adds to a batch header (v3).
+
+Layout per field: `{tag uvarint, size uvarint, bytes}`. Fields are in ascending order of their tags.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -15,7 +18,10 @@ NONE: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
 class EncodedFields(NamedTuple):
-    """The fields of n batches as bytes. Batch b has counts[b] fields in data[bounds[b]:bounds[b + 1]]."""
+    """The tagged fields of n batches as bytes. Batch b has counts[b] fields in data[bounds[b]:bounds[b + 1]].
+
+    data: uint8. bounds: int64[n + 1]. counts: int64[n].
+    """
 
     data: Bytes
     bounds: Int64
@@ -23,14 +29,17 @@ class EncodedFields(NamedTuple):
 
 
 def encoded(batches: Sequence[Mapping[int, Any]]) -> EncodedFields:
-    """Encode the fields of each batch. Raises InvalidRecords."""
+    """Encode the tagged fields of each batch. batches: one mapping from tag to bytes per batch.
+
+    Raises InvalidRecords.
+    """
     parts = [b"".join(_field(tag, fields[tag]) for tag in _tags(fields)) for fields in batches]
     bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return EncodedFields(np.frombuffer(b"".join(parts), np.uint8), bounds, np.array(list(map(len, batches)), np.int64))
 
 
 def decoded(data: bytes) -> Mapping[int, bytes]:
-    """Decode the fields of one batch from bytes that a kernel has checked."""
+    """Decode the tagged fields of one batch into a mapping from tag to bytes. A kernel has checked `data` before."""
     fields, at = dict[int, bytes](), 0
     while at < len(data):
         tag, at = get_uvarint(data, at)

@@ -1,16 +1,16 @@
-"""Text for people: tables in columns, counts with nouns, percentages and ranges of numbers."""
+"""Format text for people: tables in columns, counts with nouns, percentages, ranges of numbers, bytes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-SHOWN_CHARACTERS: Final = 48  # of bytes that `preview` shows
+SHOWN_CHARACTERS: Final = 48  # the longest text that `preview` shows
 
 
 def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rule: bool = False) -> list[str]:
-    """Align rows in columns; return one line per row.
+    """Align rows in columns. Return one line of text per row.
 
     right: indices of the columns that are aligned to the right. has_rule: a line of dashes follows the first row. If a
-    row has fewer cells than others, its last cell is a remark, which may be wider than its column.
+    row has fewer cells than others, its last cell is a remark. A remark may be wider than its column.
     """
     table, right_columns = [tuple(row) for row in rows], set(right)
     column_count = max(map(len, table))
@@ -29,26 +29,26 @@ def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rul
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 byte", "2 bytes", "1,000 batches"."""
+    """Return a number with its noun in singular or plural: "1 byte", "2 bytes", "1,000 batches"."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a text of at most `width` characters: its end, behind an ellipsis, where it is longer."""
+    """Return the text if it has at most `width` characters. Otherwise return an ellipsis and its last characters."""
     return text if len(text) <= width else f"…{text[1 - width :]}"
 
 
 def percent(share: float, digits: int | None = 1) -> str:
-    """Return a share as a percentage: 0.125 is "12.5 %". Zero never has a minus sign.
+    """Format a share as a percentage: 0.125 is "12.5 %". Zero never has a minus sign.
 
-    digits: decimals; None: the decimals that the number has, up to six significant digits.
+    digits: the number of decimals. None: as many as the number has, up to six significant digits in all.
     """
     return f"{100 * share:z{'g' if digits is None else f'.{digits}f'}} %"
 
 
 def number_range(values: Iterable[float], spec: str = ".2f", separator: str = " to ") -> str:
-    """Return the least and the greatest of `values`: "0.98 to 1.02", or "1.00" where both read the same.
+    """Return the smallest and the largest of `values`: "0.98 to 1.02". Return one number if both read the same: "1.00".
 
     spec: the format specification of a number.
     """
@@ -57,7 +57,11 @@ def number_range(values: Iterable[float], spec: str = ".2f", separator: str = " 
 
 
 def preview(data: bytes | None) -> str:
-    """Return the size of bytes, and the first SHOWN_CHARACTERS of their text or hexadecimal form."""
+    """Return the number of bytes and the beginning of their text, for example `5 B 'hello'`. None is "null".
+
+    Bytes that are not UTF-8 or contain a zero byte are shown in hexadecimal. At most SHOWN_CHARACTERS characters are
+    shown.
+    """
     if data is None:
         return "null"
     if not data:

@@ -1,4 +1,4 @@
-"""Unsigned varints (base 128, lowest 7 bits first), for use outside the kernels."""
+"""Read and write unsigned varints (base 128, lowest 7 bits first) in plain Python, outside the kernels."""
 
 MOST_BYTES = 5  # the longest encoding of a uint32
 
@@ -13,9 +13,10 @@ def put_uvarint(value: int) -> bytes:
 
 
 def get_uvarint(data: bytes | memoryview, at: int = 0) -> tuple[int, int]:
-    """Return (value, position after it) of a uint32. Bits beyond 32 are dropped. Raise ValueError past the end of data.
+    """Read a uint32 at byte `at`. Return (value, position after it). Raise ValueError past the end of data.
 
-    The pair has no names, because creating a NamedTuple would slow down the codecs that call this per block.
+    Bits beyond 32 are dropped. The pair has no names, because creating a NamedTuple would slow down the codecs that
+    call this per block.
     """
     value = 0
     for i, byte in enumerate(data[at : at + MOST_BYTES]):

@@ -1,4 +1,4 @@
-"""Golden vectors of Kafka's broker: validate, downconvert and compaction, with their inputs.
+"""Golden vectors of Kafka's broker code, with their input: validation, down-conversion and compaction.
 
 for vector in broker_vectors("validate"):
     made = append(vector.source, None, **vector.options)
@@ -34,7 +34,7 @@ FURTHER = os.environ.get("KFBENCH_GOLDEN")
 """A folder of further vectors, which describe their input instead of holding it."""
 
 Spec = dict[str, Any]
-LATER_MS = 1_700_000_500_000  # the default of additional vectors
+LATER_MS = 1_700_000_500_000  # default of the additional vectors
 CLEANED_MS = 1_700_000_100_000
 RETENTION_MS = 86_400_000
 
@@ -55,7 +55,7 @@ class BrokerVector(NamedTuple):
 
 
 def broker_vectors(category: str) -> list[BrokerVector]:
-    """Return the vectors of a category, for `pytest.mark.parametrize(..., ids=str)`.
+    """Return the vectors of one category, to pass to `pytest.mark.parametrize(..., ids=str)`.
 
     category: validate, downconvert or compaction.
     """
@@ -83,7 +83,7 @@ def _options(category: str, step: Spec, source: bytes) -> Spec:
 
 
 def _completed(step: Spec) -> Spec:
-    """Return the step of an additional vector with our key names and defaults."""
+    """Return a step of an additional vector under our key names, with all defaults filled in."""
     given = step | {"timestampType": step.get("tsType", "CREATE_TIME"), "origin": step.get("origin", "CLIENT")}
     match step["op"]:
         case "validate":
@@ -95,8 +95,8 @@ def _completed(step: Spec) -> Spec:
     return given
 
 
-# Build the input of an additional vector from its description. Other vectors show that our encoders write Kafka's
-# bytes.
+# Build the input of an additional vector from its description, with our encoders. Other vectors show that these write
+# the same bytes as Kafka.
 
 
 def _built(steps: list[Spec]) -> bytes:
@@ -152,7 +152,7 @@ def _fields(step: Spec, magic: int) -> Spec:
 
 def _messages(step: Spec, first: int) -> list[Message]:
     messages, offset = [], first
-    stamped = step["magic"] == 1 and step.get("tsType") == "LOG_APPEND_TIME"  # Kafka's builder writes inner ones too
+    stamped = step["magic"] == 1 and step.get("tsType") == "LOG_APPEND_TIME"  # Kafka's builder also does inner ones
     for record in step["records"]:
         offset = record.get("offset", offset)
         messages.append(

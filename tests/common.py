@@ -1,4 +1,4 @@
-"""Laws that every format keeps. The test of each format calls these checks.
+"""Checks of four laws that every format keeps. The test of each format calls them.
 
 1. `size` equals the length that `encode` writes, batch by batch, from records or from shapes alone. 2. Encoded records
 decode to the same records and header fields. 3. `breakdown` adds up to `size` and has an entry for the payload. 4. The
@@ -26,12 +26,12 @@ from tests.strategies import Case
 
 LEGACY = {name: fmt.magic for name, fmt in FORMATS.items() if fmt.holds_messages and fmt.is_told_by_magic}
 ENRICHED = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages and not fmt.is_told_by_magic)
-MESSAGES = (*LEGACY, *ENRICHED)  # plain records read as batches of one
+MESSAGES = (*LEGACY, *ENRICHED)  # without a codec, these are read as batches of one record
 ON_BROKERS = {name: fmt for name, fmt in FORMATS.items() if fmt.has_broker_paths}
 
 
 class Reference(NamedTuple):
-    """The reference codec of a format. `encode`, `plain` and `around` take the names of `reference_encode`."""
+    """The functions of one format's slow reference codec. Their parameters are those of `reference_encode`."""
 
     encode: Callable[..., bytes]
     plain: Callable[..., bytes]
@@ -96,7 +96,7 @@ def bounds_of(case: Case) -> list[int]:
 
 
 def batch_fields_of(case: Case) -> BatchFields | None:
-    """Return one column per field that any batch sets."""
+    """Return the header fields of all batches as columns. A field that no batch sets has no column."""
     columns: dict[str, Any] = {}
     for field in dataclass_fields(Fields):
         given = [getattr(fields, field.name) for fields in case.fields]
@@ -117,18 +117,18 @@ def reference_encode(name: str, messages: Sequence[Message], fields: Fields, cod
 
 
 def reference_decode(name: str, data: bytes) -> tuple[list[Batch], int]:
-    """Return the batches, and the bytes of an incomplete last batch. Raises RefusedError.
+    """Decode a log with the slow reference. Return its batches and the number of bytes of an incomplete last batch.
 
-    name: empty if the magic of each batch tells its format.
+    Raises RefusedError. name: the format, or empty if the magic of each batch shows the format.
     """
     return reference_log.decode(data, REFERENCES[name].decode_one if name else reference_log.decode_by_magic)
 
 
-# The laws
+# Checks of the four laws
 
 
 def check_bytes(name: str, case: Case) -> EncodedLog:
-    """Check law 4 without a codec."""
+    """Check law 4 (bytes equal the reference's) without a codec. Return the encoded log."""
     records, fields = records_of(case.messages), batch_fields_of(case)
     log: EncodedLog = FORMATS[name].encode(records, bounds_of(case), batch_fields=fields)
     assert len(log.positions) == len(case.batches) + 1
@@ -142,7 +142,7 @@ def check_bytes(name: str, case: Case) -> EncodedLog:
 
 
 def check_sizes(name: str, case: Case) -> None:
-    """Check laws 1 and 3."""
+    """Check laws 1 and 3: `size` equals the encoded length, and `breakdown` adds up to it."""
     fmt, records, bounds, fields = (
         FORMATS[name],
         records_of(case.messages),
@@ -150,7 +150,7 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    # Shapes do not say which headers records share.
+    # Lengths alone (Shapes) do not show which headers records share.
     by_content = not fmt.capabilities.sizes_from_shapes and records.shapes.has_headers
     for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
@@ -172,12 +172,12 @@ def check_sizes(name: str, case: Case) -> None:
 
 
 def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
-    """Check law 2 against the drawn case."""
+    """Check law 2: encoded records decode to the same records and header fields."""
     fmt, records = FORMATS[name], records_of(case.messages)
     log = fmt.encode(records, bounds_of(case), codec=codec, batch_fields=batch_fields_of(case))
     back = fmt.decode(log)
     assert (back.trailing_bytes, list(back.errors)) == (0, [])
-    plain_messages = name in MESSAGES and codec == "none"  # append time replaces the producer's timestamp
+    plain_messages = name in MESSAGES and codec == "none"  # here an append time replaces the producer's timestamp
     if plain_messages:
         assert back.records.offsets.tolist() == records.offsets.tolist()
     else:
@@ -193,7 +193,7 @@ def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
     if name in LEGACY:
         return
     rows = back.batches.to_dict("records")
-    if plain_messages:  # each message has the fields of its batch
+    if plain_messages:  # each decoded message has the header fields of its batch
         assert len(rows) == len(records)
         carried = [fields for fields, batch in zip(case.fields, case.batches, strict=True) for _ in batch]
         assert [row["is_control"] for row in rows] == [fields.is_control for fields in carried]
@@ -222,7 +222,10 @@ CARRIED = (
 
 
 def check_reads(name: str, case: Case, codec: str = "none") -> None:
-    """Check every field of every batch and record against the reference's reading of the same bytes."""
+    """Decode our bytes with kfbench and with the reference.
+
+    Check that every field of every batch and record is equal.
+    """
     log = FORMATS[name].encode(
         records_of(case.messages), bounds_of(case), codec=codec, batch_fields=batch_fields_of(case)
     )
@@ -237,7 +240,7 @@ def per_batch(case: Case, back: DecodedLog) -> list[list[Message]]:
 
 
 def check_compressed(name: str, case: Case, codec: str, level: int | None = None) -> None:
-    """Check law 4 under a codec: the reference reads our bytes with its own decompressors."""
+    """Check law 4 under a codec. The reference decompresses our bytes with other libraries than kfbench uses."""
     log: EncodedLog = FORMATS[name].encode(
         records_of(case.messages),
         bounds_of(case),
@@ -260,7 +263,7 @@ def check_compressed(name: str, case: Case, codec: str, level: int | None = None
 
 
 def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
-    """Check every field of every batch and record against the reference's."""
+    """Check that every field of every decoded batch and record equals that of the reference's batches."""
     assert len(back) == len(batches)
     assert back.bounds.tolist() == np.cumsum([0, *(len(batch.messages) for batch in batches)]).tolist()
     expected = [message for batch in batches for message in batch.messages]
@@ -274,7 +277,7 @@ def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
 
 
 def describe(batch: Batch) -> dict[str, Any]:
-    """Return a reference batch in the columns of `DecodedLog.batches`."""
+    """Return a batch of the reference under the column names of `DecodedLog.batches`."""
     base = batch.base_timestamp_ms
     return {
         "position": batch.position,

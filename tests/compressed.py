@@ -1,4 +1,4 @@
-"""Find compressed payloads, and decide if ours must equal Kafka's bytes."""
+"""Find compressed payloads. Decide if our compressed bytes must equal Kafka's."""
 
 import struct
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from kfbench.codecs import CODEC_NAMES, Gzip
 
 MOST_OFF: Final = {"gzip": 0.1, "lz4": 0.0, "zstd": 0.001, "snappy": 0.01}
 """How far our total may be from Kafka's, as a share of it, by codec. Of gzip it counts where zlib is not classic."""
-HEADER_BYTES: Final = (26, 34, 61)  # by magic: a wrapper without a key, or a batch header
+HEADER_BYTES: Final = (26, 34, 61)  # bytes before the payload, by magic
 
 
 def is_exact(codec: str, kafkas_zstd: tuple[int, ...]) -> bool:
@@ -24,7 +24,7 @@ def is_exact(codec: str, kafkas_zstd: tuple[int, ...]) -> bool:
 
 
 def payloads(data: bytes) -> Iterator[tuple[int, str, bytes]]:
-    """Yield magic, codec and compressed bytes of each batch of v0, v1 or v2 that has a codec and is not empty."""
+    """Yield magic, codec and compressed bytes per batch of v0, v1 or v2. Plain and empty batches are left out."""
     at = 0
     while at < len(data):
         end = at + 12 + struct.unpack_from(">i", data, at + 8)[0]

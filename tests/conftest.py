@@ -12,16 +12,16 @@ from kfbench.sweep.host.java import LEAST_JAVA, find_java
 from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 
-# The first example compiles kernels, and the machine may be busy: no deadline.
-# Plain-Python kernels are slow, so coverage runs use fewer examples.
+# The first example compiles kernels, and the machine may be busy, so examples have no deadline.
+# Coverage runs execute kernels as slow plain Python, so they use fewer examples.
 EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 20
 settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 
-REGISTRIES = "KFBENCH_REGISTRIES"  # set it to allow downloads from Java and npm registries
+REGISTRIES = "KFBENCH_REGISTRIES"  # if set, tests may download from the Java and npm registries
 
 
-# rich draws for a terminal if one of these is set. Tests start without them.
+# with one of these set, the library `rich` formats for a terminal; tests start without them
 for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(name, None)
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     mark_matrix(items)
     mark_compiled_only(items)
     yield
-    # Workers take files in this order. A long file at the end would run alone.
+    # Test processes take files in this order. A long file at the end would run alone.
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
     items.sort(key=lambda item: item.path not in long)
     _skip_what_cannot_run(items)
@@ -61,7 +61,10 @@ def _no_registry() -> str | None:
 
 @pytest.fixture(scope="session")
 def fetched() -> Callable[[Path], Path]:
-    """Return a function that gives the folder of a pom's jars. It skips the test if the registry is out of reach."""
+    """Return a function that fetches the jars of a pom and returns their folder.
+
+    It skips the test if the registry is unreachable.
+    """
 
     def fetch(pom: Path) -> Path:
         try:

@@ -1,4 +1,4 @@
-"""Check that `Format.fetch` returns one record of a batch or raises an error, also for damaged bytes."""
+"""Check that `Format.fetch` returns one record or raises an error, also for damaged bytes."""
 
 from typing import Any
 
@@ -11,11 +11,14 @@ from kfbench.kernels.wire.frames import MAGIC_AT
 
 
 class Outside(Exception):
-    """A fetched key or value that lies outside its batch."""
+    """Error: `fetch` returned a key or value whose bytes lie outside its batch."""
 
 
 def is_fetched(fmt: Format, data: Bytes, start: int, end: int, index: int) -> bool:
-    """Return True if data[start:end] gives this record, False if it gives an error. Raise Outside."""
+    """Fetch the record `index` of data[start:end].
+
+    Return True for a record, False for a KfbenchError. Raise Outside.
+    """
     try:
         found = fmt.fetch(data, np.array([start, end]), [index])
     except (CorruptLog, IllegalCombination, InvalidRecords):

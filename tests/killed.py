@@ -2,8 +2,8 @@
 
 A step is a file event that Python's audit hooks report: open, rename, remove or mkdir. The last process finishes.
 
-A process dies before its step is done. No hook reports writes to an open file. A process that reopens its file to sync
-it therefore leaves half of it, as if killed during the write.
+A process dies before it does its step. Hooks do not report writes to an open file. So a process that is killed when it
+reopens a file to sync it leaves half of the file.
 
 Power failures are not simulated.
 """
@@ -23,7 +23,7 @@ STEPS: Final = ("open", "os.mkdir", "os.rename", "os.remove")
 
 
 def write(writer: RunWriter) -> None:
-    """Write the missing rows of the run and complete it."""
+    """Write the missing rows of the run and mark the run as complete."""
     there = set(writer.found["size_bytes"].to_pylist())
     writer.note({"hosts": ["host-1"]})
     for sizes in ((1, 2), (3,)):

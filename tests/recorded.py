@@ -1,4 +1,4 @@
-"""Segments written by real brokers, and the facts that Kafka's readers give about them (datasets/recorded)."""
+"""Segments that real brokers wrote, and what Kafka's readers found in them (datasets/recorded)."""
 
 import hashlib
 import json
@@ -16,14 +16,14 @@ NAMES = sorted(INDEX)
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Columns by name, with one item per batch or per record."""
+    """The recorded facts about a segment: columns by name, one item per batch or per record."""
 
     batches: dict[str, list[Any]]
     records: dict[str, list[Any]]
 
     @property
     def positions(self) -> list[int]:
-        """Return the start of each batch, and the end of the last one."""
+        """Return the byte position of each batch, and the end of the last one."""
         return [*self.batches["position"], self.batches["position"][-1] + self.batches["size_bytes"][-1]]
 
 

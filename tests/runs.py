@@ -1,4 +1,4 @@
-"""Small runs for tests: real cells, measured and stored through the real engine."""
+"""Small runs for tests: real cells (measurements), measured and stored by the real code."""
 
 import getpass
 import json
@@ -120,15 +120,16 @@ codecs = {gzip = [6], zstd = [3]}
 
 
 def tiny(formats: list[str], timed: list[str], batch_sizes: list[int]) -> str:
-    """Return the text of a sweep that takes about a second.
+    """Return the text of a sweep file that takes about a second to measure.
 
-    It has bytes of these formats under two codecs, floors, and one timed cell per batch size.
+    It measures the bytes of these formats under two codecs, their floors (lower bounds), and one timed cell per batch
+    size.
     """
     return _TINY.format(formats=json.dumps(formats), timed=json.dumps(timed), batch_sizes=batch_sizes)
 
 
 def stored(out: Path, rows: list[dict[str, Any]], **facts: Any) -> Run:
-    """Store the rows as a complete run under out/runs."""
+    """Store the rows as a complete run in out/runs."""
     writer = create_run(out, MANIFEST | facts)
     writer.add(table(rows))
     return writer.complete({})
@@ -146,7 +147,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:
-    """Measure the cells of SWEEP and return their rows."""
+    """Measure all cells of SWEEP and return their rows."""
     path = folder / "tests.toml"
     path.write_text(SWEEP)
     profile = load_profile(path)
@@ -155,7 +156,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
 
 
 def private_names_in(run: Run) -> list[str]:
-    """Return this machine's private names that the files of a run contain: host, address, user and folders."""
+    """Return which private names of this machine occur in the files of a run: host, address, user and folders."""
     texts = [(run.path / "manifest.json").read_text()]
     for part in (run.path / "measurements").iterdir():
         columns = [run.table[field.name] for field in SCHEMA if field.type == pa.string()]
@@ -166,11 +167,11 @@ def private_names_in(run: Run) -> list[str]:
 
 
 def deterministic(run: Path) -> pa.Table:
-    """Return the columns that do not depend on the machine or on interruptions."""
+    """Return the columns of a run that depend neither on the machine nor on interruptions."""
     return open_run(run).table.select(list(DETERMINISTIC))
 
 
 def without_progress(err: str) -> str:
-    """Remove the progress lines from stderr of a sweep that has no terminal."""
+    """Return stderr without its progress lines. The sweep ran without a terminal."""
     progress = re.compile(r"kfbench: [^:]+: [\d,]+( of [\d,]+)? (parts|slots|cells)\b.*\n")
     return "".join(line for line in err.splitlines(keepends=True) if not progress.fullmatch(line))

@@ -1,4 +1,7 @@
-"""Mark single cases: `matrix` is outside the quick suite's sample, `compiled_only` adds no branches."""
+"""Mark test cases for the quick suite and for coverage.
+
+`matrix` marks cases outside the quick suite's sample. `compiled_only` marks cases that cover no further branches.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,11 +9,11 @@ from collections.abc import Sequence
 import pytest
 
 Parameters = frozenset[tuple[str, str]]
-SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # these take the branches of v3
+SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # their kernels take the same branches as v3
 
 
 def mark_matrix(items: Sequence[pytest.Item]) -> None:
-    """Mark the cases of tests marked `sampled` that the sample leaves out."""
+    """For each test marked `sampled`, mark the cases outside the sample with `matrix`."""
     tests: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
@@ -26,21 +29,21 @@ def mark_matrix(items: Sequence[pytest.Item]) -> None:
 
 
 def mark_compiled_only(items: Sequence[pytest.Item]) -> None:
-    """Mark the cases of the formats whose kernels take the branches of v3."""
+    """Mark with `compiled_only` the cases of formats whose kernels take the same branches as v3."""
     for item in items:
         if any(name in item.name for name in SAME_BRANCHES):
             item.add_marker(pytest.mark.compiled_only)
 
 
 def spread(cases: int, count: int) -> set[int]:
-    """Return the indexes of `count` evenly spread cases, or of all cases if there are fewer."""
+    """Return the indexes of `count` evenly spaced cases. Return all indexes if there are fewer cases."""
     return {i * cases // count for i in range(count)}
 
 
 def covering(cases: Sequence[Parameters]) -> set[int]:
-    """Return the indexes of a few cases that cover every value of every parameter.
+    """Return the indexes of a few cases that together have every value of every parameter.
 
-    The case with the most new values is taken first. So each format is paired with another codec.
+    The case with the most new values is chosen first, so that each format is combined with a different codec.
     """
     missing: set[tuple[str, str]] = set().union(*cases)
     chosen: set[int] = set()

@@ -1,4 +1,7 @@
-"""Compare our reading of a log with Kafka's, which is stored in a golden vector's sidecar."""
+"""Compare how kfbench reads a log with how Kafka does.
+
+Kafka's reading is in a golden vector's sidecar (the JSON file next to it).
+"""
 
 from typing import Any
 
@@ -16,7 +19,7 @@ def unhex(text: str | None) -> bytes | None:
 
 
 def message_of(record: dict[str, Any]) -> Message:
-    """Return a record of a sidecar."""
+    """Return a record of a sidecar as a message."""
     return Message(
         offset=record["offset"],
         timestamp_ms=record["timestamp"],
@@ -27,7 +30,7 @@ def message_of(record: dict[str, Any]) -> Message:
 
 
 def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
-    """Check every field of every batch and record against Kafka's reading."""
+    """Check that every field of every batch and record equals Kafka's."""
     rows = log.batches.to_dict("records")
     assert len(rows) == len(expected)
     messages = messages_of(log.records)
@@ -35,9 +38,9 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
         assert batch.keys() <= BATCH_FIELDS.keys() | NOT_COLUMNS
         want = {BATCH_FIELDS[key]: value for key, value in batch.items() if key in BATCH_FIELDS}
         want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
-        if want["count"] is None:  # Kafka does not count v0 and v1
+        if want["count"] is None:  # Kafka gives no record count for v0 and v1
             want["count"] = len(batch["records"])
-        if batch["count"] == 0:  # compressed bytes of an empty batch are not read
+        if batch["count"] == 0:  # Kafka does not decompress empty batches
             want.pop("records_size_bytes", None)
         if "delete_horizon_ms" in want and want["delete_horizon_ms"] is None:
             want["delete_horizon_ms"] = -1

@@ -1,7 +1,7 @@
-"""Hypothesis strategies for records at the edges of formats, batch plans and header fields.
+"""Hypothesis strategies for records at the limits of formats, batch bounds and header fields.
 
-Records are drawn as the reference's plain messages. `tests.common` turns them into kfbench's columns. `cases_of` draws
-from a format's declared capabilities. A new format therefore needs no line here.
+Records are drawn as plain messages of the reference codecs. `tests.common` converts them to kfbench's columns.
+`cases_of` uses a format's declared capabilities, so a new format needs no change here.
 """
 
 import struct
@@ -17,20 +17,20 @@ from tests.reference.model import Fields, Message, RefusedError, check_control
 NOW_MS = 1_700_000_000_000
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
-# One below and above each size limit of a zig-zag varint (64, 8192) and of the kernels' 32-byte copies.
+# On both sides of each size limit of a zig-zag varint (64, 8192) and of the kernels' 32-byte copies.
 BOUNDARY_LENGTHS = (0, 1, 15, 16, 17, 31, 32, 33, 62, 63, 64, 65, 127, 128, 300)
 LONG_LENGTHS = (8190, 8191, 8192, 8193)
 EDGES = (63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27, 2**34)
 DELTA_STEPS = (0, 1, *EDGES, *(-1 - edge for edge in EDGES))
 HOLE_STEPS = (1, 2, 63, 64, 127, 128, 8191, 8192, 16383, 16384, 2**20)
 FALLING_STEPS = (*HOLE_STEPS, 0, -1, -2, -64, -8193)
-FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # in these formats a negative offset delta is a special case
+FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # a negative offset delta is a special case in these formats
 CONTROL_TYPES = (0, 1, 2, 3, 4, 5, 6, 42, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Batches of messages. `fields` has one entry per batch."""
+    """Batches of messages, with the header fields of each batch in `fields`."""
 
     batches: tuple[tuple[Message, ...], ...]
     fields: tuple[Fields, ...]
@@ -41,7 +41,7 @@ class Case:
 
 
 def payloads(lengths: Sequence[int] = BOUNDARY_LENGTHS) -> st.SearchStrategy[bytes | None]:
-    """Draw null, empty and boundary lengths with distinct bytes.
+    """Draw keys or values: null, empty, or of a boundary length. Different ones have different bytes.
 
     Each payload is a single draw, because drawing takes most of a test's time.
     """
@@ -53,9 +53,9 @@ PAYLOADS, LONG_PAYLOADS = payloads(), payloads(BOUNDARY_LENGTHS + LONG_LENGTHS)
 
 
 def header_lists(max_size: int = 4) -> st.SearchStrategy[tuple[tuple[str, bytes | None], ...]]:
-    """Draw headers with few distinct keys, so that duplicates occur.
+    """Draw lists of headers with few different keys, so that duplicates occur.
 
-    Keys may be empty or multi-byte; values may be null.
+    Keys may be empty or multi-byte. Values may be null.
     """
     keys, values = ["", "a", "trace", "ключ-鍵-🔑-é", "k" * 64], [None, b"", b"1", b"x" * 63, b"x" * 64]
     any_key = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -80,7 +80,7 @@ MARKERS = st.sampled_from(
 
 @st.composite
 def control_records(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    """Draw the key and value of a control record that Kafka reads: any type, also of later versions."""
+    """Draw the key and value of a control record that Kafka can read. It may have any type, also of a later version."""
     key = draw(CONTROL_KEYS)
     return key, draw(MARKERS if key[2:4] in (b"\0\0", b"\0\1") else PAYLOADS)
 
@@ -106,13 +106,13 @@ def message_lists(
     timestamped: bool = True,
     falling: bool = False,
 ) -> tuple[Message, ...]:
-    """Draw messages. falling: offsets may decrease."""
+    """Draw a list of messages. falling: offsets may go down."""
     count = draw(st.integers(min_size, max_size))
     kind = draw(st.integers(0, 31))
     extreme, steady, control, is_long = bool(kind & 1), bool(kind & 2), kind >= 28, kind in (20, 21)
     base = draw(TIMESTAMPS)
     content = LONG_PAYLOADS if is_long else PAYLOADS
-    # All records begin with these headers. If they are cut, only some records do.
+    # All records start with these headers. If some lists are cut, only some records do.
     shared = draw(HEADER_LISTS) if headers and not steady else ()
     offset = first_offset
     messages = []
@@ -129,7 +129,7 @@ def message_lists(
     return tuple(messages)
 
 
-# Fields that producers and brokers set, one draw each.
+# Header fields as producers and brokers set them. Each is a single draw.
 PRODUCERS = st.sampled_from(
     [(-1, -1, -1), (0, 0, 0), (4711, INT16, 100), (INT64, 0, INT32 - 1), (4711, 3, INT32), (7, -1, -1)]
 )
@@ -151,7 +151,10 @@ def v2_fields(
     delete_horizon: bool = True,
     tagged: bool = False,
 ) -> Fields:
-    """Draw fields that producers, brokers and the log cleaner set. An empty batch keeps its offset range."""
+    """Draw batch header fields as producers, brokers and the log cleaner set them.
+
+    An empty batch keeps an offset range.
+    """
     first = messages[0].offset if messages else base_offset
     last = messages[-1].offset if messages else base_offset
     rooms = MAYBE_ROOMS if messages else ROOMS
@@ -174,7 +177,7 @@ def v2_fields(
 
 
 def tagged_fields() -> st.SearchStrategy[dict[int, bytes]]:
-    """Draw unknown tags at the edges of their varints."""
+    """Draw unknown tags. Their numbers and sizes are at the limits of varints."""
     tags = st.sampled_from([2, 3, 127, 128, 16383, 16384, INT32])
     return st.dictionaries(tags, st.binary(max_size=9) | st.sampled_from([bytes(127), bytes(128)]), max_size=3)
 
@@ -196,7 +199,7 @@ def cases(
     tagged: bool = False,
     falling: bool = False,
 ) -> Case:
-    """Draw batches for magic 2 and above."""
+    """Draw batches and their header fields for magic 2 and above."""
     batches: list[tuple[Message, ...]] = []
     fields: list[Fields] = []
     offset = draw(FIRST_OFFSETS)
@@ -216,7 +219,7 @@ def cases(
 
 
 def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
-    """Draw batches that the format can carry without loss."""
+    """Draw batches that this format can store without loss."""
     can = FORMATS[name].capabilities
     if FORMATS[name].holds_messages:
         return (
@@ -233,7 +236,7 @@ def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
 
 
 def _content_of(name: str) -> dict[str, bool]:
-    """Return the parts of a batch that the format can carry, as arguments of `cases`."""
+    """Return which optional parts the format can store, as arguments of `cases`."""
     can = FORMATS[name].capabilities
     return {
         "headers": can.headers,
@@ -245,7 +248,7 @@ def _content_of(name: str) -> dict[str, bool]:
 
 @st.composite
 def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
-    """Draw one batch and its fields. Only batches of magic 2 or above can be empty."""
+    """Draw one batch and its header fields. It may be empty if the format has magic 2 or above."""
     content = _content_of(name)
     falling, headers = name in FALLING_NAMES, content.pop("headers")
     if not FORMATS[name].holds_messages:
@@ -259,7 +262,7 @@ def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0)
 
 
 def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
-    """Draw fields of a batch that was converted from a newer format: offset range and times."""
+    """Draw header fields of a v0 or v1 batch that was converted from a newer format: offset range and times."""
     times = st.one_of(st.none(), st.sampled_from([0, NOW_MS])) if timestamped else st.none()
     return st.builds(
         Fields,
@@ -272,7 +275,7 @@ def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchSt
 
 @st.composite
 def legacy_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches that v0 or v1 can carry: without headers or producer, none empty."""
+    """Draw batches that v0 or v1 can store: without headers or producers, and none empty."""
     timestamped = FORMATS[name].capabilities.timestamps
     case = draw(cases(max_batches, headers=False, timestamped=timestamped, batch_fields=False))
     return Case(batches=case.batches, fields=tuple(draw(legacy_fields(timestamped, batch)) for batch in case.batches))
@@ -284,16 +287,16 @@ def whole_seconds(message: Message) -> Message:
 
 
 def whole_second_case(case: Case) -> Case:
-    """Return the same batches with timestamps rounded down to whole seconds.
+    """Round the timestamps of all messages down to whole seconds.
 
-    Seconds that do not fit an int32 become -1.
+    A time whose seconds do not fit an int32 becomes -1.
     """
     return replace(case, batches=tuple(tuple(map(whole_seconds, batch)) for batch in case.batches))
 
 
 @st.composite
 def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches for tagged messages: without headers or producer, none empty."""
+    """Draw batches that the enriched formats can store: without headers or producers, and none empty."""
     case = draw(cases(max_batches, headers=False, batch_fields=False))
     fields = []
     for messages in case.batches:
@@ -309,5 +312,5 @@ def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:
-    """Draw batch bounds over `count` records. Batches may be empty."""
+    """Draw batch bounds (record indexes) for `count` records. Batches may be empty."""
     return st.lists(st.integers(0, count), max_size=6).map(lambda inner: [0, *sorted(inner), count])

@@ -1,4 +1,7 @@
-"""Templates that tests share: payloads like those of real topics, and one template with every kind of slot."""
+"""Templates (text patterns with placeholders) that tests share.
+
+There are payloads like those of real topics, and one template with every kind of placeholder.
+"""
 
 from collections.abc import Iterator
 
@@ -57,9 +60,9 @@ EXAMPLES = {
 
 
 def cases() -> Iterator[tuple[str, Template, Int64, Int32 | None, Int64]]:
-    """Yield label, template, numbers, lengths and keys.
+    """Yield test cases of templates: label, template, record numbers, lengths and keys.
 
-    Lengths cut, fit or stretch a record, or are null.
+    A length may be shorter or longer than the record, fit it, or be null.
     """
     numbers = np.array([*range(12), 63, 64, 65, 65_535, 65_536, 2**31, 2**40, 2**62, 0])
     keys = numbers // 2 % 7

@@ -1,4 +1,7 @@
-"""asv works without a terminal, names no machine, and has a complete committed history."""
+"""asv (the benchmark tool airspeed velocity) runs without a terminal and names no machine.
+
+Its committed history is complete.
+"""
 
 import json
 import os
@@ -46,7 +49,7 @@ def git(*arguments: str, folder: Path = ROOT) -> str:
 
 
 def test_asv_installs_versions_of_the_lock() -> None:
-    """All commits use the newest lock. pip checks its hashes, also for constraints."""
+    """asv installs the versions of the newest lock for every commit. pip then also checks the hashes."""
     (install, _) = CONF["install_command"]
     _, named = install.split(" -c {conf_dir}/requirements.lock ")
     locked = set(re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
@@ -56,7 +59,7 @@ def test_asv_installs_versions_of_the_lock() -> None:
 
 
 def test_asv_finds_the_benchmarks_with_the_packages_that_it_installs(tmp_path: Path) -> None:
-    """asv's environments have kfbench, but neither tools nor the other packages installed here."""
+    """The environments that asv makes have kfbench, but neither tools/ nor the other packages installed here."""
     installed = CONF["install_command"][0].partition("requirements.lock ")[2].split()
     program = f"""
 import sys
@@ -119,8 +122,8 @@ def test_full_names_all_that_this_checkout_has(monkeypatch: pytest.MonkeyPatch) 
 
 
 def asv(folder: Path, home: Path, *arguments: str) -> str:
-    """Run asv without a terminal in an empty home folder and return its output."""
-    kernels = {"KFBENCH_CACHE_DIR": str(CACHE_FOLDER.parents[1])}  # the home folder has no compiled kernels
+    """Run asv without a terminal and with an empty home folder. Return its output."""
+    kernels = {"KFBENCH_CACHE_DIR": str(CACHE_FOLDER.parents[1])}  # a home folder without compiled kernels
     environment = os.environ | kernels | {"HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-m", "asv", *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
@@ -132,7 +135,7 @@ def asv(folder: Path, home: Path, *arguments: str) -> str:
 
 @pytest.mark.thorough
 def test_asv_runs_in_a_clean_clone(tmp_path: Path) -> None:
-    """Run `continuous`, `compare` and `publish` in their own environments, for a format's size and a broker path."""
+    """Run asv's `continuous`, `compare` and `publish` in a clone. Benchmarks are a format's size and a broker path."""
     if git("rev-list", "--max-count=2", "HEAD").count("\n") < 2:
         pytest.skip("a shallow clone: it lacks the commit before")
     clone, home = tmp_path / "clone", tmp_path / "home"
@@ -166,7 +169,7 @@ def benchmarks() -> Any:
 
 
 def committed() -> Iterator[Any]:
-    """Yield the results that git tracks."""
+    """Yield asv's results that are committed in git."""
     known = {ROOT / line for line in git("ls-files", "--", str(HISTORY)).splitlines()}
     for folder, name, machine in iter_results_paths(str(HISTORY)):
         if Path(folder) / name in known:
@@ -181,7 +184,7 @@ def test_the_listed_commits_are_of_this_repository() -> None:
     if git("rev-parse", "--is-shallow-repository") == "true\n":
         pytest.skip("a shallow clone: it lacks the commits that were measured")
     ancestors = git("rev-list", "HEAD").split()
-    places = [ancestors.index(each) for each in listed_commits()]  # newest first: for asv's benchmarks
+    places = [ancestors.index(each) for each in listed_commits()]  # newest commit first
     assert places == sorted(places) and len(set(places)) == MEASURED_COMMITS
 
 
@@ -192,7 +195,7 @@ def test_the_history_is_of_all_listed_commits_on_one_machine() -> None:
 
 
 def values(result: Any, benchmarks: Any, name: str) -> dict[tuple[str, ...], float | None]:
-    """Return the values per parameter set. None means failed, nan means not applicable."""
+    """Return the value of each parameter set. None means failed, nan means not applicable."""
     parameters = benchmarks[name]["params"]
     return dict(zip(product(*parameters), result.get_result_value(name, parameters), strict=True))
 
@@ -204,7 +207,7 @@ def test_nothing_failed_in_any_commit(benchmarks: Any) -> None:
 
 
 def test_overhead_is_the_known_one_in_every_commit(benchmarks: Any) -> None:
-    """The overhead of v2 with one record per batch is 70 bytes."""
+    """v2 with one record per batch has an overhead of 70 bytes in every commit."""
     for each in committed():
         assert values(each, benchmarks, OVERHEAD)["'v2'", "1"] == 70.0, each.commit_hash
 
@@ -220,7 +223,10 @@ def test_the_newest_commit_has_every_applicable_value(benchmarks: Any) -> None:
 
 
 def test_no_graph_opens_empty(benchmarks: Any) -> None:
-    """asv's page shows all values of the first parameter and the first value of every other one."""
+    """A graph first shows all values of the first parameter, and the first value of every other one.
+
+    At least one of these numbers exists.
+    """
     newest = max(committed(), key=lambda each: each.date)
     for name, benchmark in benchmarks.items():
         first = tuple(values[0] for values in benchmark["params"][1:])
@@ -230,7 +236,7 @@ def test_no_graph_opens_empty(benchmarks: Any) -> None:
 
 
 def test_the_history_is_small_and_names_no_machine() -> None:
-    """test_workplace.py searches for paths."""
+    """The files name no host and are below 1 MB in total. test_workplace.py searches for private paths."""
     for each in committed():
         assert re.fullmatch("host-[0-9a-f]{8}", each.params["machine"])
         assert re.fullmatch(r"[A-Z]\w+ \d+\.\d+", each.params["os"])
@@ -240,7 +246,7 @@ def test_the_history_is_small_and_names_no_machine() -> None:
 
 
 def test_the_list_of_benchmarks_is_that_of_the_code() -> None:
-    """`asv run --bench just-discover --python=same` rewrites the list."""
+    """If this test fails, rewrite the list with `asv run --bench just-discover --python=same`."""
     listed = json.loads((HISTORY / "benchmarks.json").read_text())
     listed.pop("version")
     ours = {

@@ -1,4 +1,4 @@
-"""Batch plans, header fields, and the properties of a decoded log."""
+"""How records are divided into batches, header fields of batches, and the properties of a decoded log."""
 
 import dataclasses
 import sys
@@ -161,7 +161,7 @@ def test_losses_want_a_field_for_each_batch() -> None:
 
 
 def test_an_error_names_the_batch_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codecs write batches in chunks. The error has the batch's number in the log, not in the chunk."""
+    """Compressed batches are written in chunks. An error has the batch's number in the whole log."""
     monkeypatch.setattr("kfbench.batch_plan.CHUNK_BYTES", 1)
     records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 3, 4, 2**33])
     for codec in ("none", "gzip"):

@@ -1,4 +1,4 @@
-"""The benchmarks run for every parameter set, import only public names, and track known figures."""
+"""The asv benchmarks run for every parameter set, import only public names, and report known numbers."""
 
 import ast
 import inspect
@@ -39,7 +39,7 @@ def methods(benchmark: Any) -> list[str]:
 
 
 def imported(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (module, name) of each import of kfbench."""
+    """Yield (module, name) of each import of kfbench in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "kfbench":
             yield from ((str(node.module), alias.name) for alias in node.names)
@@ -49,7 +49,7 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
 def test_benchmarks_import_only_public_names(path: Path) -> None:
-    """Check this so that benchmarks run on commits whose modules have other names."""
+    """Only public names are stable. So benchmarks also run on commits whose modules have other names."""
     for module, name in imported(path):
         public = module == "kfbench.errors" or (module == "kfbench" and name in kfbench.__all__)
         assert public, f"{module}: {name}"
@@ -85,12 +85,12 @@ def is_fetchable(name: str) -> bool:
 
 
 def is_found_by_magic(name: str) -> bool:
-    """Return False for enriched and kip98, which share the magic of v0 to v2 but have other layouts."""
+    """Return False for formats that share their magic with v0, v1 or v2: enriched and kip98."""
     return not name.startswith(("enriched", "kip98"))
 
 
 def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
-    """Return False for the parameter sets that are n/a: the format has no such codec, magic or operation."""
+    """Return False if the benchmark is not applicable, because the format has no such codec, magic or operation."""
     named = dict(zip(benchmark.param_names, parameters, strict=True))
     names = (
         named["conversion"].split(" to ")
@@ -108,7 +108,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
 
 @pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
 def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parameter sets are n/a only if the format lacks them. `lacking` hides no defect."""
+    """A parameter set is skipped only if the format cannot do it. A defect is not skipped."""
     monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
     monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version
@@ -144,7 +144,7 @@ def test_every_benchmark_of_the_full_lists_runs() -> None:
 
 
 def test_setup_prepares_once_per_process() -> None:
-    """asv calls it before every sample."""
+    """asv calls `setup` before every sample, so it must not prepare twice."""
     encode: Any = formats.Encode()
     encode.setup("v2", 1, "none")
     first = encode.out
@@ -153,7 +153,7 @@ def test_setup_prepares_once_per_process() -> None:
 
 
 def test_what_an_older_commit_lacks_is_skipped() -> None:
-    """Each of these errors shows that an older commit lacks something."""
+    """Each of these errors means that an older commit lacks something. The benchmark is skipped there."""
     append: Any = broker.Append()
     with pytest.raises(NotImplementedError, match="no-such-format"):
         append.setup("no-such-format", "none")
@@ -199,7 +199,7 @@ def test_a_conversion_writes_the_size_of_its_target() -> None:
 def test_what_a_workload_is_made_of_is_tracked() -> None:
     made: Any = workloads.Made()
     made.setup("cluster-metadata")
-    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # like a real one
+    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as in a real cluster
     made = workloads.Made()
     made.setup("kv-ycsb")
     assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000

@@ -1,4 +1,7 @@
-"""The input of a vector, built from its description, equals Kafka's bytes as its sidecar has them."""
+"""The input of a broker vector, rebuilt from its description, equals Kafka's bytes.
+
+Size and checksum of these bytes are in the vector's sidecar (the JSON file next to it).
+"""
 
 import pytest
 

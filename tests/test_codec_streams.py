@@ -1,4 +1,4 @@
-"""Streams of codecs return a prefix without reading the rest. They stop compression bombs at their limit."""
+"""Decompressing streams return a prefix without reading the rest. A limit stops compression bombs."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ MIXED = TEXT + NOISE + bytes(150_000) + TEXT
 
 
 def several(name: str) -> tuple[bytes, bytes]:
-    """Return the compressed and plain bytes of several members or frames; one frame for lz4."""
+    """Return several compressed members or frames in one stream, and their plain bytes. For lz4 it is one frame."""
     codec, parts = STREAMS[name], [NOISE[:900], b"", TEXT, b"x", NOISE]
     if name.startswith("lz4"):
         return codec.compress(TEXT), TEXT
@@ -78,7 +78,7 @@ def test_streams_can_be_read_alternately(name: str) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_only_damage_inside_the_prefix_is_seen(name: str) -> None:
-    """Cut and damage the payload after the prefix, then inside it."""
+    """Reading a prefix fails only if the payload is cut or damaged inside the prefix."""
     codec = CODECS[name]
     payload = codec.compress(MIXED)
     for damaged in (payload[: len(payload) // 2], payload[:-200] + bytes(200) + b"rubbish"):
@@ -95,7 +95,10 @@ def test_only_damage_inside_the_prefix_is_seen(name: str) -> None:
 
 @given(st.sampled_from(list(STREAMS)), st.data())
 def test_a_stream_agrees_with_a_whole_read(name: str, data: st.DataObject) -> None:
-    """Flip bits and cut. If the whole can be read, the prefixes are equal. At the end both refuse or neither does."""
+    """Change or cut the compressed bytes.
+
+    A stream returns the same prefix as a whole read. At its end both refuse, or neither does.
+    """
     codec = STREAMS[name]
     payload, plain = several(name) if data.draw(st.booleans()) else (codec.compress(MIXED[300_000:]), MIXED[300_000:])
     hostile = bytearray(payload[: data.draw(st.integers(0, len(payload)))] if data.draw(st.booleans()) else payload)
@@ -163,13 +166,13 @@ print("stopped", len(bombs))
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's address space limit")
 def test_bombs_are_stopped_before_they_take_memory() -> None:
-    """Read streams of 180 MB and more under a limit of 1 MB, with 64 MiB of free address space."""
+    """Reading 180 MB or more under a limit of 1 MB raises an error, with only 64 MiB of free address space."""
     done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "stopped 9\n"), done.stderr
 
 
 def test_a_false_snappy_size_is_refused() -> None:
-    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # two bytes that claim 4 GiB
+    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # two bytes that claim 4 GiB of plain bytes
     with pytest.raises(Undecodable, match="snappy"):
         CODECS["snappy"].decompress(claim, limit_bytes=2**33)
 

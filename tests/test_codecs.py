@@ -1,4 +1,4 @@
-"""Codecs: Kafka's framing byte by byte, streams of other libraries, damage and limits."""
+"""Codecs: Kafka's framing byte by byte, streams written by other libraries, damage and limits."""
 
 import gzip
 import struct
@@ -97,7 +97,10 @@ def test_any_data(data: bytes, times: int, name: str) -> None:
 
 @pytest.mark.parametrize("level", CODECS["gzip"].levels)
 def test_gzip_header_is_that_of_a_current_jdk(level: int) -> None:
-    """The header has no flags and no time, level byte 0 at every level, and an unknown operating system."""
+    """The gzip header equals that of a current JDK.
+
+    It has no flags and no time. The level byte is 0 at every level, and the operating system is unknown.
+    """
     for data in (TEXT, b""):
         assert CODECS["gzip"].compress(data, level)[:10] == bytes.fromhex("1f8b 08 00 00000000 00 ff")
 
@@ -108,7 +111,7 @@ def test_gzip_members_one_after_another() -> None:
 
 
 def test_gzip_members_of_any_size() -> None:
-    """Some members end inside a piece that the reader takes; some span several pieces."""
+    """A gzip stream may have several members. Some end inside one piece of input, some span several pieces."""
     sizes = [0, 1, 900, 1100, 70_000, 0, 0, 3000, 100_000]
     parts = [NOISE[:size] for size in sizes]
     assert CODECS["gzip"].decompress(b"".join(map(gzip.compress, parts))) == b"".join(parts)
@@ -182,7 +185,7 @@ def test_lz4_frame_is_kafkas(level: int | None) -> None:
         assert not frame.has_content_checksum
         assert frame.block_max_bytes == 64 * 1024
         assert all(size == 65536 for size in frame.block_bytes[:-1])
-        assert len(frame.descriptor) == 2  # no content size, no dictionary
+        assert len(frame.descriptor) == 2  # neither content size nor dictionary
         assert frame.header_checksum == lz4.header_checksum(frame.descriptor, magic=2)
 
 
@@ -227,7 +230,7 @@ ZSTD_RAW, ZSTD_RUN = 0, 1
 
 
 def zstd_blocks(frame: bytes) -> list[tuple[bool, int, int]]:
-    """Return the blocks of a frame without a checksum: is it the last, its kind, its size."""
+    """Return the blocks of a zstd frame without checksum, each as (is it the last, type, size)."""
     at, blocks = zstandard.frame_header_size(frame), []
     while at < len(frame):
         fields = int.from_bytes(frame[at : at + 3], "little")
@@ -238,7 +241,7 @@ def zstd_blocks(frame: bytes) -> list[tuple[bool, int, int]]:
     return blocks
 
 
-ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # from zstd's table for inputs of unknown size
+ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # limit from zstd's table for inputs of unknown size
 
 
 @pytest.mark.parametrize("level", [None, *ZSTD_WINDOW_LOGS])
@@ -261,7 +264,7 @@ def test_zstd_frame_of_nothing_says_that_it_is_empty() -> None:
 
 
 def test_zstd_levels_do_not_influence_each_other() -> None:
-    """The compressor keeps one context, for the latest level."""
+    """The compressor stores a context for the last level that was used. Another level must not use it."""
     levels = (3, 1, 3, 3, 19, -7, 3, 1)
     samples = [TEXT[at : at + 5000] for at in range(0, 5000 * len(levels), 5000)]
     alone = [Zstd().compress(data, level) for data, level in zip(samples, levels, strict=True)]
@@ -291,7 +294,7 @@ def test_zstd_reads_checksums_content_sizes_and_skippable_frames() -> None:
 def test_a_stream_cut_anywhere_is_refused(name: str) -> None:
     data = TEXT[:70_000]
     stream = CODECS[name].compress(data)
-    # A xerial stream has no end mark: whole blocks are a stream.
+    # A xerial stream has no end mark, so a cut after a whole block cannot be seen.
     whole = {len(CODECS[name].compress(data[:size])) for size in (0, 32768, 65536)} if name == "snappy" else set()
     for cut in [
         *range(1, 60),
@@ -311,7 +314,7 @@ def test_nothing_is_no_stream(name: str) -> None:
 
 @given(st.sampled_from(REAL), st.binary(max_size=200), st.integers(0, 10))
 def test_noise_ends_in_a_clear_refusal(name: str, noise: bytes, keep: int) -> None:
-    """Read noise alone, and noise after the first bytes of a real stream."""
+    """Decompress noise, also after the first bytes of a valid stream. An error message has one line."""
     for stream in (noise, CODECS[name].compress(b"abc" * 10)[:keep] + noise):
         try:
             CODECS[name].decompress(stream, limit_bytes=1000)
@@ -340,7 +343,7 @@ def test_a_level_is_a_whole_number() -> None:
 
 @pytest.mark.parametrize("version", [0, -1])
 def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
-    """snappy-java ignores a version below 1 in the first header, and refuses it in later headers."""
+    """As in snappy-java, a version below 1 is ignored in the first stream header and refused in later ones."""
     stream = CODECS["snappy"].compress(b"plain" * 20)
     old = stream[:8] + version.to_bytes(4, "big", signed=True) + stream[12:]
     assert CODECS["snappy"].decompress(old) == b"plain" * 20

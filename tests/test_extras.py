@@ -1,4 +1,4 @@
-"""A command that needs an extra names it."""
+"""A command that needs an optional extra of the package names it."""
 
 import pickle
 import shlex

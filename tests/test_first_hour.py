@@ -1,4 +1,4 @@
-"""The commands of docs/first-hour.md exist, and print what the page shows when they run in order."""
+"""The commands of docs/first-hour.md exist. Run in order, they print what the page shows."""
 
 import os
 import re
@@ -14,15 +14,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
-EXACT = ("inspect", "what-if")  # these compute from bytes alone, so every shown line must be equal
-INTERRUPTED = "# Ctrl-C"  # after a command: the reader interrupts it once rows are stored
-STATUS = {"compare": (0, 3), "doctor": (0, 1)}  # depends on the machine
+EXACT = ("inspect", "what-if")  # their output depends only on bytes, so every shown line must be equal
+INTERRUPTED = "# Ctrl-C"  # a comment after a command: interrupt it once rows are stored
+STATUS = {"compare": (0, 3), "doctor": (0, 1)}  # exit statuses that depend on the machine
 DATE = re.compile(r"(?<=mine/)(runs/)?\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A command, and the lines of its output that the page shows."""
+    """A command of the page, and the lines of its output that the page shows."""
 
     command: str
     shown: tuple[str, ...]
@@ -50,7 +50,7 @@ KFBENCH = [step for step in STEPS if step.subcommand]
 
 
 def files() -> dict[str, str]:
-    """Return the files that the page asks its reader to write. The line above a block has the name."""
+    """Return the files that the reader shall write, by name. The name is in the line above the code block."""
     return dict(re.findall(r"`(\S+\.toml)`[^`]*:\n\n```toml\n(.*?)```", PAGE, re.DOTALL))
 
 
@@ -70,11 +70,11 @@ def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> 
 
 
 def printed(step: Step, folder: Path) -> str:
-    """Return what a command prints to stdout when run in `folder`. Raise AssertionError for another exit status."""
+    """Run the command in `folder` and return its stdout. Raise AssertionError for an unexpected exit status."""
     command = step.command
     if today := next((path.name.partition(".")[0] for path in sorted(folder.glob("mine/runs/*"))), None):
         command = DATE.sub(rf"\g<1>{today}", command)
-    if step.words[:2] == ["make", "report"]:  # `make report` would set up .venv, which exists
+    if step.words[:2] == ["make", "report"]:  # `make report` would set up .venv again
         command = f".venv/bin/kfbench run {step.words[2].removeprefix('PROFILE=')}"
     with subprocess.Popen(
         ["bash", "-c", f"exec {command}" if command.endswith(INTERRUPTED) else command],
@@ -97,7 +97,7 @@ def printed(step: Step, folder: Path) -> str:
 
 
 def comparable(line: str) -> str:
-    """Return a line without its last column if that has one decimal: CPU times differ from run to run."""
+    """Return a line without a last column of one decimal. It is a CPU time, which differs from run to run."""
     return " ".join(re.sub(r"\s+[\d,]+\.\d$", "", line).split())
 
 
@@ -118,7 +118,7 @@ def test_the_hour_in_its_order(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     for step in STEPS:
         out = printed(step, tmp_path)
-        if step.words[:2] == ["make", "report"]:  # smoke runs are not published
+        if step.words[:2] == ["make", "report"]:  # reports of the smoke profile are not published
             assert re.fullmatch(r"reports/unpublished/[\d-]+\.1\n", out) and (tmp_path / out.strip()).is_dir()
         if step.subcommand in EXACT:
             there = {comparable(line) for line in out.splitlines()}

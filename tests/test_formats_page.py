@@ -1,4 +1,4 @@
-"""docs/formats.md agrees with the code: offsets, types, bits, losses, limits and byte counts."""
+"""docs/formats.md agrees with the code: byte offsets, types, bits, losses, limits and byte counts."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Golden vectors that Apache Kafka's classes wrote, and their reader's results: datasets/golden.
+"""kfbench reads golden vectors (logs written by Apache Kafka's classes) as Kafka's reader does: datasets/golden.
 
-KFBENCH_GOLDEN may name another folder of the same layout, which is tested too: index.json, NAME.bin and NAME.json.
+KFBENCH_GOLDEN may name another folder to test: index.json, NAME.bin and NAME.json.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from tests.sidecars import check_sidecar
 
 OURS = Path(__file__).parents[1] / "datasets" / "golden"
 FURTHER = os.environ.get("KFBENCH_GOLDEN", "")
-BY_HAND = ("corrupt", "wrapper")  # no Kafka writer writes these, so ours need not either
+BY_HAND = ("corrupt", "wrapper")  # categories that no Kafka writer writes, so ours need not either
 CATEGORIES = {
     *("basic", "compaction", "control", "corrupt", "downconvert", "empty", "headers", "level", "nulls", "offsets"),
     *("producer", "segment", "size", "timestamps", "validate", "varint", "wrapper"),
@@ -39,7 +39,10 @@ def index(folder: Path) -> list[dict[str, Any]]:
 
 
 def vectors(refused: bool | None = None, but: tuple[str, ...] = ()) -> list[Any]:
-    """Return (folder, name) of the vectors that Kafka's reader refuses, or accepts, or of all."""
+    """Return (folder, name) of golden vectors as test parameters.
+
+    refused: vectors that Kafka's reader refuses (True) or accepts (False), or all (None). but: categories to leave out.
+    """
     found = []
     for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])]):
         for entry in index(folder):
@@ -81,7 +84,7 @@ def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
 def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
-    """We refuse the same batch as Kafka, and read the batches before it."""
+    """kfbench refuses the same batch as Kafka, and reads the batches before it."""
     data, sidecar = vector(folder, name)
     sound = sidecar["batches"][: sidecar["error"]["batch"]]
     where = sound[-1]["position"] + sound[-1]["size"] if sound else 0
@@ -95,7 +98,10 @@ def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=False, but=BY_HAND))
 def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
-    """Our bytes equal Kafka's if nothing is compressed. Otherwise the decompressed bytes are equal."""
+    """Write a vector's records again.
+
+    Plain batches have Kafka's bytes. Compressed ones have equal decompressed bytes.
+    """
     data, sidecar = vector(folder, name)
     log = kfbench.read_log(data)
     again = bytes(kfbench.write_log(log).data)
@@ -122,7 +128,7 @@ def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors())
 def test_the_reference_itself(folder: Path, name: str) -> None:
-    """The reference reads what kfbench reads, and writes what Kafka wrote."""
+    """The reference codecs read these vectors as kfbench does, and write the bytes that Kafka wrote."""
     data, sidecar = vector(folder, name)
     try:
         batches, trailing = reference_log.decode(data)
@@ -144,7 +150,7 @@ def test_the_reference_itself(folder: Path, name: str) -> None:
 
 
 def rewritten(batch: Batch) -> tuple[bytes, bytes]:
-    """Return the uncompressed records and the batch, rewritten by the reference."""
+    """Return the records section that the reference writes for a batch, and the whole batch."""
     names = [field.name for field in dataclasses.fields(Fields) if hasattr(batch, field.name)]
     taken = {name: getattr(batch, name) for name in names}
     fields = Fields(**taken | {"append_time_ms": batch.max_timestamp_ms if batch.is_append_time else None})

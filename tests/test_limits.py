@@ -1,4 +1,4 @@
-"""Limits on a reader's allocations: each limit holds, and a limit higher by one accepts the same bytes."""
+"""Limits on memory for reading: data one above a limit is refused, and data at the limit is read."""
 
 import tracemalloc
 from dataclasses import fields
@@ -29,7 +29,7 @@ def test_records_of_a_batch(fmt: Format) -> None:
     records = Records.from_lists([b"v"] * 10)
     for codec in fmt.capabilities.codecs:
         if fmt.name in ("v0", "v1", "enriched", "enriched-ms") and codec == "none":
-            continue  # one message per entry
+            continue  # each plain message is a batch of its own
         data = fmt.encode(records, codec=codec).data
         assert len(fmt.decode(data, limits=Limits(batch_records=10)).records) == 10
         refused(fmt, data, "more records than limits.batch_records", batch_records=9)
@@ -71,7 +71,10 @@ def test_bytes_of_a_field(name: str, field: str) -> None:
 
 @pytest.mark.compiled_only
 def test_shared_headers_stand_for_no_more_than_a_log_may_hold() -> None:
-    """Half a million headers follow from 1 KiB of tag 1 before a thousand small records."""
+    """1 KiB of headers shared by 1,000 small records stands for half a million headers.
+
+    They count against the limit.
+    """
     records = Records.from_lists([None] * 1000, headers=[[("", None)] * 500] * 1000)
     fmt = FORMATS["v3-batch-headers"]
     log = fmt.encode(records, 1000, "zstd")
@@ -110,7 +113,10 @@ def test_every_reader_takes_limits() -> None:
 
 
 def test_a_claim_of_many_records_allocates_nothing() -> None:
-    """A compressed headers-first record may take five plain bytes. The reader does not allocate by the count alone."""
+    """A compressed batch may claim many records that take few bytes.
+
+    The reader does not allocate memory by the claim alone.
+    """
     data = bytearray(bytes(FORMATS["v3-headers-first"].encode(Records.from_lists([b"v"]), codec="zstd")))
     at = data.index(b"\x28\xb5\x2f\xfd") - 4
     data[at : at + 4] = (1 << 24).to_bytes(4, "big")
@@ -130,7 +136,7 @@ def test_a_limit_is_a_whole_number_from_1(value: Any) -> None:
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 @pytest.mark.parametrize("cut", [0, 9])
 def test_refused_bombs_are_paid_for(codec: str, cut: int) -> None:
-    """Bytes that were decompressed before a refusal count against the log's limit."""
+    """Bytes that were decompressed before a batch is refused count against the limit of the log."""
     fmt = FORMATS["v3-headers-first"]
     bomb = bytearray(bytes(fmt.encode(Records.from_lists([bytes(4 << 20)]), codec=codec)))
     bomb = bytearray(sealed(bytes(bomb[: len(bomb) - cut]))) if cut else bomb
@@ -148,7 +154,7 @@ def test_limits_are_limits() -> None:
 
 
 def test_a_message_of_kip98_takes_three_bytes() -> None:
-    """A zero byte is not a message. Otherwise the columns would take 48 times as much memory as the bytes."""
+    """A message takes at least three bytes, so that columns do not take 48 times as much memory as the bytes."""
     batch = bytearray(bytes(FORMATS["kip98"].encode(Records.from_lists([b"v"]))))
     del batch[53:]
     for size in (0, 1, 2):

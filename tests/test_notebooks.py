@@ -1,4 +1,7 @@
-"""Notebooks equal their .py files plus outputs, show one published report, are small and reproducible."""
+"""Each notebook equals its .py file plus outputs, and shows one published report.
+
+Notebooks are small, and give equal outputs when run again.
+"""
 
 import json
 import re
@@ -15,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 SOURCES = sorted(FOLDER.glob("*.py"))
 NAMES = [source.stem for source in SOURCES]
-QUICK = "overhead"  # `make test` runs only this notebook
-MOST_BYTES = 150_000  # of all notebooks together
+QUICK = "overhead"  # the only notebook that `make test` runs
+MOST_BYTES = 150_000  # limit for all notebooks together
 every_notebook = pytest.mark.parametrize("name", NAMES)
 
 Rerun = Callable[[str], Path]
@@ -36,12 +39,12 @@ def text(cell: dict[str, Any]) -> str:
 
 
 def outputs(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the outputs of all code cells."""
+    """Return the outputs of all code cells in order."""
     return [output for cell in found if cell["cell_type"] == "code" for output in cell["outputs"]]
 
 
 def report_of(name: str) -> str:
-    """Return the name of the report that a stored notebook shows. Its first output has the name."""
+    """Return the name of the report that a committed notebook shows. It is in the first output."""
     first = "".join(outputs(stored(name))[0]["data"]["text/markdown"])
     match = re.match(r"(\d{4}-\d\d-\d\d\.\d+): profile", first)
     assert match
@@ -50,7 +53,10 @@ def report_of(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def rerun(tmp_path_factory: pytest.TempPathFactory) -> Rerun:
-    """Run a notebook again with only the report that it shows, because a newer report may exist."""
+    """Return a function that runs a notebook in a clone with only its own report.
+
+    Otherwise it might show a newer one.
+    """
     folder = tmp_path_factory.mktemp("clone")
     for part in ("notebooks", "reports"):
         (folder / part).mkdir()
@@ -98,7 +104,7 @@ def test_the_stored_notebook_is_its_source_with_outputs(name: str) -> None:
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(cell["outputs"] for cell in code if "parameters" not in cell["metadata"].get("tags", []))
     shown = outputs(found)
-    assert {output["output_type"] for output in shown} <= {"execute_result", "display_data"}  # no warnings, no errors
+    assert {output["output_type"] for output in shown} <= {"execute_result", "display_data"}  # no warnings or errors
     assert "text/html" in {kind for output in shown for kind in output["data"]}
 
 

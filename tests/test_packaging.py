@@ -1,4 +1,4 @@
-"""A wheel contains the files that commands read at run time. Without extras, all works except Spark."""
+"""A wheel contains all files that commands read at run time. Without extras everything works except Spark."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from kfbench.workloads.grid import GridPoint
 pytestmark = pytest.mark.thorough
 ROOT: Final = Path(__file__).parents[1]
 MOST_BASE_BYTES: Final = 900_000_000
-OF_VENV: Final = ("pip", "setuptools")  # packages that `python -m venv` installs
+OF_VENV: Final = ("pip", "setuptools")  # packages that are in every new environment of `python -m venv`
 SWEEP: Final = """
 title = "t"
 analysis = "a"
@@ -35,7 +35,7 @@ batch_size = [1, 100]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of this checkout."""
+    """Build the wheel of this checkout and return its path."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(ROOT)], check=True, capture_output=True)
@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    """Unpack the wheel into a folder that comes before the checkout on PYTHONPATH."""
+    """Unpack the wheel. Return the folder, which comes before the checkout on PYTHONPATH."""
     folder = wheel.parent / "installed"
     with ZipFile(wheel) as file:
         file.extractall(folder)
@@ -78,7 +78,7 @@ def test_the_wheel_knows_every_workload(installed: Path) -> None:
 
 
 def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
-    """Check one vector in the way of `kfbench verify`."""
+    """`kfbench verify` finds the golden vectors in the installed package. One vector is checked."""
     code = (
         "from kfbench.measure.golden.checks import check_vector;"
         "from kfbench.measure.golden.vectors import GOLDEN, vectors; entries = vectors();"
@@ -99,14 +99,14 @@ def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
 
 
 class Base:
-    """A new environment with the wheel, without extras, and the locked versions of its dependencies."""
+    """A new virtual environment with the wheel, without extras, and with locked versions of its dependencies."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         self.folder = folder
         self.site_packages = folder / "venv" / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
         self._programs = folder / "venv" / "bin"
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True, capture_output=True)
-        constraints = folder / "constraints.txt"  # the lock without hashes, because a local wheel has none
+        constraints = folder / "constraints.txt"  # the lock without hashes; a local wheel has none
         lock = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
         pins = [line.removesuffix(" \\") for line in lock if line and not line[0].isspace()]
         constraints.write_text("\n".join(pins), encoding="utf-8")
@@ -187,7 +187,7 @@ def test_a_base_installation_recomputes_a_published_table(base: Base) -> None:
 
 
 def test_a_base_installation_verifies(base: Base) -> None:
-    """Verify Kafka's own vectors and every cell of a sweep."""
+    """Without extras, `kfbench verify` checks Kafka's vectors and every cell of a sweep."""
     sweep = base.folder / "sweep.toml"
     sweep.write_text(SWEEP)
     done = base.kfbench("verify", sweep, "--json")
@@ -229,7 +229,7 @@ def test_commands_that_need_spark_name_the_extra(base: Base, segment: Path, comm
 
 
 def test_the_doctor_gives_a_command_that_brings_the_extra(base: Base) -> None:
-    """Ask pip for a dry run of the installation."""
+    """pip accepts the command that the doctor prints for a missing extra (a dry run)."""
     done = base.kfbench("doctor", "--json")
     assert done.returncode == 0, done.stdout
     checks = {check["name"]: check for check in json.loads(done.stdout)}

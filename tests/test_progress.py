@@ -1,4 +1,4 @@
-"""A progress bar shows only at a terminal, and only for long reads."""
+"""The progress bar appears only at a terminal, and only for long reads."""
 
 from io import StringIO
 

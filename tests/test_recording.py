@@ -1,4 +1,4 @@
-"""Kafka's readers still agree with the committed segments, and a new recording gives similar ones."""
+"""Kafka's readers still find the recorded facts in the committed segments. A new recording gives similar segments."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ def recorder(fetched: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -
     spec = importlib.util.spec_from_file_location("record", FOLDER / "record.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look the module up there
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look up the module by this name
     spec.loader.exec_module(module)
     return module
 
@@ -52,9 +52,9 @@ def test_a_new_recording_has_the_same_batches_and_records(recorder: ModuleType, 
 
 
 def _seeded(path: Path) -> list[Any]:
-    """Return the facts that do not depend on recording time: batch ranges, records and markers.
+    """Return the facts that are equal in every recording: batches, records and transaction markers.
 
-    The markers are in any order. Two transactions that end together get theirs in the coordinator's order.
+    Markers are sorted by content. If two transactions end together, the coordinator chooses the order of their markers.
     """
     tables = json.loads(path.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""Records and Shapes are checked once, immutable, and use Arrow's buffers without a copy."""
+"""The classes Records and Shapes check their input once, are immutable, and use Arrow's buffers without a copy."""
 
 import dataclasses
 from typing import Any

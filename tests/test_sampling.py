@@ -1,4 +1,4 @@
-"""The sample of a test's cases that the quick suite runs."""
+"""The functions that choose which cases of a test the quick suite runs."""
 
 from itertools import product
 

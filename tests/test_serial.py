@@ -1,4 +1,4 @@
-"""The serial runner, to which Spark's is compared, on real cells without Spark."""
+"""The runner without Spark measures real cells. Spark's runner is compared with it."""
 
 import pyarrow.compute as pc
 import pytest

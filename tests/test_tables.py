@@ -1,4 +1,4 @@
-"""A table has equal content in a terminal, in Markdown and on a page."""
+"""A table has equal contents in a terminal, in Markdown and on an HTML page."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_a_table_is_a_group_named_by_its_caption() -> None:
     html = TABLE.to_html()
     assert '<div class="scroll" tabindex="0" role="group" aria-labelledby="c-one">' in html
     assert '<caption id="c-one">Bytes' in html
-    assert html.endswith('</div><p class="note">a &lt;note&gt;</p>')  # a note does not scroll sideways
+    assert html.endswith('</div><p class="note">a &lt;note&gt;</p>')  # a note does not scroll
     assert 'class="scroll wrap"' in TABLE.to_html(wrap=True)
 
 
@@ -83,7 +83,7 @@ def test_a_row_is_named_by_as_many_cells_as_tell_it_from_others() -> None:
 
     assert named(*rows) == ["1", "v2", "1", "v3", "10", "v2"]
     assert named(*rows[1:]) == ["1", "10"]
-    assert named(rows[0], (*rows[0][:3], None)) == ["1", "1"]  # no part of the row names it
+    assert named(rows[0], (*rows[0][:3], None)) == ["1", "1"]  # no cells of the row distinguish it
     assert named() == []
 
 
@@ -91,7 +91,7 @@ def test_words_that_stand_for_a_number_are_sorted_by_it() -> None:
     cells = (Ranked("v0 −24 %", -0.24), Ranked("tie", 0), Ranked("never", None))
     table = Table(name="t", caption="", columns=(Column(name="smallest"),), rows=tuple((cell,) for cell in cells))
     found = re.findall(r'<th scope="row"([^>]*)>(.+?)</th>', table.to_html())
-    assert found == [(' data-v="-0.24"', "v0 −24 %"), (' data-v="0"', "tie"), ("", "never")]  # and stand at the left
+    assert found == [(' data-v="-0.24"', "v0 −24 %"), (' data-v="0"', "tie"), ("", "never")]  # null has no rank
     assert json.dumps(table.to_dict()["rows"][0]) == json.dumps({"smallest": "v0 −24 %"})
 
 

@@ -1,4 +1,4 @@
-"""Plain-text output: columns line up, nouns have plurals, numbers keep their digits."""
+"""Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
 
 from kfbench.text import counted, number_range, percent, text_table
 

@@ -1,4 +1,4 @@
-"""Stored measurements and notebooks do not identify a person's machine.
+"""Committed measurements and notebooks do not identify a person's machine.
 
 Published reports are not checked, because they never change.
 """
@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-# Folders of files that programs wrote on a person's machine -> the least number of files.
+# folders of committed files that programs wrote on a person's machine -> least number of files
 WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 4}
-# Home and checkout folders, and a kernel release with more than its first two numbers.
+# Home, temporary and checkout folders, and a kernel release of more than two numbers.
 PRIVATE: Final = re.compile(
     rf"(?<![\w.$>-])(?:/(?:home|root|tmp|work|Users|mnt|private)(?=/)|{re.escape(str(ROOT))}(?=/))|file://"
     r"|(?:Linux|Darwin)[ -]\d+\.\d+(?!\d)[.+\w-]"
@@ -51,9 +51,11 @@ def test_no_file_identifies_a_machine(folder: str) -> None:
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="not the environment that `make setup` makes")
 def test_the_installation_in_place_does_not_name_the_checkout() -> None:
-    """Python 3.11 and 3.12 do not start under LC_ALL=C with a .pth file that is not ASCII.
+    """The .pth file of an editable installation is ASCII and has a relative path.
 
-    The path of a checkout may have such characters.
+    Otherwise Python 3.11 and 3.12 do not start under LC_ALL=C.
+
+    The path of a checkout may have other characters.
     """
     files = [each for each in Path(sys.prefix).rglob("*.pth") if "kfbench" in each.name]
     assert files

@@ -1,4 +1,4 @@
-"""Write the smallest folder of golden vectors: an empty log, as Kafka's reader describes it."""
+"""Write a golden vector of an empty log, with the sidecar (JSON file next to it) that Kafka's reader gives."""
 
 import hashlib
 import json
@@ -7,7 +7,10 @@ from typing import Any
 
 
 def write_vectors(folder: Path, **changed: Any) -> Path:
-    """Write the folder. changed: replaced items of the sidecar, to make it wrong."""
+    """Write a folder of golden vectors that has only an empty log.
+
+    changed: replaced items of the sidecar, to make it wrong.
+    """
     folder.mkdir()
     sha256 = hashlib.sha256(b"").hexdigest()
     sidecar: dict[str, Any] = {"sha256": sha256, "error": None, "byteExact": True, "validBytes": 0, "trailingBytes": 0}

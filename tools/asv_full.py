@@ -1,7 +1,7 @@
-"""asv plugin: KFBENCH_ASV=full measures every format, codec and workload of this checkout.
+"""A plugin of asv. With KFBENCH_ASV=full, the benchmarks measure every format, codec and workload of this checkout.
 
-The benchmarks get the names in the environment. asv numbers parameter sets once for all commits, so each commit must
-have the same lists.
+The plugin passes the names to the benchmarks in the environment variable KFBENCH_ASV_NAMES. asv numbers the parameter
+sets once for all commits, so each commit must use the same lists of names.
 """
 
 import json
@@ -11,7 +11,10 @@ from asv.util import UserError  # type: ignore[import-untyped]
 
 
 def setup() -> None:
-    """Set KFBENCH_ASV_NAMES. asv calls this before any command. Raises UserError for an unknown KFBENCH_ASV."""
+    """Set or remove KFBENCH_ASV_NAMES. asv calls this before any command.
+
+    Raises UserError if KFBENCH_ASV has a value other than "full".
+    """
     os.environ.pop("KFBENCH_ASV_NAMES", None)
     mode = os.environ.get("KFBENCH_ASV", "")
     if mode not in ("", "full"):

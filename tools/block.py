@@ -1,4 +1,4 @@
-"""The block of a page, between two markers, that a tool writes. The rest of the page is written by hand."""
+"""Write the generated part of a documentation page, between two markers. The rest of the page is written by hand."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,13 @@ from textwrap import indent
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A block. name: its content; by: the command that writes it."""
+    """The part of a page between two markers.
+
+    Args:
+        page: the file.
+        name: a word for the content, which the markers show.
+        by: the command that writes it, which the first marker shows.
+    """
 
     page: Path
     name: str
@@ -23,7 +29,10 @@ class Block:
         return f"<!-- end of {self.name} -->"
 
     def spliced(self, page: str, text: str) -> str:
-        """Return the page with this text between the markers, indented as they are. Raises SystemExit without them."""
+        """Return the text of the page with `text` between the markers. Indent `text` like the first marker.
+
+        Raises SystemExit unless the page has the pair of markers exactly once.
+        """
         marked = re.compile(rf"^( *){re.escape(self.begin)}\n.*?{re.escape(self.end)}", re.DOTALL | re.MULTILINE)
         found, count = marked.subn(lambda at: indent(f"{self.begin}\n{text}\n{self.end}", at[1]), page)
         if count != 1:

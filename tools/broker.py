@@ -1,4 +1,4 @@
-"""An Apache Kafka broker on loopback, in KRaft mode or with ZooKeeper, stopped cleanly at the end."""
+"""Run an Apache Kafka broker on loopback, in KRaft mode or with ZooKeeper, and stop it cleanly at the end."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from tools.loopback import answers, free_port, wait_for
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
 POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
-# This version writes v0 and v1 if the topic's configuration says so.
+# This older version can write v0 and v1, if the topic's configuration says so.
 OLDER_POM, OLDER_KAFKA_VERSION = RECORDED / "pom-2.8.xml", "2.8.2"
 CLUSTER_ID = "kfbenchRecordedLogs000"
 SEGMENT = "00000000000000000000.log"
@@ -28,13 +28,19 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def segment(self, topic: str, partition: int = 0) -> Path:
-        """Return the first segment of a partition. It is the whole log, because the settings never roll by age."""
+        """Return the path of a partition's first segment.
+
+        It is the whole log of a small topic, because the broker's settings never start a new segment by age.
+        """
         return self.logs / f"{topic}-{partition}" / SEGMENT
 
 
 @contextmanager
 def running(jars: Path, folder: Path) -> Iterator[Broker]:
-    """Run a broker in KRaft mode with its files in `folder` and its logs in `folder`/logs."""
+    """Run a broker in KRaft mode while the `with` body runs. jars: the folder of Kafka's jars.
+
+    Its files are in `folder`, and its logs in `folder`/logs.
+    """
     port, controller_port, logs = free_port(), free_port(), folder / "logs"
     properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
@@ -46,7 +52,10 @@ def running(jars: Path, folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
-    """Run a broker from the jars of OLDER_POM, with its ZooKeeper. Folders are as in `running`."""
+    """Run an older broker and its ZooKeeper while the `with` body runs. jars: the folder of OLDER_POM's jars.
+
+    The files are in `folder`, and the broker's logs in `folder`/logs.
+    """
     port, zookeeper_port, logs = free_port(), free_port(), folder / "logs"
     zookeeper = _written(folder / "zookeeper.properties", _zookeeper_settings(folder / "zookeeper", zookeeper_port))
     properties = _written(folder / "server.properties", _older_settings(logs, port, zookeeper_port))
@@ -60,7 +69,12 @@ def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[None]:
-    """Run a server, with its output in `folder`/NAME.out. It is ready when its port answers."""
+    """Run a server while the `with` body runs. Its output goes to the file `folder`/NAME.out.
+
+    The body starts when the server's port answers, after at most 60 s.
+
+    Raises RuntimeError if the server ends early, and TimeoutError if its port does not answer.
+    """
     output = folder / f"{name}.out"
     with output.open("wb") as stream:
         process = subprocess.Popen(command, env=jvm.environment(), stdout=stream, stderr=subprocess.STDOUT)

@@ -36,10 +36,16 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> Iterator[Cluster]:
-    """Run a cluster, and yield it when its workers are registered. End all its processes, executors included.
+    """Run a Spark cluster while the `with` body runs. Yield it when its workers are registered with the master.
 
-    Each worker has its own address, so Spark sees it as a separate host. If `hosts_can_be_named`, it also has its own
-    host name (worker-0, worker-1, ...), so kfbench sees it as a separate host too.
+    At the end, stop all its processes, executors included. Each worker has its own loopback address, so Spark sees it
+    as a separate host. If `hosts_can_be_named()`, it also has its own host name (worker-0, worker-1, ...), so kfbench
+    sees it as a separate host too.
+
+    Args:
+        folder: the folder for the workers' files and the output of each process.
+        cores: the cores of each worker.
+        memory_mb: the memory of each worker, in MiB.
     """
     home = java_home()
     if home is None:
@@ -69,7 +75,10 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
 
 @cache
 def hosts_can_be_named() -> bool:
-    """Return True if a process can have its own host name (a Linux UTS namespace in a user namespace, without root)."""
+    """Return True if we can start a process with its own host name, without root.
+
+    This needs a Linux UTS namespace inside a user namespace.
+    """
     try:
         return subprocess.run([*NAMED, "true", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
     except OSError:
@@ -80,9 +89,11 @@ def hosts_can_be_named() -> bool:
 def _process(
     folder: Path, name: str, arguments: list[str], variables: Mapping[str, str], named: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process in a new process group. At the end, end the whole group, which includes a worker's executors.
+    """Run a Spark class in a new process group while the `with` body runs. Its output is in `folder`/NAME.out.
 
-    named: give the process the host name `name`.
+    At the end, stop the whole process group, because a worker's executors belong to it.
+
+    named: True to give the process the host name `name`.
     """
     command = [str(SPARK_HOME / "bin" / "spark-class"), *arguments]
     with (folder / f"{name}.out").open("wb") as out:
@@ -100,12 +111,12 @@ def _process(
         _signal(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(10)
-        _signal(process, signal.SIGKILL)  # executors that their worker left running
+        _signal(process, signal.SIGKILL)  # stops executors that their worker left running
         process.wait()
 
 
 def end_on_sigterm() -> None:
-    """On SIGTERM, exit through exceptions, so that contexts end their processes. Ignore a second SIGTERM."""
+    """Let SIGTERM raise SystemExit, so that context managers stop their processes. Ignore a second SIGTERM."""
 
     def end(number: int, _: object) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Compile the kernels that a profile's cells and `kfbench what-if` need, on all cores.
+"""Compile the kernels that the cells (measurements) of a profile and the command `kfbench what-if` need, on all cores.
 
 usage: compile_kernels.py [PROFILE]     default: the profile "default"
 """

@@ -1,10 +1,10 @@
-"""Write into docs/methodology.md how often the interval of a median contains the true median.
+"""Write a table into docs/methodology.md: how often the confidence interval of a median contains the true median.
 
 usage: intervals_page.py
 
-Rounds with a known median are simulated with fixed seeds, in half a minute. Intervals are computed by
-kfbench.measure.cpu.paired_ratio, by three of scipy's bootstraps, and from interpolated order statistics.
-tests/tools/test_intervals_page.py compares the page with the binomial distribution and with other draws.
+Measurements with a known median are simulated with fixed seeds, which takes half a minute. Their intervals are computed
+by kfbench.measure.cpu.paired_ratio, by three of scipy's bootstraps, and from interpolated order statistics.
+tests/tools/test_intervals_page.py compares the page with the binomial distribution and with other random draws.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,17 +24,17 @@ ROUNDS: Final = {9: "broker", 19: "cold CPU", 67: "CPU, prefix"}
 CELLS: Final = 30_000
 BOOTSTRAP_CELLS: Final = 1_000
 
-Samples: TypeAlias = NDArray[np.float64]  # [cells, rounds]
+Samples: TypeAlias = NDArray[np.float64]  # [cells, rounds]: simulated results; a cell is one simulated measurement
 
 
 class Ends(NamedTuple):
-    low: NDArray[np.float64]  # [cells]
-    high: NDArray[np.float64]
+    low: NDArray[np.float64]  # [cells], the lower end of each interval
+    high: NDArray[np.float64]  # [cells], the upper end
 
 
 class Simulated(NamedTuple):
-    share: float  # of the intervals that contain the true median
-    half_width: float  # half the mean width, in standard deviations of a round
+    share: float  # the share of intervals that contain the true median
+    half_width: float  # half of the mean width of an interval, in standard deviations of a round
 
 
 # Distributions with median 0 and standard deviation 1.
@@ -50,10 +50,14 @@ def ours(rounds: Samples) -> Ends:
 
 
 def order_statistics(rounds: Samples) -> Ends:
-    """Return intervals as in Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics"
-    (Statistics and Probability Letters 4 (1986) 75)."""
+    """Compute the interval of each row's median from interpolated order statistics.
+
+    Source: Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics" (Statistics and
+    Probability Letters 4 (1986) 75).
+    """
     n = rounds.shape[1]
-    coverage = 1 - 2 * binom.cdf(np.arange(n // 2 + 1) - 1, n, 0.5)  # of the interval between the k-th of each side
+    # The probability that the k-th smallest and the k-th largest value enclose the median, for each k.
+    coverage = 1 - 2 * binom.cdf(np.arange(n // 2 + 1) - 1, n, 0.5)
     k = int(np.flatnonzero(coverage >= CONFIDENCE)[-1])
     part = (coverage[k] - CONFIDENCE) / (coverage[k] - coverage[k + 1])
     inward = (n - k) * part / (k + (n - 2 * k) * part)

@@ -1,7 +1,7 @@
-"""Jars that Maven fetches for a pom, and classes that javac compiles, both stored in a cache folder.
+"""Fetch jars with Maven and compile Java classes, both stored in a cache folder (~/.cache/kfbench by default).
 
-A folder of the cache is complete or absent. It is filled under another name first, so two processes may fill it at the
-same time. Its name ends in a hash of its sources.
+Each set of jars or classes is a subfolder, whose name ends in a hash of its source files. It is filled under another
+name and then renamed. So it is never incomplete, and two processes may fill it at the same time.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown hos
 
 
 class ToolError(Exception):
-    """Jars or classes cannot be made. The message is one line with the reason."""
+    """Maven or javac failed, or a JVM ended too early. The message is the reason."""
 
 
 class UnreachableError(ToolError):
@@ -31,7 +31,10 @@ class UnreachableError(ToolError):
 
 
 def fetched(pom: Path) -> Path:
-    """Return the folder of the pom's jars and their dependencies. Raises ToolError or its child UnreachableError."""
+    """Return a folder with the jars of a Maven pom and all their dependencies. Fetch them unless they are in the cache.
+
+    Raises ToolError or its child UnreachableError.
+    """
 
     def fill(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
@@ -46,7 +49,10 @@ def fetched(pom: Path) -> Path:
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
-    """Return the folder with the classes of `sources`. Raises ToolError."""
+    """Return a folder with the compiled classes of the Java files `sources`. jars: the folder of jars that they import.
+
+    Raises ToolError.
+    """
 
     def fill(folder: Path) -> None:
         options = ["--release", str(RELEASE), "-Xlint:all,-classfile,-processing", "-Werror"]
@@ -73,12 +79,15 @@ def _run(command: Sequence[str]) -> _Ended:
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
-    """Return a command, to be started in `environment`. class_path: folders of classes, and FOLDER/* for jars."""
+    """Return a command line that starts a JVM. Run it with `environment()` as its environment.
+
+    class_path: folders of classes, and FOLDER/* for folders of jars.
+    """
     return ["java", "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, in a locale in which a JVM reads paths as UTF-8."""
+    """Return this process's environment variables with a locale that makes a JVM read paths as UTF-8."""
     return {**os.environ, **UTF8_LOCALE}
 
 

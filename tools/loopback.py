@@ -1,4 +1,4 @@
-"""Helpers for servers on loopback: a free port, and the wait for an answer."""
+"""Helpers for servers on loopback: find a free port, and wait for an answer."""
 
 import socket
 import time
@@ -19,7 +19,10 @@ def answers(port: int) -> bool:
 
 
 def wait_for(what: str, holds: Callable[[], bool], most_s: float) -> None:
-    """Wait until `holds` returns True. Raises TimeoutError after most_s."""
+    """Call `holds` every 0.1 s until it returns True. Raises TimeoutError after `most_s` seconds.
+
+    what: a name for the condition, for the message.
+    """
     deadline = time.monotonic() + most_s
     while not holds():
         if time.monotonic() > deadline:

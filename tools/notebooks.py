@@ -14,7 +14,10 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
-    """Run the notebook of a .py file in the working directory `folder`. Raises CellExecutionError."""
+    """Run the notebook that is stored as a .py file, and return it with its outputs. Raises CellExecutionError.
+
+    folder: the working directory of the notebook.
+    """
     notebook: nbformat.NotebookNode = jupytext.read(source)
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}

@@ -1,4 +1,4 @@
-"""Write the head of a published report, its table and its picture, into README.md between two markers.
+"""Copy the beginning of a published report (its summary, table and picture) into README.md, between two markers.
 
 usage: readme.py [REPORT]     default: the newest published report of the default profile
 """
@@ -16,7 +16,7 @@ BLOCK = re.compile(BEGIN.format(report=r"(?P<report>\S*)") + r"\n(?P<text>.*?)" 
 
 
 def head(report: Path, root: Path) -> str:
-    """Return the report's text before its first section, with links relative to `root`."""
+    """Return the report's text from its title to its first section, with links relative to the folder `root`."""
     _, _, rest = (report / "README.md").read_text(encoding="utf-8").partition("\n# ")
     text = rest.partition("\n")[2].partition("\n## ")[0].strip()
     there = report.relative_to(root).as_posix()
@@ -24,7 +24,10 @@ def head(report: Path, root: Path) -> str:
 
 
 def spliced(readme: str, report: Path, root: Path) -> str:
-    """Return README.md's text with the report's head between the markers."""
+    """Return the text of README.md with the beginning of the report between the markers.
+
+    Raises SystemExit if the markers are missing.
+    """
     block = f"{BEGIN.format(report=report.relative_to(root).as_posix())}\n{head(report, root)}\n{END}"
     if not BLOCK.search(readme):
         raise SystemExit("README.md: the markers of the report are missing")

@@ -1,8 +1,8 @@
-"""Write docs/api.md from the docstrings of the public names, and docs/cli.md from the help of the commands.
+"""Write docs/api.md from the docstrings of public names, and docs/cli.md from the help texts of commands.
 
 usage: reference_pages.py
 
-Signatures are read from the source, so that the pages are the same with every version of Python.
+Signatures are copied from the source code, so that the pages are the same with every version of Python.
 """
 
 import ast
@@ -40,7 +40,7 @@ SECTIONS: Final = {
 
 
 def definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """Return the definition of a public function or class in the source. Raises LookupError if it is missing."""
+    """Find the syntax tree of a public function or class in its source file. Raises LookupError if it is missing."""
     source = Path(inspect.getfile(getattr(import_module(module), name)))
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
@@ -55,7 +55,7 @@ def signature(function: ast.FunctionDef) -> str:
 
 
 def methods(class_: ast.ClassDef) -> Iterator[str]:
-    """Yield a paragraph for each public method and property with a docstring."""
+    """Yield the Markdown of each public method and property that has a docstring."""
     for node in class_.body:
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
             continue
@@ -86,7 +86,7 @@ def api() -> str:
 
 
 def cli() -> str:
-    """Return the help of every command, as Typer writes it in Markdown."""
+    """Return the page docs/cli.md: the help text of every command, which Typer writes in Markdown."""
     options = ["--name", "kfbench", "--title", "Commands"]
     command = [sys.executable, "-m", "typer", "kfbench.cli", "utils", "docs", *options]
     shown = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout

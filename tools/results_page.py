@@ -1,8 +1,8 @@
-"""Write the columns of a run into docs/results.md, from kfbench/measure/schema.py.
+"""Write the table of a run's columns into docs/results.md, from kfbench/measure/schema.py.
 
 usage: results_page.py
 
-tests/tools/test_results_page.py fails when the page is stale, and runs its examples.
+tests/tools/test_results_page.py fails if the page is out of date. It also runs the examples of the page.
 """
 
 from pathlib import Path

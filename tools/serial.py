@@ -1,11 +1,12 @@
 """Compare ratios from Spark with those of a serial run: `python -m tools.serial [PROFILE] [--out FOLDER]`, in minutes.
 
-Spark's workers measure the CPU cells of a profile, as in a sweep. Then this process measures the same cells one after
-another, without Spark or a JVM. Both runs stay under FOLDER/runs for `kfbench compare`. The output is the difference of
-each format's ratio to v2 in the median cell.
+First, Spark's workers measure the CPU cells (measurements) of a profile, like a sweep. Then this process measures the
+same cells one after another, without Spark or a JVM. Both runs stay under FOLDER/runs for `kfbench compare`. The ratio
+is a format's CPU time divided by the time of v2. The output is the difference of the two runs' ratios in the median
+cell, for each operation and format.
 
-Exit status: 0 if v3's ratios on warm caches differ by at most TARGET, 3 if they differ by more or are missing, 1 if a
-run failed.
+Exit status: 0 if v3's ratios on warm caches differ by at most 3 % (TARGET), 3 if they differ by more or are missing, 1
+if a run failed.
 """
 
 import argparse
@@ -37,7 +38,10 @@ COMPARED: Final = "v3"
 
 
 def serial(profile: Profile, out: Path, typed: str) -> Run:
-    """Run the profile without Spark, under the host lock. Raises RunError, HostLockHeld, HostLockUnusable."""
+    """Measure the profile in this process, without Spark, and return the run. `out`/runs is the folder of the run.
+
+    typed: the command line of the user, for the manifest. Raises RunError, HostLockHeld, HostLockUnusable.
+    """
     console = Console(stderr=True)
     facts, own = sweep_facts(profile, "none: one process", typed, CELL_BUDGET_S), host_facts()
     with create_run(out, facts) as writer, counting(console) as progress:
@@ -54,7 +58,10 @@ def here(calls: Sequence[Call[Task, Measured]], _: int) -> Iterator[tuple[Task, 
 
 
 def is_met(found: Agreement) -> bool:
-    """Return True if ratios were compared and are within TARGET. Cold cells do not count, because they are noisy."""
+    """Return True if v3's ratios were compared, and all their median differences are at most TARGET.
+
+    Cells on cold caches do not count, because they are noisy.
+    """
     groups = [group for group in found.judged if group.format == COMPARED and group.operation in OPERATIONS]
     return bool(groups) and all(group.median_difference <= TARGET for group in groups)
 

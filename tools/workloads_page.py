@@ -2,7 +2,8 @@
 
 usage: workloads_page.py
 
-The page is made from datasets/workloads and one block of each workload with seed 0. A test fails when it is stale.
+The page is made from datasets/workloads and from one block (65,536 records) of each workload with seed 0. A test fails
+if the page is out of date.
 """
 
 import hashlib
@@ -58,13 +59,16 @@ def every() -> Iterator[NamedWorkload]:
 
 
 def shares(values: NDArray[np.int64] | NDArray[np.int32], classes: Mapping[str, float]) -> pd.Series:
-    """Return the share of the values in each class. classes: the lowest value of each class, by its name."""
+    """Return the share of the values in each class, by the name of the class.
+
+    classes: the lowest value of each class by name, ascending. A class ends at the lowest value of the next class.
+    """
     place = np.searchsorted(np.array(list(classes.values()), float), values, side="right") - 1
     return pd.Series(np.bincount(place, minlength=len(classes)) / max(len(values), 1), index=list(classes))
 
 
 def trimmed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame without empty classes at both ends."""
+    """Return the frame without the empty rows (classes) at its beginning and end."""
     used = np.flatnonzero((frame > 0).any(axis=1).to_numpy())
     return frame.iloc[used[0] : used[-1] + 1]
 

@@ -1,4 +1,4 @@
-"""Broker paths: append, fetch, convert, upgrade, compact, mirror, seek, expire. One file each."""
+"""Operations of a broker: append, fetch, convert, upgrade, compact, mirror, seek, expire. One file each."""
 
 from kfbench.broker.work import Work
 

@@ -1,28 +1,31 @@
 """Append: a leader's work on a produce request (`LogValidator`): validation, and assignment of offsets and times.
 
+The table shows, by format of the log, what is set in place and what makes a broker rebuild a batch:
+
 | log | in place | rebuilt |
 |---|---|---|
 | v0 | plain messages | compressed sets: inner offsets are absolute |
 | v1, enriched | the wrapper's offset (KIP-31), plain messages | sets whose offsets do not rise by one |
 | v2, v3, kip98 | base offset and leader epoch, outside the CRC | compressed batches whose offsets do not rise by one |
-| columnar | the same | batches whose offsets do not rise by one; a maximum timestamp that cannot be set |
+| columnar | the same fields as v2 | batches whose offsets do not rise by one; a maximum timestamp that cannot be set |
 | any | | another format or codec |
 
 Log append time also sets the timestamp, its type and the checksum. In v3 the maximum timestamp is a varlong, so the
-bytes after it may move. In v3 with tags, tag 0 has a fixed size. A wrong maximum is corrected. With create time tag 0
-becomes -1, so that a producer cannot forge a broker's time.
+bytes after it may move. In v3 with tags, tag 0 stores the append time and has a fixed size. A wrong maximum timestamp
+is corrected. With create time, tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
-In columnar the maximum has 48 bits. Create times count from it unless the batch has an anchor. A broker's time replaces
-the maximum in any case. The create times are then lost, and `work.losses` counts them. A batch is rebuilt if the time
-does not fit, or if a producer set a wrong maximum in a batch without an anchor.
+In columnar the maximum timestamp has 48 bits. Create times are stored relative to it unless the batch has an anchor (a
+separate base time). A broker's time replaces the maximum in any case. Without an anchor the create times are then lost,
+and `work.losses` counts them. A batch is rebuilt if the time does not fit, or if a producer set a wrong maximum in a
+batch without an anchor.
 
-If a batch with headers first stays, only its metadata is decompressed. Nothing of columnar is decompressed. So damage
-in these payloads gets into the log, and so do control records in columnar. The size of a plain columnar payload is
-compared with the lengths.
+If a batch with headers first is not rebuilt, only its metadata is decompressed. Nothing of columnar is decompressed. So
+damage in these payloads gets into the log, and so do control records in columnar. The size of a plain columnar payload
+is compared with the lengths.
 
 Offsets of a producer's request begin at 0: Kafka refuses batches of v2 that do not, and rebuilds compressed sets of v1.
-With from_zero=False offsets need only rise by one, so that the batches of a log may be sent as requests. A rebuilt
-control batch stays a control batch. Kafka's builder would make plain records of it.
+With from_zero=False it is enough that offsets rise by one, so that the batches of a log may be sent as requests. A
+rebuilt control batch stays a control batch. Kafka's builder would make plain records of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,11 +54,17 @@ from kfbench.limits import Limits
 
 @dataclass(frozen=True, kw_only=True)
 class Appended(NewLog):
-    """The bytes that go into the log: data uint8[size], positions int64[requests + 1].
+    """The bytes that go into the log.
 
-    next_offset: of the partition, or int64[requests] if each request has its own base offset. max_timestamp_ms
-    int64[requests] and converted_records: as in Kafka's `ValidationResult`. work.read_bytes counts a batch twice if its
-    checksum is computed. work.written_bytes counts all bytes of a batch that is copied into a new buffer.
+    Args:
+        data: uint8[size].
+        positions: the byte position of each request, and the end, int64[requests + 1].
+        work: counters. `read_bytes` counts a batch twice if its checksum is computed. `written_bytes` counts all bytes
+            of a batch that is copied into a new buffer.
+        next_offset: the next offset of the partition. If each request has its own base offset: the next one after each
+            request, int64[requests].
+        max_timestamp_ms: the largest timestamp of each request, int64[requests], as in Kafka's `ValidationResult`.
+        converted_records: number of records in rebuilt requests, as in Kafka's `ValidationResult`.
     """
 
     next_offset: int | Int64
@@ -85,21 +94,29 @@ def append(
 ) -> Appended:
     """Validate requests and assign their offsets, timestamps and leader epoch.
 
-    A request is the bytes between two positions of an EncodedLog; plain bytes are one request. All requests are
-    checked before any is written. Raises Refused with the broker's error, CorruptLog for damage that a broker has no
-    error for and for more than `limits` allow, WouldLose for a loss without `lossy`, IllegalCombination for a codec
-    that the log's format lacks, InvalidConfig for options out of range, InvalidRecords for offsets beyond int64.
+    A request is the bytes between two positions of an EncodedLog; plain bytes are one request. All requests are checked
+    before any is written.
 
     Args:
-        fmt: the format of the requests; None: by the magic.
-        to, codec, level: of the log; None: those of each request.
-        base_offset: of the first request (the others follow), or int64[requests].
+        fmt: the format of the requests; None: found by their magic.
+        to, codec, level: format, codec and level of the log; None: those of each request.
+        base_offset: the first offset of the first request (the others follow), or of each request, int64[requests].
         now_ms: the broker's clock, for append time and for the limits before_max_ms and after_max_ms.
-        origin: a "coordinator" may write control batches.
-        compacted: every record needs a key.
-        from_zero: offsets of a request begin at 0.
-        in_place: assign in `log`, a writeable buffer. A request that is rebuilt or resized makes `data` a new buffer.
+        partition_leader_epoch: the epoch to set in each batch.
+        origin: "client", or "coordinator", which may write control batches.
+        before_max_ms, after_max_ms: how far a create time may lie before and after now_ms.
+        compacted: True: refuse records without a key.
+        from_zero: True: the offsets of a request must begin at 0.
+        in_place: assign in `log`, a writeable buffer. If a request is rebuilt or resized, `data` is a new buffer.
         lossy: a conversion may lose properties.
+
+    Raises:
+        Refused: with the broker's error.
+        CorruptLog: damage that a broker has no error for, or more than `limits` allow.
+        WouldLose: a loss without `lossy`.
+        IllegalCombination: a codec that the log's format lacks.
+        InvalidConfig: options out of range.
+        InvalidRecords: offsets beyond int64.
     """
     source = None if fmt is None else find(fmt)
     topic = Topic.of(
@@ -126,7 +143,12 @@ def append(
 
 
 class _Written(NamedTuple):
-    """The requests of an append. target: the buffer of those that stay. pieces: the others."""
+    """All requests of one append after assignment.
+
+    Args:
+        target: the buffer of the requests that are not rebuilt or resized.
+        pieces: buffers of all other requests.
+    """
 
     target: Bytes
     pieces: list[Piece]
@@ -136,7 +158,12 @@ class _Written(NamedTuple):
 def _written(
     runs: Sequence[Run], bases: Int64, topic: Topic, allowance: Allowance, writeable: Callable[[], Bytes]
 ) -> _Written:
-    """Rebuild requests and assign in place. writeable: returns the buffer to assign in."""
+    """Rebuild some requests, and set the fields of the others in place.
+
+    Args:
+        bases: the first offset of each request, int64[requests].
+        writeable: returns the buffer in which fields are set.
+    """
     bases_of = [bases[run.first : run.first + len(run.counts)] for run in runs]
     # Rebuilding may be refused for a loss, so it comes before anything is written into the caller's buffer.
     pieces = [
@@ -193,7 +220,10 @@ def _concatenated(columns: Sequence[Int64]) -> Int64:
 
 
 class _Joined(NamedTuple):
-    """All requests in order. copied_bytes: of requests that stay and were copied because of the others."""
+    """All requests of one append, in order.
+
+    copied_bytes: bytes of unchanged requests, copied to a new buffer because other requests were rebuilt or resized.
+    """
 
     data: Bytes
     positions: Int64
@@ -201,7 +231,12 @@ class _Joined(NamedTuple):
 
 
 def _joined(target: Bytes, spans: Int64, pieces: Sequence[Piece]) -> _Joined:
-    """Put the pieces in their places. Request r is target[spans[r]:spans[r + 1]], or in a piece."""
+    """Put all requests into one buffer, in order.
+
+    Args:
+        target: the bytes of requests in place. Request r is target[spans[r]:spans[r + 1]], unless a piece has it.
+        pieces: buffers of rebuilt and resized requests, with their numbers.
+    """
     if not pieces:
         return _Joined(target[: spans[-1]], spans, 0)
     requests = len(spans) - 1
@@ -220,7 +255,7 @@ def _joined(target: Bytes, spans: Int64, pieces: Sequence[Piece]) -> _Joined:
 
 
 def _latest_ms(run: Run, topic: Topic) -> Int64:
-    """Return the largest timestamp of each request, as Kafka's time index stores it."""
+    """Return the largest timestamp of each request in ms, as Kafka's time index stores it; -1: none."""
     if topic.is_append:
         has_no_time = run.stays & (not run.columns.fmt.capabilities.timestamps)
         return np.where(has_no_time, NO_TIMESTAMP, np.int64(topic.now_ms))

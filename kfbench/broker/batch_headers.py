@@ -1,4 +1,4 @@
-"""Batch headers, read without their records, to find a batch."""
+"""Read the headers of batches without their records, to find a batch."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,12 +21,12 @@ HEADER: Final = np.dtype(
     [
         ("position", np.int64),
         ("size_bytes", np.int64),
-        ("header_bytes", np.int64),  # the bytes that were read
+        ("header_bytes", np.int64),  # number of bytes that were read
         ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1: their header has only the last offset
         ("last_offset", np.int64),
         ("last_is_least", np.bool_),  # last_offset is a lower bound: enriched sets may have holes
         ("count", np.int64),  # NOT_SAID: compressed sets of v0 and v1, kip98
-        ("max_timestamp_ms", np.int64),  # the append time, if readers see that
+        ("max_timestamp_ms", np.int64),  # the largest timestamp; in batches with append time, this time
         ("producer_id", np.int64),
         ("magic", np.int8),
         ("codec", np.int8),
@@ -47,11 +47,15 @@ def headers(
     to_ms: int | None = None,
     from_offset: int = 0,
 ) -> NDArray[np.void]:
-    """Read HEADER rows, starting with the batch at `position`. No checksum is checked.
+    """Read a header row (dtype HEADER) per batch, starting with the batch at byte `position`.
 
-    fmt: of all batches; None: by the magic of each. to_offset: stop at the first batch with this last offset or a later
-    one. to_ms: stop at the first batch with this largest timestamp or a later one, among batches that may reach
-    from_offset. An incomplete last batch ends the log. Raises CorruptLog for a header that cannot be read.
+    No checksum is checked. An incomplete last batch ends the log. Raises CorruptLog for a header that cannot be read.
+
+    Args:
+        fmt: the format of all batches; None: found by the magic of each.
+        to_offset: stop after the first batch whose last offset is this one or later.
+        to_ms: stop after the first batch whose largest timestamp is this one or later. Batches that end before
+            from_offset do not count.
     """
     stop, target = scan.AT_END, 0
     if to_offset is not None:
@@ -79,8 +83,8 @@ def _parts(
 
 
 def dialect_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a format's layout; None: by magic.
+    """Return the number by which the kernels identify the layout of a format; None: found by the magic.
 
-    Raise IllegalCombination for a format without broker paths.
+    Raise IllegalCombination for a format that brokers' operations do not support.
     """
     return scan.BY_MAGIC if fmt is None else DIALECTS.get(fmt.appending.kind, scan.BY_MAGIC)

@@ -1,10 +1,11 @@
 """Compact one log as the log cleaner does, in every format (`kafka.log.Cleaner`, `MemoryRecords.filterTo` 3.9.1).
 
 Remaining records keep their offsets. A batch that keeps all its records is copied. Any other batch is rebuilt with the
-same codec and header fields, so relative offsets get holes.
+same codec and header fields, so gaps (holes) appear between the offsets of its records.
 
-Differences from Kafka: keys are compared by their bytes, not by an MD5. Options: `merge_bytes` joins consecutive
-batches ("Kafka Enriched Message Metadata"), and `to` writes another format (KIP-724).
+One call is one round of cleaning. Difference from Kafka: keys are compared byte by byte, not by their MD5. Two options
+go beyond Kafka: `merge_bytes` joins consecutive batches (proposal "Kafka Enriched Message Metadata"), and `to` writes
+another format (KIP-724).
 """
 
 from collections.abc import Sequence
@@ -35,11 +36,11 @@ LARGEST_DELTA: Final = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted(NewLog):
-    """A log after one round of cleaning: data uint8[size], positions int64[batches + 1]."""
+    """A log after one round of cleaning."""
 
-    kept_records: int
-    keyless_records: int = 0  # removed, because a compacted log cannot hold them
-    aborted_records: int = 0  # removed with their transaction
+    kept_records: int  # number of remaining records
+    keyless_records: int = 0  # number of records that were removed because they have no key
+    aborted_records: int = 0  # number of records that were removed because their transaction was aborted
 
 
 def compact(
@@ -56,24 +57,28 @@ def compact(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Compacted:
-    """Clean a log: the latest record of each key stays, with its offset.
+    """Clean a log once: keep the latest record of each key, at its offset.
 
-    As in Kafka, a second round at the same time may set a horizon for markers whose records the first round removed. A
-    third round changes nothing.
+    As in Kafka, a second round at the same `now_ms` may still change the log: it may set a delete horizon for
+    transaction markers whose records the first round removed. A third round changes nothing.
 
     Args:
-        to: the format to write. lossy: it may lose properties.
-        delete_retention_ms: a tombstone stays this long after the round that first finds it, and so does the marker of
-            a transaction without records. The batch stores the end of this time (delete horizon).
-        keep_legacy_tombstones: for formats that cannot store a horizon. Kafka decides by a segment's last change.
-        retain_last: the last batch stays, even empty, to keep the log's last offset (KAFKA-17076, after 3.9.1).
-        end_offset: batches from this offset on are copied, and so are batches from an open transaction on.
-        merge_bytes: join consecutive batches up to this size of keys, values and headers, if no header field is lost.
+        fmt, to: the formats of the log and of the result. None: found by each batch's magic; each batch keeps its
+            format.
+        now_ms, delete_retention_ms: a tombstone stays until the sum of both times in the round that first finds it, and
+            so does the marker of a transaction without records. The batch stores this time (delete horizon).
+        keep_legacy_tombstones: True: keep tombstones in formats that cannot store a delete horizon. Kafka decides by
+            the time of the segment's last change.
+        retain_last: keep the last batch, even empty, so that the log keeps its last offset (KAFKA-17076, after 3.9.1).
+        end_offset: copy the batches from this offset on. Batches from the first open transaction on are always copied.
+        merge_bytes: join consecutive batches to one with at most this many bytes of keys, values and headers, if no
+            header field is lost. 0: join none.
+        lossy: allow the loss of properties that the format `to` cannot carry.
 
     Raises:
-        CorruptLog: damage, including an incomplete last batch; or a result in another format that without a codec would
-            exceed limits.log_bytes of the log.
-        WouldLose, IllegalCombination: the target cannot carry something, or lacks a codec.
+        CorruptLog: damage, including an incomplete last batch. Or a result in another format whose size without a codec
+            would exceed `limits.log_bytes` of the log.
+        WouldLose, IllegalCombination: the format `to` cannot carry something, or lacks a codec.
     """
     source, target = bytes_of(log), None if to is None else find(to)
     whole = _whole(source, fmt, limits)
@@ -110,11 +115,17 @@ def filtered(
     delete_retention_ms: int = DELETE_RETENTION_MS,
     limits: Limits | None = None,
 ) -> Compacted:
-    """Keep the chosen records in their batches (`MemoryRecords.filterTo`). keep: bool[records].
+    """Keep only the chosen records, in their batches (`MemoryRecords.filterTo`). Raise CorruptLog, InvalidRecords.
 
-    retain_empty: True, or bool[batches]: batches that stay as a header without records, in formats with empty batches.
-    emptied_transaction bool[batches]: markers that get a delete horizon. Batches with a kept tombstone get one, too.
-    Raises CorruptLog, InvalidRecords.
+    The sum of now_ms and delete_retention_ms is the delete horizon: until then tombstones (null values) and markers
+    stay.
+
+    Args:
+        keep: the records to keep, bool[records].
+        retain_empty: batches that stay without records, bool[batches], or True for all. Only formats with empty batches
+            keep them.
+        emptied_transaction: transaction markers that get a delete horizon, bool[batches]. Batches with a kept tombstone
+            get one, too.
     """
     source = bytes_of(log)
     decoded = _whole(source, fmt, limits)
@@ -130,9 +141,10 @@ def filtered(
 def sizes_with_holes(
     fmt: Format | str, records: Records, batch_size: int | ArrayLike, keep: Flags, delete_horizon_ms: int = NO_TIMESTAMP
 ) -> Int64:
-    """Return the exact size without a codec of each batch that keeps a record. It shows the cost of holes.
+    """Return the exact size in bytes, without a codec, of each batch that keeps a record. Nothing is encoded.
 
-    Nothing is encoded. delete_horizon_ms: set by a compaction with tombstones; timestamp deltas count from it.
+    Kept records have gaps (holes) between their offsets, which cost bytes. keep: bool[records]. delete_horizon_ms: the
+    time that a compaction sets in batches with tombstones. Timestamp deltas then count from it.
     """
     fmt, bounds = find(fmt), plan(len(records), batch_size)
     survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
@@ -145,7 +157,7 @@ def sizes_with_holes(
 
 
 class _Rewriting:
-    """The rewriting of a decoded log. keep: the records that stay."""
+    """Writes the result of one round of cleaning. keep: the records that stay, bool[records]."""
 
     def __init__(
         self,
@@ -208,7 +220,10 @@ class _Rewriting:
         return Compacted(data=spliced.data, positions=spliced.positions, kept_records=kept_records, work=work)
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
-        """Return the index in `kept` at which each batch of the result begins, and the end."""
+        """Choose the batches to join. Return the indices in `kept` at which each joined batch begins, and the end.
+
+        kept: the numbers of the remaining batches. horizons: the delete horizon of every batch, in ms.
+        """
         rows, shapes = self.rows.take(kept), self.log.records.shapes
         plain_messages = _of_kinds([kind.codec == "none" and kind.fmt.magic < 2 for kind in self.kinds], self.number)
         is_alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
@@ -227,14 +242,14 @@ class _Rewriting:
         ends = np.append(np.flatnonzero(~is_alike) + 1, len(kept))  # the end of each run of batches that may be joined
         end = np.repeat(ends, np.diff(ends, prepend=0))
         fits = np.searchsorted(sizes, sizes[:-1] + merge_bytes, side="right") - 1
-        # If the offsets of a log do not rise, fewer batches are merged than possible.
+        # If the offsets of a log do not rise, fewer batches are joined than possible.
         farthest = np.maximum.accumulate(_last_offsets(self.log)[kept]) - LARGEST_DELTA
         reaches = np.searchsorted(farthest, rows["base_offset"], side="right")
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
         return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
     def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> "_Rebuilt":
-        """Rebuild batches. Each joins the batches from a leader to a follower."""
+        """Encode the batches that are not copied. New batch i joins the batches from leaders[i] to followers[i]."""
         if not len(leaders):
             return _Rebuilt(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
@@ -270,20 +285,20 @@ class _Rewriting:
 
 
 class _Rebuilt(NamedTuple):
-    """Rebuilt batches. plain_bytes: the bytes that codecs compressed."""
+    """Newly encoded batches. plain_bytes: their number of bytes before compression, in batches with a codec."""
 
     log: EncodedLog
     plain_bytes: int
 
 
 def _reached(starts: Int64, following: Int64) -> Int64:
-    """Return the numbers that are reached from `starts` in steps from `number` to following[number].
+    """Return all indices met on the way from each of `starts`, sorted. Index i leads to following[i].
 
-    following[number] is greater than `number`, except for the last one.
+    following[i] is greater than i, except for the last index.
     """
     is_reached = np.zeros(len(following), np.bool_)
     is_reached[starts] = True
-    # The reach doubles: after k rounds all numbers less than 2**k steps away are known.
+    # Each repetition doubles the steps: after k repetitions all indices less than 2**k steps away are known.
     while True:
         known = np.flatnonzero(is_reached)
         is_reached[following[known]] = True
@@ -295,7 +310,10 @@ def _reached(starts: Int64, following: Int64) -> Int64:
 def _spliced(
     source: Bytes, rows: NDArray[np.void], written: EncodedLog, leaders: Int64, is_written: Flags
 ) -> EncodedLog:
-    """Join the batches of the result: the written ones, and copies of the others."""
+    """Join the batches of the result. is_written bool[batches]: True: take it from `written`; False: from `source`.
+
+    leaders: for each batch of the result, the number of its first batch in `source` (a row of `rows`).
+    """
     starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
     sizes[is_written] = np.diff(written.positions)
     positions = np.append(0, np.cumsum(sizes))
@@ -307,7 +325,10 @@ def _spliced(
 
 
 def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
-    """Append the batches after the end of the round unchanged. They were read for their transactions."""
+    """Append unchanged copies of the batches that this round does not clean.
+
+    rows: their rows. All of them were read, to find the ends of transactions, so their bytes count as read.
+    """
     start, size = int(rows["position"][0]), int(rows["size_bytes"].sum())
     read = Work(
         untouched=len(rows),
@@ -325,7 +346,7 @@ def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) ->
 
 
 def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> DecodedLog:
-    """Read the whole log. Raise CorruptLog, also for an incomplete last batch: it would be lost."""
+    """Read the whole log. Raise CorruptLog, also for an incomplete last batch: the result would not have it."""
     log = read(source, fmt, limits)
     if log.trailing_bytes:
         raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
@@ -333,7 +354,10 @@ def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> De
 
 
 def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
-    """Return the kind of each batch. `fmt` replaces the format by attributes: these do not tell shared headers."""
+    """Return format, codec and level of each batch. `fmt` replaces the format that was found in the batch.
+
+    Attributes do not show that a format shares headers between records.
+    """
     found = kinds_of(log)
     if fmt is None:
         return found
@@ -343,13 +367,13 @@ def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
 
 
 def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
-    """Return the number of the first batch that reaches this offset, or the number of batches."""
+    """Return the number of the first batch that ends at `end_offset` or later; else the number of batches."""
     beyond = np.full(len(log), False) if end_offset is None else _last_offsets(log) >= end_offset
     return int(np.argmax(beyond)) if beyond.any() else len(log)
 
 
 def _last_offsets(log: DecodedLog) -> Int64:
-    """Return the last offset of each batch by its header and its records. A v1 wrapper may have 0."""
+    """Return the last offset of each batch, by its header or its last record. A v1 wrapper may have 0."""
     last, ends = log.batch_rows["last_offset"].copy(), log.bounds[1:]
     filled = np.diff(log.bounds) > 0
     last[filled] = np.maximum(last[filled], log.records.offsets[ends[filled] - 1])

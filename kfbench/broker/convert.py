@@ -2,13 +2,14 @@
 
 Down-conversion follows Kafka's broker for an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
 - Below magic 2 control batches and empty batches are dropped, headers and producer fields are lost, zstd is refused.
-- Records before `first_offset` are left out of plain batches that become v0 or v1, because v0 and v1 do not batch plain
-  records (some versions of librdkafka rely on it).
-- Below magic 2 a set begins with its first record; between magic 2 and 3 the offset range is kept.
-- Log append time is kept if the target has it. Below magic 2 it replaces the producer's times.
+- Plain (uncompressed) batches that become v0 or v1 lose the records before `first_offset`. v0 and v1 store each plain
+  record as a separate message, and some versions of librdkafka rely on this.
+- Below magic 2 a compressed set begins with the offset of its first record. Between magic 2 and 3 the range of offsets
+  in the batch header is kept.
+- Log append time is kept if the target format has it. Below magic 2 it replaces the producer's times.
 
 Up-conversion follows KIP-724: a compressed set becomes one batch, and each plain message becomes one batch. So replicas
-that convert independently have equal batches. Everything that the target can carry is kept.
+that convert independently have equal batches. Everything that the target format can carry is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,9 +41,12 @@ _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 
 @dataclass(frozen=True, kw_only=True)
 class Converted(NewLog):
-    """A converted log: data uint8, positions int64[batches + 1], without dropped batches.
+    """A converted log.
 
-    converted_records: the records of rebuilt batches (Kafka's `numRecordsConverted`).
+    Args:
+        data: the bytes, uint8[size].
+        positions: the byte position of each batch, and the end, int64[batches + 1]. Dropped batches have none.
+        converted_records: number of records in batches that were rebuilt (Kafka's `numRecordsConverted`).
     """
 
     converted_records: int
@@ -63,15 +67,17 @@ def convert(
     """Convert a log to another format. Batches that already have it are copied. An incomplete last batch is left out.
 
     Args:
-        fmt: the log's format; None: by the magic of each batch.
-        codec, level: of rebuilt batches; None: each keeps its codec.
-        first_offset: in v0 and v1, leave out plain records before this offset.
-        keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion: a reader of `to` knows them.
+        to: the format to write.
+        fmt: the log's format; None: found by the magic of each batch.
+        codec, level: codec and level of rebuilt batches; None: each keeps its codec.
+        first_offset: leave out records before this offset in uncompressed batches that become v0 or v1.
+        keep_older: True: also copy batches with a smaller magic than `to`, as Kafka's down-conversion does. A reader of
+            `to` can read them.
         lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
             `EncodedLog.losses`). An offset range wider than the records is not a loss.
 
     Raises:
-        CorruptLog: damage, or a result that without a codec would exceed limits.log_bytes of the log.
+        CorruptLog: damage, or a result whose size without a codec would exceed `limits.log_bytes` of the log.
         Refused: UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT.
         WouldLose, IllegalCombination: the target cannot carry something, or lacks the codec.
     """
@@ -98,9 +104,9 @@ def convert(
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """The options of `convert`; `of` converts some batches.
+    """A conversion with the options of `convert`. The method `of` applies it to some batches.
 
-    check: also read the batches that stay, to find their damage.
+    check: also decode the batches that are only copied, to find their damage.
     """
 
     to: Format
@@ -122,9 +128,15 @@ class Conversion:
     def of(
         self, data: Bytes, positions: Int64, magics: NDArray[np.int8], allowance: Allowance, at: int = 0
     ) -> Iterator[Converted]:
-        """Convert the batches at these positions in `data`, and yield the results in pieces.
+        """Convert some batches, and yield the results in pieces.
 
-        at: the position of `data` in the log. A piece of batches that stay is a view of `data`.
+        A piece of unchanged batches is a view of `data`.
+
+        Args:
+            data: the bytes of these batches.
+            positions: the byte position of each batch in `data`, and the end, int64[batches + 1].
+            magics: the magic of each batch, int8[batches].
+            at: the byte position of `data` in the whole log, for errors.
         """
         stays = self.stays(data, positions, magics)
         for first, end in runs(np.where(stays & (not self.check), -1, 2 * magics.astype(np.int64) + stays)):
@@ -139,7 +151,7 @@ class Conversion:
             yield Converted(data=part, positions=cuts - cuts[0], converted_records=0, work=work)
 
     def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Return which batches stay as they are, bool[batches]."""
+        """Return for each batch True if it needs no conversion, bool[batches]."""
         to, fmt = self.to, self.fmt
         if fmt is not None and not fmt.is_told_by_magic:
             return np.full(len(magics), fmt == to)
@@ -150,7 +162,7 @@ class Conversion:
             return np.zeros(len(magics), np.bool_)
         same: NDArray[np.bool_] = magics == to.magic
         if to.magic == 3 and fmt != to:
-            # Attributes do not tell if headers are shared, so a tagged batch counts as another format.
+            # Attributes do not show if headers are shared, so a batch with tags counts as another format.
             features = to.features & layouts.V3_FEATURES_MASK
             high, low = (data[positions[:-1][same] + layouts.position(_V2, "attributes") + i] for i in (0, 1))
             found = (high.astype(np.int64) << 8 | low) & layouts.V3_FEATURES_MASK
@@ -209,7 +221,7 @@ class Conversion:
         )
 
     def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> BatchKinds:
-        """Return the kind of each batch in the result. dropped: batches that leave the log."""
+        """Return format, codec and level for each batch. dropped bool[batches]: batches that the result leaves out."""
         codecs = given.codecs
         if self.codec is None:
             unknown = np.flatnonzero(~dropped & ~self._has_codec[codecs])
@@ -228,7 +240,10 @@ class Conversion:
 
 @dataclass(frozen=True, kw_only=True)
 class _Batches:
-    """The batches to convert. covered bool[records]: an append time replaces the producer's time."""
+    """The decoded batches to convert.
+
+    covered bool[records]: True where the result stores an append time instead of the producer's time; None: nowhere.
+    """
 
     records: Records
     covered: NDArray[np.bool_] | None
@@ -241,7 +256,10 @@ class _Batches:
         return len(self.bounds) - 1
 
     def from_offset(self, offset: int) -> "_Batches":
-        """Leave out the records before `offset` of plain batches, and batches without remaining records."""
+        """Remove the records before `offset` from batches without a codec.
+
+        Batches that lose all their records are removed, too.
+        """
         counts = np.diff(self.bounds)
         wanted = (self.records.offsets >= offset) | np.repeat(self.codecs != 0, counts)
         if wanted.all():
@@ -269,7 +287,7 @@ class _Batches:
         )
 
     def written(self, number: Int64, kinds: list[Kind]) -> EncodedLog:
-        """Write the batches. Raise Refused for the first batch that the target has no room for."""
+        """Encode the batches. Raise Refused for the first batch that the target format cannot store."""
         try:
             return write_batches(self.records, self.bounds, self.fields, number, kinds, lossy=True)
         except InvalidRecords as error:
@@ -285,7 +303,7 @@ class _Batches:
         return dict(log.losses) | ({CREATE_TIMES: covered} if covered else {})
 
     def refuse(self, number: Int64, kinds: list[Kind]) -> None:
-        """Raise WouldLose for the first batch that loses anything."""
+        """Raise WouldLose with the position and the losses of the first batch that loses anything."""
         first, end = 0, len(self)
         while end - first > 1:
             middle = (first + end) // 2
@@ -303,7 +321,10 @@ class _Batches:
 
 
 def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
-    """Join pieces and free each after its copy. size_bytes: of the whole log before the conversion."""
+    """Join the pieces of a result. Each piece is freed after it was copied.
+
+    size_bytes: the size of the whole log before the conversion. It is used to guess the size of the result.
+    """
     pieces = iter(pieces)
     first_two = list(islice(pieces, 2))
     if len(first_two) == 1 and not first_two[0].work.untouched:  # an untouched piece is a view of the given log
@@ -313,7 +334,7 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
         bounds.append(piece.positions)
         records, work = records + piece.converted_records, work + piece.work
         end = at + len(piece.data)
-        if end > len(data):  # with room for the rest, if it grows like the first part
+        if end > len(data):  # reserve room for all pieces, if they grow like those before
             guess = end + int(1.05 * end * (size_bytes / work.read_bytes - 1))
             larger = np.empty(max(end, min(guess, max(2 * len(data), size_bytes + size_bytes // 4))), np.uint8)
             larger[:at] = data[:at]
@@ -329,8 +350,6 @@ def _hides(read: DecodedLog, to: Format) -> bool:
 
 
 class _Headers(NamedTuple):
-    """The header fields of each batch, and its codec number."""
-
     fields: BatchFields
     codecs: NDArray[np.integer[Any]]
 
@@ -357,7 +376,10 @@ def _headers(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> _Hea
 
 
 def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
-    """Return the fields that are valid in the target. The others are UNSET, and follow from the records."""
+    """Return the header fields that are valid in the target format.
+
+    The others become UNSET, so that the encoder computes them.
+    """
     if fields is NO_FIELDS:
         return fields
     rows = rows_joined([fields.rows])
@@ -365,7 +387,7 @@ def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
         for name in ("base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms"):
             rows[name] = layouts.UNSET
     known = to.capabilities.batch_fields
-    if "tagged_fields" not in known:  # the append time is the maximum
+    if "tagged_fields" not in known:  # the format stores the append time as the maximum timestamp
         rows["max_timestamp_ms"][rows["timestamp_type"] == APPEND_TIME] = layouts.UNSET
     if "delete_horizon_ms" not in known:
         rows["base_timestamp_ms"][rows["delete_horizon_ms"] != layouts.NO_TIMESTAMP] = layouts.UNSET

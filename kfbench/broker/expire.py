@@ -1,16 +1,16 @@
-"""Expire by time: whole segments, or also the head of the first remaining one (proposal "Enriched metadata").
+"""Delete old records: whole segments, or also the head of the first remaining one (proposal "Enriched metadata").
 
 Kafka deletes the oldest segments as long as the largest timestamp of each is older than `retention.ms`
 (`UnifiedLog.deleteRetentionMsBreachedSegments`). One young record keeps all older records of its segment. The proposal
-cuts these off: an index entry proves that all batches before its position are old.
+cuts off these older records: an index entry proves that all batches before its position are old.
 
-The head of a file cannot be removed in place. The rest is copied to a new file, unless the file system can collapse
-the range in whole blocks (`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs). Kafka's `DeleteRecords` (the log start offset) frees
-no byte before the whole segment is deleted.
+The head of a file cannot be removed in place. The rest is copied to a new file, unless the file system can remove whole
+blocks from the middle of a file (`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs). Kafka's `DeleteRecords` only moves the log
+start offset. It frees no byte before the whole segment is deleted.
 
 v0 has no timestamps, so Kafka uses the modification time of the segment's file. For a new replica or a restored copy
-this is the time of the copy. No head of v0 can be cut off. In other formats a batch without a timestamp counts as old
-as the batches before it.
+this is the time of the copy. The head of a v0 segment cannot be cut off. In other formats a batch without a timestamp
+counts as old as the batches before it.
 """
 
 from collections.abc import Sequence
@@ -33,19 +33,24 @@ from kfbench.layouts import NO_TIMESTAMP
 
 By = Literal["segment", "head"]
 Granularity = Literal["segment", "index entry", "batch"]
-BLOCK_BYTES: Final = 4096  # of a file system
+BLOCK_BYTES: Final = 4096  # the size of a block in a file system
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expired:
-    """The remaining segments, as views of the input. If `head_bytes` is not 0, the first one is a copy without them.
+    """The log after the deletion.
 
     Args:
-        deleted_segments: the number of whole segments.
-        deleted_bytes: all removed bytes.
-        granularity: the kind of position at which the log now begins.
-        work: index entries and headers that were read, and the new segment. Batches count only if their headers were
-            read. With indexes that is not necessary.
+        segments: the remaining segments, as views of the input. If `head_bytes` is not 0, the first one is a copy
+            without its head.
+        deleted_segments: number of segments that were deleted as a whole.
+        head_bytes: number of bytes cut off the first remaining segment.
+        deleted_bytes: number of all deleted bytes.
+        granularity: the log now begins at a segment's start, at the position of an index entry, or at a batch that was
+            searched.
+        before_ms: records older than this time were to be deleted.
+        work: index entries and headers that were read, and the bytes of the copied segment. Batches count only if their
+            headers were read, which is not necessary with indexes.
     """
 
     segments: tuple[Bytes, ...]
@@ -59,14 +64,14 @@ class Expired:
 
     @property
     def collapsed_bytes(self) -> int:
-        """The bytes of the head that a file system could remove in whole blocks, without writing."""
+        """The part of `head_bytes` that a file system could remove in whole blocks, without copying the rest."""
         return self.head_bytes // BLOCK_BYTES * BLOCK_BYTES
 
     @cached_property
     def overdue_bytes(self) -> int:
-        """The bytes of remaining batches that hold only records older than before_ms.
+        """Number of bytes in remaining batches whose records are all older than before_ms.
 
-        All remaining headers are read at the first use. This is not part of the work. Raises CorruptLog.
+        The first use reads all remaining headers. `work` does not count this. Raises CorruptLog.
         """
         return sum(_old_bytes(headers(segment, self.fmt), self.before_ms) for segment in self.segments)
 
@@ -88,9 +93,12 @@ def expire(
     Raises Refused if modified_ms is needed and missing, CorruptLog, InvalidRecords, IllegalCombination.
 
     Args:
+        segments: the segments of a log, the oldest first.
         by: "segment", or "head": also cut off the old head of the first remaining segment, at an index entry.
-        exact: after this entry, read headers up to the first batch that is not old.
-        indexes: one per segment, as a broker has them; None: built from every header with interval_bytes.
+        fmt: the format of the segments; None: found by the magic of each batch.
+        indexes: one per segment, as a broker has them. None: each is built from all headers of its segment.
+        interval_bytes: the least number of bytes between two entries of an index that is built.
+        exact: from this index entry on, read headers up to the first batch that is not old, and cut there.
         active: also delete the last segment if it is old and not empty, because Kafka rolls it.
         modified_ms: the modification time of each file, for segments without timestamps. These are deleted whole only.
     """
@@ -134,7 +142,13 @@ def expire(
 
 
 class _Alive(NamedTuple):
-    """The first segment that is not deleted. time_index: if it decided. rows: its headers, if they were read."""
+    """The first segment that is not deleted.
+
+    Args:
+        number: its index.
+        time_index: its index file, if this decided that it stays.
+        rows: its header rows, if they were read.
+    """
 
     number: int
     work: Work
@@ -151,7 +165,7 @@ def _first_alive(
     interval_bytes: int,
     modified_ms: Sequence[int] | None,
 ) -> _Alive:
-    """Find the first segment that is not old. Its number is at most `end`."""
+    """Find the first segment that is not old. Segments from number `end` on are not examined and stay."""
     work = Work()
     for number in range(end):
         rows = headers(data[number], fmt) if indexes is None else None

@@ -1,7 +1,9 @@
-"""Fetch: the log's bytes if the reader knows their format, else Kafka's down-conversion.
+"""Fetch: send the log's bytes if the reader knows their format, else Kafka's down-conversion of them.
 
-- scan="batches", before KIP-724: 17 bytes of each batch are read for its magic, up to the first batch that is too new
-  (`AbstractRecords.hasCompatibleMagic`).
+The option `scan` decides how the broker finds out if the reader knows the format:
+
+- scan="batches", before KIP-724: the broker reads 17 bytes of each batch for its magic. It stops at the first batch
+  that is too new (`AbstractRecords.hasCompatibleMagic`).
 - scan="never", after KIP-724: a reader older than the broker's format always gets a conversion. For other readers no
   batch is read.
 """
@@ -27,7 +29,13 @@ SCANS: Final = ("batches", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """The bytes sent to a consumer. zero_copy: `data` is a view of the log, including an incomplete last batch."""
+    """The bytes sent to a consumer.
+
+    Args:
+        zero_copy: True: `data` is a view of the log, including an incomplete last batch.
+        converted_records: number of records in batches that were rebuilt.
+        known_positions: the positions of batches, if they were needed for the fetch.
+    """
 
     data: Bytes
     zero_copy: bool
@@ -37,7 +45,10 @@ class Fetched:
 
     @cached_property
     def positions(self) -> Int64:
-        """The positions, int64[batches + 1]. A zero-copy fetch finds them at the first use."""
+        """The byte position of each batch, and the end: int64[batches + 1].
+
+        After a zero-copy fetch they are found at the first use.
+        """
         return Entries.of(self.data).positions if self.known_positions is None else self.known_positions
 
     @property
@@ -56,12 +67,16 @@ def fetch(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Fetched:
-    """Return the bytes for a consumer that knows `reader` and older formats.
+    """Return the bytes for a consumer that knows the format `reader` and older ones. Raise the errors of `convert`.
 
-    fmt: the newest format in the log, which the broker writes; None: any format that its magic identifies.
-    first_offset: the consumer's position. first_offset, lossy and limits: see `convert`. `work.read_bytes` is 0 if no
-    batch was read. `work.untouched` counts batches with a checked magic that the reader knows. Raises the errors of
-    `convert`.
+    In the result, `work.read_bytes` is 0 if no batch was read. `work.untouched` counts the batches whose magic was read
+    and that the reader knows.
+
+    Args:
+        fmt: the newest format in the log, which the broker writes; None: any format that a magic identifies.
+        first_offset: the consumer's position. See `convert`.
+        scan: "batches" or "never", see the module.
+        lossy, limits: see `convert`.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
@@ -91,7 +106,7 @@ def fetch(
 
 
 def _knows(reader: Format, stored: Format | None) -> bool:
-    """Return True if the reader knows every format that may be in a log of `stored`."""
+    """Return True if the reader knows every format that a log may have whose newest format is `stored`."""
     if reader == stored:
         return True
     newest = max(BY_MAGIC) if stored is None else stored.magic

@@ -1,4 +1,4 @@
-"""Requests that stay as they are in an append: offsets, times and checksums are set in place."""
+"""Set offsets, times and checksums in place, in the requests of an append that are not rebuilt."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,13 @@ from kfbench.formats import BrokerFields, Offsets
 
 
 class Piece(NamedTuple):
-    """Requests in a separate buffer. requests: their numbers, rising. work: of writing them."""
+    """Some requests of an append in a separate buffer.
+
+    Args:
+        requests: their numbers, rising.
+        positions: the byte position of each in `data`, and the end.
+        work: counters of writing them.
+    """
 
     requests: Int64
     data: Bytes
@@ -21,14 +27,19 @@ class Piece(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """The work in the caller's buffer, and the requests that grew or shrank and so moved to a new one."""
+    """The result of `assign`. moved: requests whose size changed and that are in a new buffer; None: there are none."""
 
     work: Work
     moved: Piece | None
 
 
 def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> Assigned:
-    """Set a broker's fields in `target` in the requests that stay. bases: the first offset of each request."""
+    """Set the broker's fields in the requests that are not rebuilt.
+
+    Args:
+        bases: the first offset of each request in the run.
+        target: the buffer that is changed.
+    """
     columns, positions, times = run.columns, run.columns.positions, topic.times(run.latest_ms)
     appending, offsets, chosen, piece, losses = columns.fmt.appending, _offsets(run, bases), run.stays, None, {}
     if not run.is_one_each:
@@ -51,7 +62,7 @@ def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> Assigned:
 
 
 def _offsets(run: Run, bases: Int64) -> Offsets:
-    """Return the offsets of each batch. bases: the first offset of each request."""
+    """Return the first offset of each batch, and the offset after its last. bases: the first offset of each request."""
     if run.is_one_each:
         return Offsets(bases, bases + run.counts)
     bounds = run.columns.bounds
@@ -60,7 +71,14 @@ def _offsets(run: Run, bases: Int64) -> Offsets:
 
 
 def _moved(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Topic) -> Piece:
-    """Set the fields in a new buffer, for batches whose maximum timestamp changes its size. Each is a request."""
+    """Set the fields in a new buffer, for batches whose size changes with the maximum timestamp.
+
+    Here each batch is one request.
+
+    Args:
+        grown: the numbers of these batches.
+        growth: the number of bytes that each grows; negative: it shrinks.
+    """
     columns, times = run.columns, topic.times(run.latest_ms[grown])
     starts, stops = columns.positions[grown], columns.positions[grown + 1]
     appending = columns.fmt.appending

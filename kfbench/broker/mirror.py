@@ -1,20 +1,24 @@
 """Mirror: copy a topic to another cluster (KAFKA-1001). Batches are forwarded unchanged or rebuilt.
 
 A mirror that consumes and produces decompresses every batch, finds the partition of each record by its key, fills new
-batches and compresses them. If all records of a batch go to one partition, the mirror can forward the batch:
+batches and compresses them. If all records of a batch go to one partition, the mirror can forward the batch. The table
+lists the part of a batch that it must read to find this out:
 
-| source | read to find that out |
+| source | part to read |
 |---|---|
-| kip98 | the payload, decompressed: a header has no count, so holes do not show |
+| kip98 | the payload, decompressed: a header has no record count, so gaps between offsets (holes) do not show |
 | partitions are kept (`partitions=1`; MirrorMaker 2), or records have no key (`keyed=False`) | nothing |
 | enriched, tag 34 off | the header |
 | columnar | the header: an attribute is set if any record has a key |
 | v3, headers first | the metadata, decompressed, if there is no key |
 | any other compressed batch | the payload, decompressed |
 
-A mirror reads committed. It drops control batches (they end transactions of the source cluster), empty batches, and
-batches of a transaction that an ABORT marker in the log ends. A transaction without a marker in the log counts as
-committed: a fetch that reads committed ends before the first undecided transaction.
+A mirror reads only committed records. It drops three kinds of batches:
+
+- Control batches, because they end transactions of the source cluster.
+- Empty batches.
+- Batches of a transaction that an ABORT marker in the log ends. A transaction without a marker in the log counts as
+  committed: a fetch that reads committed ends before the first undecided transaction.
 
 Two kinds of batches are always rebuilt:
 
@@ -25,13 +29,14 @@ Two kinds of batches are always rebuilt:
 A forwarded batch is changed to one that a producer may send:
 
 - Its offsets count from 0, as a broker requires in v2. The base offset of a batch and of an enriched set is outside the
-  checksum: 8 bytes. A set of v1 has its last offset there and no count, so the count is taken from the last offset
-  before the set. This is wrong after a hole, and for a set that was not the first one after first_offset. Then the
-  destination rebuilds the set. It rebuilds every set of v0, and ignores offsets of plain messages, so these stay.
+  checksum: 8 bytes change. A compressed set of v1 stores its last offset there and no count, so the count is taken from
+  the last offset before the set. The result is wrong after a hole, and for the first set unless the log was read from
+  `first_offset`. Then the destination rebuilds the set. It rebuilds every set of v0, and ignores offsets of plain
+  messages, so these stay.
 - Producer, transaction and delete horizon are removed, because they belong to the source cluster. This is done in
   place, with one pass over the batch for the checksum.
-- In enriched sets tag 33 is turned off (with one more pass). Then positions stand for offsets, so the destination need
-  not rewrite holes of a compaction.
+- In enriched sets tag 33 (relative offsets) is turned off, with one more pass. Then a record's index in the set gives
+  its offset, so the destination need not rebuild sets with holes of a compaction.
 """
 
 from dataclasses import dataclass
@@ -59,17 +64,21 @@ from kfbench.limits import Limits
 from kfbench.records import Records
 
 MESSAGE_MAX_BYTES: Final = 1_048_588  # message.max.bytes
-REBUILT: Final = -1  # in place of a partition: the batch is rebuilt
-DROPPED: Final = -2
+REBUILT: Final = -1  # a value instead of a partition's number: the batch is rebuilt
+DROPPED: Final = -2  # a value instead of a partition's number: the batch is left out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mirrored(NewLog):
-    """The bytes produced to the destination: the batches of partition 0, then of 1, and so on.
+    """The bytes produced to the destination: the batches of partition 0, then those of partition 1, and so on.
 
-    data uint8; positions int64[batches + 1]; bounds int64[partitions + 1]: the first batch of each partition.
-    handed_on: forwarded source batches. aborted: source batches dropped with their transaction. too_large: new batches
-    above max_bytes, which a broker refuses.
+    Args:
+        data: uint8[size].
+        positions: the byte position of each batch, and the end, int64[batches + 1].
+        bounds: the number of the first batch of each partition, and the end, int64[partitions + 1].
+        handed_on: number of source batches that were forwarded.
+        aborted: number of source batches that were dropped because their transaction was aborted.
+        too_large: number of new batches above max_bytes, which a broker refuses.
     """
 
     bounds: Int64
@@ -79,7 +88,7 @@ class Mirrored(NewLog):
 
     @property
     def partitions(self) -> list[EncodedLog]:
-        """Each partition as a log, for `append`. No byte is copied."""
+        """Each partition as a log, to give to `append`. No byte is copied."""
         parts = [self.positions[first : end + 1] for first, end in pairwise(self.bounds)]
         return [EncodedLog(data=self.data[part[0] : part[-1]], positions=part - part[0]) for part in parts]
 
@@ -101,15 +110,21 @@ def mirror(
 ) -> Mirrored:
     """Mirror one partition of the source to `partitions` at the destination.
 
-    A record with a key goes to the partition of Kafka's default partitioner. Records without a key go to a partition by
-    the number of their batch. Raises CorruptLog, InvalidConfig, IllegalCombination.
+    A record with a key goes to the partition that Kafka's default partitioner chooses. Records without a key go to the
+    partition (number of their batch) % partitions. Raises CorruptLog, InvalidConfig, IllegalCombination.
 
     Args:
-        keyed: False: no record has a key. True: any record may have one. None: found out as in the table above.
+        fmt: the format of the log and of new batches.
+        partitions: number of partitions at the destination.
+        keyed: False: no record has a key. True: any record may have one. None: the mirror looks for keys, in the part
+            of each batch that the module's table lists.
         pass_through: False: every batch is rebuilt.
-        reset_offsets: turn tag 33 off.
-        first_offset: the offset at which the log was read, at most that of its first record; for sets of v1.
-        batch_size, codec, level: of new batches. batch_size: in records. codec: None: that of the first rebuilt batch.
+        reset_offsets: turn tag 33 of enriched sets off.
+        first_offset: the offset from which the log was read, at most the offset of its first record. It is used for
+            compressed sets of v1.
+        batch_size: number of records per new batch.
+        codec, level: codec and level of new batches. codec None: the codec of the first rebuilt batch.
+        max_bytes: largest batch that the destination accepts (`message.max.bytes`).
     """
     for name, value in (("partitions", partitions), ("batch_size", batch_size)):
         if value < 1:
@@ -117,7 +132,7 @@ def mirror(
     source = Source(bytes_of(log), find(fmt), limits)
     routes = _routes(source, partitions, keyed, pass_through)
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
-    # A place is (partition, source batch) as one number.
+    # A place is one number made of a partition and a source batch: partition * batches + batch. It gives the order.
     handed_on_places = routes.goes[handed_on] * batches + handed_on
     new = _new_batches(source, routes, handed_on_places, batch_size, codec, level)
     places = np.concatenate([handed_on_places, new.places])
@@ -147,10 +162,14 @@ def mirror(
 
 
 class _Routes(NamedTuple):
-    """The destination of each source batch, and of the records of opened batches.
+    """The destination of each source batch, and of the records of decoded batches.
 
-    goes int64[batches]: a partition, REBUILT or DROPPED. batch, target int64[records]: the source batch and the
-    partition of each record.
+    Args:
+        goes: a partition, REBUILT or DROPPED for each source batch, int64[batches].
+        aborted: True for batches of an aborted transaction, bool[batches].
+        records: the records of decoded batches.
+        batch: the source batch of each record, int64[records].
+        target: the partition of each record, int64[records].
     """
 
     goes: Int64
@@ -161,7 +180,7 @@ class _Routes(NamedTuple):
 
 
 def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: bool) -> _Routes:
-    """Find the destination of each batch. Open only batches whose headers do not decide it."""
+    """Find the destination of each batch. Decode only the batches whose headers do not decide it."""
     rows, dialect, aborted = source.rows, dialect_of(source.fmt), source.aborted
     batch_partitions = np.arange(len(rows)) % partitions  # for records without a key
     goes = np.full(len(rows), REBUILT)
@@ -181,7 +200,7 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
         goes[keyless] = batch_partitions[keyless]
     opened = np.flatnonzero(goes == REBUILT)
     decoded = source.open(opened)
-    if dialect == ENRICHED:  # only the messages of a set have the control flag
+    if dialect == ENRICHED:  # the control flag is in the messages inside a set
         goes[opened[decoded.batch_rows["is_control"]]] = DROPPED
         may_pass &= goes != DROPPED
     if dialect == KIP98:
@@ -200,7 +219,10 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
 
 
 def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> Int64:
-    """Return per batch the partition of all its records; REBUILT: there are several. Empty batches keep theirs."""
+    """Return for each batch the partition of all its records; REBUILT if they go to several partitions.
+
+    batch_partitions: the result for batches without records.
+    """
     only, filled = batch_partitions.copy(), bounds[:-1] < bounds[1:]
     if filled.any():
         lowest = np.minimum.reduceat(target, bounds[:-1][filled])
@@ -210,7 +232,12 @@ def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> I
 
 
 class _NewBatches(NamedTuple):
-    """The rebuilt batches. places: see `mirror`. plain_bytes: the bytes that codecs compressed."""
+    """Rebuilt batches.
+
+    Args:
+        places: partition * (number of source batches) + (source batch of the first record), for each new batch.
+        plain_bytes: number of bytes before compression, in batches with a codec.
+    """
 
     log: EncodedLog
     places: Int64
@@ -233,9 +260,10 @@ def _new_batches(
 
 
 def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: int) -> Int64:
-    """Return the records that begin a new batch, among records sorted by partition.
+    """Return the indices of the records that begin a new batch. The records are sorted by partition.
 
-    handed_on_before: the number of forwarded batches before each record. A new batch does not span a forwarded one.
+    handed_on_before: for each record, the number of forwarded batches that come before it at the destination. A new
+    batch has no records from both sides of a forwarded batch.
     """
     numbers = np.arange(len(partition_of))
     begins = np.ones(len(partition_of), np.bool_)
@@ -245,7 +273,7 @@ def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: 
 
 
 class _Produced(NamedTuple):
-    """Batches in the order of the destination. is_new bool[batches]: the batch was rebuilt."""
+    """All batches in the order of the destination. is_new bool[batches]: True if the batch was rebuilt."""
 
     data: Bytes
     positions: Int64
@@ -253,7 +281,10 @@ class _Produced(NamedTuple):
 
 
 def _produced(source: Source, handed_on: Int64, new: EncodedLog, order: Int64) -> _Produced:
-    """Copy the forwarded and the new batches. order: their indices in the result's order, forwarded batches first."""
+    """Copy forwarded and new batches into one buffer.
+
+    order: the batches in the result's order. An index counts forwarded batches first, then new ones.
+    """
     starts = np.concatenate([source.rows["position"][handed_on], new.positions[:-1]])[order]
     sizes = np.concatenate([source.rows["size_bytes"][handed_on], np.diff(new.positions)])[order]
     is_new = order >= len(handed_on)
@@ -264,7 +295,7 @@ def _produced(source: Source, handed_on: Int64, new: EncodedLog, order: Int64) -
 
 
 class _Changes(NamedTuple):
-    """The changes of forwarded batches. in_place: changed batches. checksum_bytes: bytes read for checksums."""
+    """Counts of changes. in_place: changed batches. checksum_bytes: bytes read for checksums."""
 
     in_place: int
     checksum_bytes: int
@@ -273,9 +304,12 @@ class _Changes(NamedTuple):
 def _make_ready(
     source: Source, produced: _Produced, sent_offsets: Int64, order: Int64, reset_offsets: bool
 ) -> _Changes:
-    """Change forwarded batches in `produced` to batches that a producer may send.
+    """Change the forwarded batches in `produced` so that a producer may send them.
 
-    sent_offsets: the offset in the header of each forwarded batch.
+    Args:
+        sent_offsets: the new offset field in the header of each forwarded batch; UNSET: it stays.
+        order: see `_produced`.
+        reset_offsets: turn tag 33 of enriched sets off.
     """
     passed, is_set = ~produced.is_new, np.zeros(len(order), np.bool_)
     offsets = np.full(len(order), UNSET)

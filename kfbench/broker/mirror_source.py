@@ -1,4 +1,4 @@
-"""The source of a mirror: headers of all batches, and records of those that are opened."""
+"""The source of a mirror: headers of all batches, and the records of batches that are decoded."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,14 +23,14 @@ from kfbench.records import Records
 
 
 class Encoded(NamedTuple):
-    """New batches. plain_bytes: the bytes that the codec compressed."""
+    """New batches. plain_bytes: number of bytes before compression; 0 without a codec."""
 
     log: EncodedLog
     plain_bytes: int
 
 
 class Source:
-    """The log that is mirrored, and the parts of it that were read."""
+    """The log that is mirrored, with counters of the parts that were read."""
 
     def __init__(self, data: Bytes, fmt: Format, limits: Limits | None) -> None:
         self.data, self.fmt = data, fmt
@@ -48,13 +48,13 @@ class Source:
         """True for each batch without records."""
         rows = self.rows
         bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])
-        is_counted = rows["count"] != NOT_SAID  # kip98 stores none
+        is_counted = rows["count"] != NOT_SAID  # kip98 stores no count
         empty: NDArray[np.bool_] = np.where(is_counted, rows["count"] == 0, bare)
         return empty
 
     @property
     def has_holes(self) -> NDArray[np.bool_]:
-        """True for each batch of v2 and later that spans more offsets than it holds records."""
+        """True for each batch of v2 and later whose range of offsets is larger than its number of records."""
         rows = self.rows
         span = rows["last_offset"] - rows["base_offset"] + 1
         holed: NDArray[np.bool_] = (rows["magic"] > 1) & (rows["count"] != NOT_SAID) & (span != rows["count"])
@@ -62,7 +62,7 @@ class Source:
 
     @property
     def aborted(self) -> NDArray[np.bool_]:
-        """True for each batch of a transaction that a marker in the log aborts. Only markers are decoded."""
+        """True for each batch of a transaction that a marker in the log aborts. Only the markers are decoded."""
         rows = self.rows
         markers = np.flatnonzero(rows["is_control"] & (rows["producer_id"] != NO_PRODUCER_ID))
         if not len(markers) or not rows["is_transactional"].any():
@@ -75,7 +75,10 @@ class Source:
         return history_of(replace(opened, bounds=np.cumsum(counts), rows=lambda: seen)).aborted
 
     def sent_offsets(self, first_offset: int) -> Int64:
-        """Return the offset in each header as a producer sends it; UNSET: the header keeps its offset."""
+        """Return the offset that a producer writes in the header of each batch; UNSET: the stored offset stays.
+
+        first_offset: the offset from which the log was read.
+        """
         rows, magic = self.rows, self.fmt.magic
         if magic > 1:
             return np.zeros(len(rows), np.int64)
@@ -87,7 +90,7 @@ class Source:
 
     @property
     def losses(self) -> dict[str, int]:
-        """The number of batches with each property that belongs to the source cluster."""
+        """The properties that belong to the source cluster, each with the number of batches that have it."""
         rows = self.rows
         found = {
             "is_control": rows["is_control"],
@@ -97,7 +100,7 @@ class Source:
         return {name: int(flags.sum()) for name, flags in found.items() if flags.any()}
 
     def any_key(self, batches: Int64) -> NDArray[np.bool_]:
-        """Return True for each of these batches in which a record has a key. Only their metadata is decompressed."""
+        """Return for each of these batches True if one of its records has a key. Only metadata is decompressed."""
         try:
             found = self.fmt.decode_metadata(self._picked(batches).data, limits=self.allowance.limits)
         except CorruptLog as error:
@@ -108,7 +111,7 @@ class Source:
         return some
 
     def open(self, batches: Int64) -> DecodedLog:
-        """Decode these batches. Raise CorruptLog."""
+        """Decode the batches with these numbers. Raise CorruptLog."""
         picked, before = self._picked(batches), self.allowance.log_bytes
         try:
             decoded = self.fmt.decode_at(picked.data, picked.positions, "raise", self.allowance)
@@ -123,10 +126,15 @@ class Source:
         return out
 
     def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Encoded:
-        """Encode records in batches. wanted: their indices. firsts: indices in `wanted` at which batches begin."""
+        """Encode some records in new batches.
+
+        Args:
+            wanted: the indices of the records.
+            firsts: the indices in `wanted` at which the batches begin.
+        """
         bounds = np.append(firsts, len(wanted))
         picked = records.take(wanted)
-        offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # as a producer counts them
+        offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # a producer counts from 0 in each batch
         picked = replace(picked, shapes=replace(picked.shapes, offsets=offsets))
         if not len(wanted):
             bounds = np.zeros(1, np.int64)
@@ -136,7 +144,7 @@ class Source:
         return Encoded(new, codec_bytes(picked, bounds, NO_FIELDS, number, kinds))
 
     def _picked(self, batches: Int64) -> EncodedLog:
-        """Return these batches one after another: a view of the log if these are all batches."""
+        """Return the batches with these numbers, one after another. If all are wanted, no byte is copied."""
         self.is_read[batches] = True
         starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
         positions = np.zeros(len(batches) + 1, np.int64)

@@ -1,4 +1,4 @@
-"""Requests that an append rebuilds: each becomes one batch, one wrapper or several plain messages."""
+"""Rebuild requests in an append. Each becomes one batch, one compressed set (wrapper) or several plain messages."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,7 +19,15 @@ from kfbench.records import Records
 
 
 class _Selected(NamedTuple):
-    """The input of a rebuild. requests: the numbers of requests that do not stay. bounds, fields, codecs: of each."""
+    """The requests to rebuild, and their records.
+
+    Args:
+        requests: the numbers of these requests in their run.
+        records: the records of all of them, with the offsets and times that the log stores.
+        bounds: the index of the first record of each request, and the end.
+        fields: header fields of each request.
+        codecs: the number of the codec for each request.
+    """
 
     requests: Int64
     records: Records
@@ -29,9 +37,10 @@ class _Selected(NamedTuple):
 
 
 def rebuild(run: Run, bases: Int64, topic: Topic, allowance: Allowance) -> Piece:
-    """Rebuild the requests that do not stay (`MemoryRecordsBuilder`).
+    """Rebuild the requests of a run that cannot be set in place (`MemoryRecordsBuilder`).
 
-    bases: the first offset of each request of the run. Raises Refused, CorruptLog for more than `allowance`, WouldLose.
+    bases: the first offset of each request in the run. Raises Refused, CorruptLog if the batches need more bytes than
+    `allowance` has, and WouldLose.
     """
     given, to, columns = _selected(run, bases, topic), run.to, run.columns
     first, end = run.bounds[:-1][given.requests], run.bounds[1:][given.requests]
@@ -75,7 +84,7 @@ def _selected(run: Run, bases: Int64, topic: Topic) -> _Selected:
     records = replace(records, shapes=replace(records.shapes, timestamps_ms=times_ms, offsets=offsets))
     fields = columns.batch_fields
     if len(fields.rows) > 1:
-        fields = fields.take(run.bounds[:-1][requests])  # those of the request's first batch
+        fields = fields.take(run.bounds[:-1][requests])  # a request has the fields of its first batch
     set_by_broker: dict[str, Any] = {
         "base_offset": bases[requests],
         "partition_leader_epoch": topic.epoch,

@@ -1,4 +1,4 @@
-"""Produce requests of one append: split, read, and checked against the topic's rules."""
+"""Produce requests of one append: split into requests, read, and checked against the topic's rules."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,9 +19,14 @@ from kfbench.log.writing import runs
 
 
 class Requests(NamedTuple):
-    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each request.
+    """Produce requests in one buffer.
 
-    traits int64[requests]: codec, control bit and features of the first entry, as the kernel `split` returns them.
+    Args:
+        data: the bytes of all requests.
+        entries: the batches, plain messages and compressed sets in `data`.
+        firsts: the number of the first entry of each request, and the end, int64[requests + 1].
+        traits: attribute bits of each request's first entry, int64[requests]: its codec, its control flag, and its
+            features of v3.
     """
 
     data: Bytes
@@ -35,13 +40,14 @@ class Run:
     """Consecutive valid requests of one format.
 
     Args:
-        bounds: the first batch of each request, int64[requests + 1].
-        record_bounds: the first record of each request, int64[requests + 1].
+        columns: their batches and records.
+        bounds: the number of the first batch of each request, and the end, int64[requests + 1].
+        record_bounds: the number of the first record of each request, and the end, int64[requests + 1].
         to: the log's format.
-        codecs: codec numbers in the log, int64[requests].
+        codecs: the number of the codec that each request gets in the log, int64[requests].
         latest_ms: the largest timestamp of each batch.
         stays: bool[requests]. False: the request is rebuilt.
-        first: the number of the first request.
+        first: the number of the first request among all requests of the append.
     """
 
     columns: Columns
@@ -55,7 +61,7 @@ class Run:
 
     @property
     def counts(self) -> Int64:
-        """The number of records of each request."""
+        """The number of records in each request."""
         return self.record_bounds[1:] - self.record_bounds[:-1]
 
     @property
@@ -65,7 +71,10 @@ class Run:
 
 
 def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests:
-    """Split the bytes into requests. Raise CorruptLog and Refused."""
+    """Split the bytes into requests. Raise CorruptLog and Refused.
+
+    source: the format of the requests; None: found by their magic.
+    """
     entries = Entries.of(data)
     entries.errors("raise")
     positions = log.positions if isinstance(log, EncodedLog) else entries.positions[[0, -1]]
@@ -87,7 +96,7 @@ def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests
 
 
 def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowance: Allowance) -> list[Run]:
-    """Read and check all requests, in runs of one format. Raise CorruptLog and Refused."""
+    """Read and check all requests. Return them as runs of one format. Raise CorruptLog and Refused."""
     entries, firsts, traits = requests.entries, requests.firsts, requests.traits
     found: list[Run] = []
     layouts = traits & ~(CODEC_MASK | CONTROL_BIT)
@@ -110,7 +119,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
         is_same = (codecs == own_codecs) & (topic.to is None or _is_same_format(fmt, to, features, source is None))
         if fmt.appending.has_absolute_offsets:
             is_same &= own_codecs == 0
-        # Requests that stay need only metadata, if it can be read without the payload.
+        # Only the metadata of requests that are not rebuilt is needed, if it can be read without the payload.
         reads_metadata = features & HEADERS_FIRST_BIT or fmt.has_bare_metadata
         for first, end in runs(is_same) if reads_metadata else [(0, hi - lo)]:
             part = slice(lo + first, lo + end)
@@ -119,9 +128,12 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
 
 
 def _is_same_format(fmt: Format, to: Format, features: int, is_guessed: bool) -> bool:
-    """Return True if batches of `fmt` with these features have the log's format. is_guessed: `fmt` is by magic."""
+    """Return True if batches of `fmt` with these features (attribute bits of v3) already have the log's format `to`.
+
+    is_guessed: `fmt` was found by the magic, and another format may have the same magic.
+    """
     if is_guessed and to.is_told_by_magic and to.magic == fmt.magic:
-        # Attributes do not tell if headers are shared, so a tagged batch counts as another format.
+        # Attributes do not show if headers are shared, so a batch with tags counts as another format.
         return not features & TAGGED_BIT and features == to.features & V3_FEATURES_MASK
     return to is fmt and features == to.features & V3_FEATURES_MASK
 
@@ -135,7 +147,12 @@ def _checked(
     topic: Topic,
     allowance: Allowance,
 ) -> Run:
-    """Read and check some requests of one format. is_same bool[requests]: format and codec equal the log's."""
+    """Read and check some requests of one format, and decide which are rebuilt.
+
+    Args:
+        part: the numbers of the requests.
+        is_same: True if format and codec already equal the log's, bool[requests].
+    """
     traits, data = requests.traits[part], requests.data
     firsts = requests.firsts[part.start : part.stop + 1]
     bounds = firsts - firsts[0]
@@ -147,7 +164,7 @@ def _checked(
     settable = fmt.appending.settable(data, positions, topic.times(latest_ms))
     if settable is not None:
         in_order &= settable
-    if not in_order.all():  # plain batches stay, unless their columns are outside of the codec
+    if not in_order.all():  # batches without a codec are set in place, unless metadata is outside the payload
         is_ignored = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
         in_order = in_order[bounds[:-1]] | is_ignored
         stays = is_same & in_order

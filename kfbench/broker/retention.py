@@ -1,4 +1,8 @@
-"""The log cleaner's choice of records (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
+"""The log cleaner's choice of records (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction.
+
+A tombstone is a record with a null value: it deletes its key. A marker is a control batch that commits or aborts a
+transaction. The delete horizon is the time, stored in a batch, until which its tombstones and markers stay.
+"""
 
 import os
 from dataclasses import dataclass
@@ -14,31 +18,37 @@ from kfbench.layouts import CONTROL_ABORT, CONTROL_COMMIT, CONTROL_KEY, NO_PRODU
 from kfbench.records import Records
 
 Flags = NDArray[np.bool_]
-KEYS_TOGETHER: Final = 64  # more does not help: a core has fewer concurrent loads from memory
-NO_TYPE: Final = -1  # of a batch that is no control batch or holds no record
+KEYS_TOGETHER: Final = 64  # keys that are looked up together; a core has fewer concurrent loads from memory
+NO_TYPE: Final = -1  # the control type of a batch that is no control batch or has no record
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The decisions of a round of cleaning, per record or per batch."""
+    """The records and batches that a round of cleaning keeps."""
 
-    keep: Flags  # records
-    retain_empty: Flags  # batches whose header stays without records
-    emptied_transaction: Flags  # markers of a transaction without records
-    keyless_records: int  # removed as invalid
+    keep: Flags  # bool[records]: the record stays
+    retain_empty: Flags  # bool[batches]: the batch stays as a header, even without records
+    emptied_transaction: Flags  # bool[batches]: a marker whose transaction has no records left
+    keyless_records: int  # number of records removed because they have no key
     aborted_records: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """The producers' transactions in a whole log, bool[batches] (`TransactionIndex`, `ProducerStateManager`).
+    """The transactions of all producers in a whole log (`TransactionIndex`, `ProducerStateManager`).
 
-    first_undecided: the first batch of a transaction that has not ended, or the number of batches.
+    A marker is a control batch that commits or aborts a transaction.
+
+    Args:
+        aborted: batches of a transaction that was aborted, bool[batches].
+        emptied: markers of a transaction without records, bool[batches].
+        last: batches with a producer's last sequence number, or only its last epoch, bool[batches].
+        first_undecided: number of the first batch whose transaction has no end; without one, the number of batches.
     """
 
-    aborted: Flags  # batches of a transaction that was aborted
-    emptied: Flags  # markers of a transaction without records
-    last: Flags  # batches that hold a producer's last sequence, or its epoch alone
+    aborted: Flags
+    emptied: Flags
+    last: Flags
     first_undecided: int
 
 
@@ -51,13 +61,18 @@ def retained(
     keep_legacy_tombstones: bool,
     retain_last: bool,
 ) -> Retention:
-    """Decide which records of these batches stay. `history` covers these batches and those after them.
+    """Decide which records of these batches stay.
 
-    The last record of each key stays. A tombstone stays until the delete horizon of its batch has passed. A control
-    record stays until its transaction has no batch left, and then until the horizon has passed. A batch without records
-    stays as a header if it is the last of its producer, or (retain_last) of the round (KAFKA-17076).
+    The last record of each key stays. A tombstone (null value) stays until the delete horizon, a time in the header of
+    its batch. A control record stays until its transaction has no batch left, and then until the horizon. A batch
+    without records stays as a header if it is the last of its producer. With `retain_last` the last batch of the round
+    stays too (KAFKA-17076).
 
-    has_horizon bool[batches]: the format has a delete horizon.
+    Args:
+        history: the transactions of these batches and of the batches after them.
+        now_ms: the time of the round.
+        has_horizon: True if the format of the batch can store a delete horizon, bool[batches].
+        keep_legacy_tombstones: True: tombstones and control records stay in formats without a delete horizon.
     """
     rows, counts = log.batch_rows, np.diff(log.bounds)
     aborted, emptied = history.aborted[: len(log)], history.emptied[: len(log)]
@@ -88,9 +103,10 @@ def retained(
 
 
 def latest_of_keys(records: Records, among: Flags) -> Flags:
-    """Return which of the records in `among` (bool[records]) are the last with their key. A null is no key.
+    """Return which records in `among` (bool[records]) are the last with their key. Records without a key are left out.
 
-    The result is exact. Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one. At most 2**32 - 1 records.
+    The result is exact. Kafka's `SkimpyOffsetMap` treats two keys with the same MD5 as equal. At most 2**32 - 1
+    records.
     """
     found = np.empty(len(records), np.bool_)
     room = np.empty(KEYS_TOGETHER, np.uint64), np.empty(KEYS_TOGETHER, np.uint64)
@@ -101,13 +117,13 @@ def latest_of_keys(records: Records, among: Flags) -> Flags:
 
 
 def history_of(log: DecodedLog) -> History:
-    """Return the transactions of a log. All its producers count as active."""
+    """Find the transactions in a log. All its producers count as active."""
     rows, types = log.batch_rows, _control_types(log)
     order = np.flatnonzero(rows["producer_id"] != NO_PRODUCER_ID)
     order = order[np.argsort(rows["producer_id"][order], kind="stable")]
     producers, beyond = rows["producer_id"][order], len(order)
     is_marker = np.isin(types[order], (CONTROL_ABORT, CONTROL_COMMIT))
-    # The place in `order` of the marker that ends each batch's transaction, or `beyond`.
+    # The index in `order` of the marker that ends each batch's transaction; `beyond`: there is none.
     ends = np.minimum.accumulate(np.where(is_marker, np.arange(beyond), beyond)[::-1])[::-1]
     is_ended = ends < beyond
     is_ended[is_ended] = producers[ends[is_ended]] == producers[is_ended]
@@ -126,7 +142,7 @@ def history_of(log: DecodedLog) -> History:
 
 
 def _control_types(log: DecodedLog) -> NDArray[np.int16]:
-    """Return the type of each control batch's first record (`ControlRecordType`), or NO_TYPE."""
+    """Return the type of each batch's first control record (`ControlRecordType`), or NO_TYPE."""
     types = np.full(len(log), NO_TYPE, np.int16)
     filled = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
     at = log.records.key_starts[log.bounds[filled]] + position(CONTROL_KEY, "type")
@@ -136,10 +152,10 @@ def _control_types(log: DecodedLog) -> NDArray[np.int16]:
 
 
 def _last_of_producers(producers: Int64, epochs: NDArray[np.int16], is_data: Flags) -> Flags:
-    """Return which batches hold a producer's last sequence (`ProducerStateEntry`).
+    """Return which batches have the last sequence number of a producer (`ProducerStateEntry`).
 
-    If a producer has only markers in its last epoch, these are returned instead. There must be at least one batch. The
-    batches are sorted by producer.
+    If a producer has only control batches in its last epoch, all of these are returned instead. There must be at least
+    one batch. The batches are sorted by producer.
     """
     starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
     ends = np.append(starts[1:], len(producers))

@@ -1,12 +1,13 @@
-"""Seek in a segment: find the batch that holds an offset, or the first record of a time (`FileRecords`).
+"""Seek in a segment: find the batch with an offset, or the first record at or after a time (`FileRecords`).
 
 By offset, Kafka reads headers up to the first batch whose last offset is large enough. Every header has the last
 offset: v0 and v1 as the wrapper's offset, v2 and v3 as base offset and delta. The *first* offset of a compressed set of
-v0 or v1 is inside the set. An enriched set has the first offset in its header, and the last one follows only if there
-are no holes. If the offset may be in a hole, the set is opened.
+v0 or v1 is inside the set. An enriched set has the first offset in its header. Its last offset can be computed only if
+there are no gaps (holes) between offsets. If the offset may be in a hole, the set is decoded.
 
-By time, Kafka opens the first batch whose largest timestamp is late enough. If records are out of order, this batch may
-hold no such record at or after the starting offset. Then the search continues after the batch. v0 has no timestamps.
+By time, Kafka decodes the first batch whose largest timestamp is late enough. This batch may still have no such record
+at or after the starting offset, if records are out of order. Then the search continues after the batch. v0 has no
+timestamps.
 """
 
 from dataclasses import dataclass, field
@@ -29,14 +30,16 @@ from kfbench.limits import Limits
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The batch at byte `position`, and the record that was found in it.
+    """The batch that was found, at byte `position`, and in a search by time the record in it.
 
     Args:
-        offset: by time, that of the record (`TimestampAndOffset`); by offset, the batch's last (`LogOffsetPosition`).
+        size_bytes: size of the batch.
+        offset: by time, the offset of the record (`TimestampAndOffset`); by offset, the batch's last one
+            (`LogOffsetPosition`).
         base_offset: the batch's first offset; None: only its records have it, and they were not read.
-        timestamp_ms: of the record; None by offset.
-        work: headers that were read and batches that were opened.
-        index_bytes: bytes read in the index.
+        timestamp_ms: the timestamp of the record; None in a search by offset.
+        work: headers that were read and batches that were decoded.
+        index_bytes: number of bytes read in the index.
     """
 
     position: int
@@ -59,8 +62,15 @@ def seek_offset(
 ) -> Found | None:
     """Find the first batch whose last offset is `offset` or more; None: the log ends before it.
 
-    base_offset: also find the first offset of the batch, which opens a compressed set of v0 or v1. Only opened batches
-    have their checksum checked. `Found.offset` of an enriched set is a lower bound. Raises CorruptLog.
+    Checksums are checked only in batches that are decoded. Raises CorruptLog.
+
+    Args:
+        fmt: the format of the log; None: found by the magic of each batch.
+        index: an index from which the search starts; None: it starts at the first batch.
+        base_offset: also find the first offset of the batch. For this a compressed set of v0 or v1 is decoded.
+
+    Returns:
+        The batch. In an enriched set `Found.offset` is a lower bound of the last offset.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     start = index.by_offset(offset) if index else 0
@@ -104,8 +114,9 @@ def seek_time(
     """Find the first record of this time or later, from start_offset on; None: there is none.
 
     Only the metadata of a batch with headers first is decompressed. Any other batch is decompressed completely; Kafka's
-    reader stops after the codec's block with the record. Batches of v0 among others are skipped. Raises CorruptLog, and
-    Refused for a log of v0 alone.
+    reader stops after the codec's block with the record. v0 batches are skipped if the log has others, too.
+
+    Raises CorruptLog. Raises Refused if all batches are v0.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     if search.fmt is not None and not search.fmt.capabilities.timestamps:
@@ -123,7 +134,7 @@ def seek_time(
             break
         row = rows[-1]
         position = int(row["position"] + row["size_bytes"])
-        ends_before = row["last_offset"] < start_offset and not row["last_is_least"]  # only the log's last batch can
+        ends_before = row["last_offset"] < start_offset and not row["last_is_least"]  # possible for the last batch only
         if row["magic"] == 0 or ends_before:
             continue
         inside = search.open(row)
@@ -149,8 +160,6 @@ def _without_timestamps() -> Refused:
 
 @dataclass
 class _Search:
-    """A search and its work so far."""
-
     data: Bytes
     fmt: Format | None
     limits: Limits | None
@@ -160,7 +169,7 @@ class _Search:
         self.work += Work(untouched=len(rows), read_bytes=int(rows["header_bytes"].sum()))
 
     def open(self, row: Any) -> DecodedMetadata:
-        """Read the metadata of a batch's records. Raise CorruptLog."""
+        """Decode the metadata of the records in one batch. row: its header row. Raise CorruptLog."""
         position, size = int(row["position"]), int(row["size_bytes"])
         fmt = self.fmt or BY_MAGIC[int(row["magic"])]
         try:

@@ -1,4 +1,4 @@
-"""The input of a broker path: an encoded log, or the bytes of a real one."""
+"""The input of a broker operation: an encoded log, or the bytes of a real one."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ def bytes_of(log: EncodedLog | Any) -> Bytes:
 
 
 def read(log: EncodedLog | Any, fmt: Format | str | None = None, limits: Limits | None = None) -> DecodedLog:
-    """Read a log. fmt: its format; None: by the magic of each batch. Raise CorruptLog."""
+    """Decode a log. fmt: its format; None: found by the magic of each batch. Raise CorruptLog."""
     return read_log(bytes_of(log), limits=limits) if fmt is None else find(fmt).decode(log, limits=limits)
 
 
 def find(fmt: Format | str) -> Format:
     """Return a format by its name, or the given format.
 
-    Raise IllegalCombination for an unknown name, and for a format without broker paths.
+    Raise IllegalCombination for an unknown name, and for a format that brokers' operations do not support.
     """
     if not isinstance(fmt, Format):
         if fmt not in FORMATS:

@@ -1,8 +1,10 @@
 """The index of the proposal "Kafka Enriched Message Metadata": offset, timestamp and position in one file.
 
-Kafka has two indexes. The offset index has relative offset i32 and position i32. The time index has timestamp i64 and
-relative offset i32; a search looks up this offset in the offset index. Each index gets an entry every `interval_bytes`
-(`index.interval.bytes`). An entry here has 16 bytes: relative offset i32, timestamp i64, position i32.
+Kafka has two indexes. An entry of the offset index is: relative offset i32, position i32. An entry of the time index
+is: timestamp i64, relative offset i32. A search by time looks up this offset in the offset index. Each index gets an
+entry every `interval_bytes` (`index.interval.bytes`).
+
+An entry of the proposed index has 16 bytes: relative offset i32, timestamp i64, position i32.
 """
 
 from dataclasses import dataclass, field
@@ -27,11 +29,15 @@ INTERVAL_BYTES: Final = 4096  # index.interval.bytes
 
 @dataclass(frozen=True, kw_only=True)
 class TimeIndex:
-    """An index of a segment; offsets, timestamps_ms and positions are int64[entries], rising.
+    """An index of a segment. The columns offsets, timestamps_ms and positions are int64[entries] and rise.
 
-    The batch at positions[i] has the last offset offsets[i]. No timestamp up to its end is above timestamps_ms[i].
-    largest_ms: of the whole segment; -1: no batch has a timestamp. time_entries: the number of entries in Kafka's time
-    index, which adds one only for a later timestamp. work: of building the index.
+    Args:
+        offsets: offsets[i] is the last offset of the batch that begins at byte positions[i].
+        timestamps_ms: timestamps_ms[i] is the largest timestamp from the segment's start to the end of this batch.
+        positions: see `offsets`.
+        largest_ms: the largest timestamp of the whole segment; -1: no batch has a timestamp.
+        time_entries: number of entries in Kafka's time index, which adds one only for a later timestamp.
+        work: counters of building the index.
     """
 
     offsets: Int64
@@ -54,7 +60,7 @@ class TimeIndex:
 
     @classmethod
     def of_headers(cls, rows: NDArray[np.void], interval_bytes: int = INTERVAL_BYTES) -> Self:
-        """Build the index from the HEADER rows of all batches."""
+        """Build the index from the header rows (dtype HEADER) of all batches."""
         largest = np.maximum.accumulate(rows["max_timestamp_ms"])
         entries = _spaced(rows["position"], interval_bytes)
         last = int(largest[-1]) if len(rows) else NO_TIMESTAMP
@@ -73,25 +79,29 @@ class TimeIndex:
 
     @property
     def index_bytes(self) -> int:
-        """The size on disk, with a last entry for the segment's largest timestamp."""
+        """The size on disk in bytes, with a last entry for the segment's largest timestamp."""
         return ENTRY_BYTES * (len(self) + 1)
 
     @property
     def kafka_bytes(self) -> int:
-        """The size of Kafka's two indexes for the same segment."""
+        """The size of Kafka's two indexes for the same segment, in bytes."""
         return OFFSET_ENTRY_BYTES * len(self) + TIME_ENTRY_BYTES * self.time_entries
 
     @cached_property
     def lookup_bytes(self) -> int:
-        """The most bytes that a binary search reads."""
+        """The largest number of bytes that a binary search reads in the index."""
         return ENTRY_BYTES * len(self).bit_length()
 
     def by_offset(self, offset: int) -> int:
-        """Return the position to start the search for an offset: the last entry before it, or the segment's start."""
+        """Return the byte position where the search for an offset starts.
+
+        It is the position of the last entry whose offset is `offset` or less. Without one, it is 0, the segment's
+        start.
+        """
         return self._at(int(np.searchsorted(self.offsets, offset, side="right")))
 
     def by_time(self, timestamp_ms: int) -> int:
-        """Return the position to start the search for a time. All batches before it are older."""
+        """Return the byte position where the search for a time starts. All batches before it are older."""
         return self._at(int(np.searchsorted(self.timestamps_ms, timestamp_ms, side="left")))
 
     def _at(self, entries: int) -> int:

@@ -1,4 +1,4 @@
-"""The settings of a topic and its broker that an append follows."""
+"""The settings of a topic and its broker that decide how `append` works."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,10 +23,16 @@ LAST_INT64: Final = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """The options of `append`, checked.
+    """The options of `append`, after they were checked.
 
-    to: the log's format; None: that of each request. codec: the log's codec number; None: that of each request. now_ms:
-    the broker's clock. common_rules: the rules for every log format.
+    Args:
+        to: the log's format; None: each request keeps its format.
+        codec: the number of the log's codec; None: each request keeps its codec.
+        level: the codec's level.
+        is_append: True: the topic stores append times. False: create times.
+        now_ms: the broker's clock.
+        epoch: the partition leader epoch.
+        common_rules: the rules that do not depend on the log's format.
     """
 
     to: Format | None
@@ -87,12 +93,15 @@ class Topic:
         return BrokerTimes(self.is_append, self.now_ms, latest_ms)
 
     def is_plain_marker(self, traits: Int64) -> NDArray[np.bool_]:
-        """Return which requests are control batches without a codec. The topic's codec does not apply to them."""
+        """Return for each request True if it is a control batch without a codec.
+
+        The topic's codec is not applied to it. If the topic has no codec, all items are False. traits: see `Requests`.
+        """
         found: NDArray[np.bool_] = (traits & (CODEC_MASK | CONTROL_BIT) == CONTROL_BIT) & bool(self.codec)
         return found
 
     def codecs(self, traits: Int64) -> Int64:
-        """Return the codec number of each request in the log."""
+        """Return the number of the codec that each request gets in the log. traits: attribute bits, see `Requests`."""
         if self.codec is None:
             return traits & CODEC_MASK
         return np.where(self.is_plain_marker(traits), 0, self.codec)

@@ -1,17 +1,17 @@
 """Upgrade a whole segment file to a newer format: KIP-724's `log.record.version.force.upgrade`, at start-up.
 
 The new segment is written next to the old one and then replaces it atomically. If the process or the machine dies at
-any time, one of the two is complete:
+any time, at least one of the two files is complete:
 
-1. NAME.log.upgrade is written in pieces and synchronised. It gets the old file's mode, owner and times: a broker
-   expires segments without timestamps by the modification time.
+1. NAME.log.upgrade is written in pieces and synchronised. It gets the old file's mode, owner and times, because a
+   broker expires segments without timestamps by the modification time.
 2. NAME.index and NAME.timeindex are removed, because they hold positions in the old bytes. A broker that misses an
    index rebuilds all of them (`LogSegment.sanityCheck`, `recover`). NAME.txnindex holds only offsets and stays.
 3. The new file is renamed to the old name.
 
-The next upgrade removes the leftover of a killed one. An incomplete last batch is refused, although readers take it for
-the end of the log: a damaged length looks the same, and the rest of the segment would be lost. Kafka's recovery cuts it
-off. The old segment stays under its other hard links.
+If an upgrade is killed, the next one removes its leftover file. An incomplete last batch is refused, although readers
+take it for the end of the log. A damaged length looks the same, and the rest of the segment would be lost. Kafka's
+recovery cuts an incomplete batch off. If the old file has other hard links, it remains under their names.
 """
 
 import fcntl
@@ -41,7 +41,14 @@ MOST_BYTES: Final = 2**31 - 1  # positions in a segment are int32 (`FileRecords`
 
 @dataclass(frozen=True, kw_only=True)
 class Upgraded:
-    """An upgraded file. replaced: False if there was nothing to convert. converted_records: as in `Converted`."""
+    """The result of an upgrade.
+
+    Args:
+        path: the real path of the file.
+        before_bytes, after_bytes: its size before and after the upgrade.
+        converted_records: number of records in batches that were rebuilt.
+        replaced: False if there was nothing to convert, so the file was not changed.
+    """
 
     path: str
     before_bytes: int
@@ -63,9 +70,18 @@ def upgrade(
 ) -> Upgraded:
     """Convert a segment file to the format `to`, as `convert` does. Memory is bounded by `chunk_bytes`.
 
-    Batches that already have the format are read, checked and copied. After an error the segment is unchanged. Raises
-    CorruptLog and Refused with the file and the position, WouldLose, IllegalCombination. Raises KfbenchError if the
-    file cannot be read or written, if another upgrade works on it, or if the result would be too large for a broker.
+    Batches that already have the format are read, checked and copied. After an error the segment is unchanged.
+
+    Args:
+        codec, level: codec and level of rebuilt batches; None: each keeps its codec.
+        lossy: leave out properties that the format `to` cannot carry.
+
+    Raises:
+        CorruptLog, Refused: with the file and the position.
+        WouldLose: the format `to` cannot carry something.
+        IllegalCombination: the format `to` lacks the codec, or its segments have no mark that identifies it.
+        KfbenchError: the file cannot be read or written, another upgrade works on it, or the result would be too large
+            for a broker.
     """
     target = find(to)
     if not target.is_told_by_magic:
@@ -93,7 +109,7 @@ def upgrade(
 
 @contextmanager
 def _locked(name: str) -> Iterator[int]:
-    """Open the segment and lock it against other upgrades until this one ends."""
+    """Open the segment and lock it against other upgrades. The lock ends with the `with` block."""
     segment = os.open(name, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would block
     try:
         if not stat.S_ISREG(os.fstat(segment).st_mode):
@@ -122,7 +138,7 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
             for converted in conversion.of(piece.data, piece.positions, piece.magics, allowance, piece.at):
                 if out < 0 and not converted.work.untouched:
                     out = os.open(name + SUFFIX, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                    _copy(name, segment, out, after_bytes)  # the batches so far did not change
+                    _copy(name, segment, out, after_bytes)  # all batches before this piece are unchanged
                 records, work = records + converted.converted_records, work + converted.work
                 after_bytes += len(converted.data)
                 if after_bytes > MOST_BYTES:
@@ -153,7 +169,7 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
 
 
 def _copy(name: str, source: int, out: int, size_bytes: int) -> None:
-    """Copy the first bytes of `source` to `out`. name: of the source file."""
+    """Copy the first `size_bytes` bytes of `source` to `out` (file descriptors). name: the source file, for errors."""
     at = 0
     while at < size_bytes:
         sent = os.sendfile(out, source, at, size_bytes - at)
@@ -174,7 +190,7 @@ def _replace_segment(name: str) -> None:
         if name.endswith(LOG_SUFFIX):
             for suffix in INDEXES:
                 _remove(name.removesuffix(LOG_SUFFIX) + suffix)
-            os.fsync(folder)  # else after a crash the old index may be next to the new segment
+            os.fsync(folder)  # without this, the old index may be next to the new segment after a crash
         Path(name + SUFFIX).replace(name)
         os.fsync(folder)
     finally:

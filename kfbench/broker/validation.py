@@ -1,10 +1,10 @@
 """Checks of a broker before it takes a request (`org.apache.kafka.storage.internals.log.LogValidator`).
 
-Refused has the broker's error: CORRUPT_MESSAGE for a wrong checksum, else INVALID_RECORD for batches that cannot be
-read. CorruptLog is raised for damage that a broker has no error for: wrong lengths, a magic other than the given
-format's, an undecodable payload, more than the limits allow.
+A refusal is raised as Refused with the broker's error: CORRUPT_MESSAGE for a wrong checksum, else INVALID_RECORD for
+batches that cannot be read. CorruptLog is raised for damage that a broker has no error for: wrong lengths, a magic
+other than the given format's, an undecodable payload, more than the limits allow.
 
-Batches of kip98 and v3 follow the rules of v2, enriched messages those of v1.
+Batches of kip98 and v3 follow the rules of v2. Enriched messages follow the rules of v1.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,15 @@ _UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The rules for a request, by its topic and sender.
+    """The rules for a request. They depend on its topic and its sender.
 
-    from_zero: offsets begin at 0. to_messages: the log has v0 or v1. earliest_ms, latest_ms: the range of accepted
-    create times. is_keyed: a compacted topic, in which each record needs a key.
+    Args:
+        from_client: the sender is a client, which may not write control records.
+        from_zero: the offsets must begin at 0.
+        to_messages: the log's format is v0 or v1.
+        is_create: the topic stores create times. False: append times.
+        earliest_ms, latest_ms: the first and the last create time that is accepted.
+        is_keyed: the topic is compacted, so each record needs a key.
     """
 
     from_client: bool = True
@@ -58,7 +63,10 @@ class Rules:
 class Columns:
     """Batches of one format with the columns of their records. Batch b is data[positions[b]:positions[b + 1]].
 
-    timestamps_ms: of each record. An append time that a producer claims is ignored.
+    Args:
+        read: the columns that were read from the batches.
+        timestamps_ms: the timestamp of each record. An append time that a producer claims is ignored.
+        decompressed_bytes: number of bytes that were decompressed.
     """
 
     fmt: Format
@@ -70,24 +78,24 @@ class Columns:
 
     @property
     def bounds(self) -> Int64:
-        """The first record of each batch, and the end: int64[batches + 1]."""
+        """The index of the first record of each batch, and the end: int64[batches + 1]."""
         return self.read.bounds
 
     @cached_property
     def records(self) -> Records:
-        """The records, with the timestamps that a consumer sees."""
+        """All records, with the timestamps that a consumer sees."""
         return self.read.make_records()
 
     @property
     def batch_fields(self) -> BatchFields:
-        """The producer's part of each header. A broker keeps it in a batch that it rebuilds."""
+        """The fields of each header that the producer sets. A broker keeps them in a batch that it rebuilds."""
         return self.fmt.appending.producer_fields(self.data, self.positions, self.read)
 
 
 def layout_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a layout that shares its magic with another format; 0: the magic is enough.
+    """Return the kernels' number of a format that shares its magic with another one; 0: the magic is enough.
 
-    Raise IllegalCombination for a format without broker paths.
+    Raise IllegalCombination for a format that brokers' operations do not support.
     """
     if fmt is None:
         return 0
@@ -96,10 +104,12 @@ def layout_of(fmt: Format | None) -> int:
 
 
 def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, rules: Rules) -> Columns:
-    """Read batches of one format and with the same features. Raise Refused and CorruptLog.
+    """Read batches of one format with the same features (bits of v3's attributes). Raise Refused and CorruptLog.
 
-    with_payload: False: only bytes that the columns need are decompressed. rules: a broken rule of a header is reported
-    before damage in the records of its batch.
+    Args:
+        with_payload: False: decompress only the bytes that the columns need.
+        rules: the checks of headers. If a header breaks a rule, this is reported before damage in the records of its
+            batch.
     """
     before_bytes = allowance.log_bytes
     try:
@@ -123,7 +133,7 @@ def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowan
 
 
 def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int64:
-    """Return the timestamps of records. If a producer set an append time in tag 0, the create times are used."""
+    """Return the timestamp of each record, with create times where a producer set an append time in tag 0."""
     if columns.make_tags is None or columns.timestamps_ms is columns.create_timestamps_ms:
         return columns.timestamps_ms
     has_tag = np.empty(len(positions) - 1, np.bool_)
@@ -133,7 +143,7 @@ def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int6
 
 
 def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rules: Rules) -> Refused | None:
-    """Return the broker's error for damage; None: a broker has none."""
+    """Return the broker's error for this damage; None: the broker has no error for it."""
     if (error.field, error.promise) in _CORRUPT:
         return Refused("CORRUPT_MESSAGE", error.position, f"{error.field}: {error.promise}")
     if error.promise.startswith(_UNREADABLE):
@@ -146,14 +156,19 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
 
 
 class Checked(NamedTuple):
-    """The result per batch. latest_ms: the largest timestamp, at least -1. in_order: offsets rise by one."""
+    """The result of `check`, one item per batch.
+
+    Args:
+        latest_ms: the largest timestamp, -1 or more.
+        in_order: True if the offsets rise by one.
+    """
 
     latest_ms: Int64
     in_order: NDArray[np.bool_]
 
 
 def check(columns: Columns, rules: Rules) -> Checked:
-    """Check headers and records of batches against the rules. Raise Refused."""
+    """Check headers and records of batches against the rules. Raise Refused for the first one that breaks a rule."""
     fmt, read = columns.fmt, columns.read
     control = fmt.appending.control_sets(read) if rules.from_client else None
     if control is not None and (found := np.flatnonzero(control)).size:
@@ -178,7 +193,7 @@ def check(columns: Columns, rules: Rules) -> Checked:
     return Checked(latest_ms, in_order)
 
 
-_BROKEN: Final = {  # promises by the kernel's number of the rule
+_BROKEN: Final = {  # the message for each rule that `request_checks` reports as broken
     request_checks.BASE_OFFSET: "the base offset of the record batch should be 0",
     request_checks.OFFSET_RANGE: "batch has an invalid offset range: last offset delta {last_delta}",
     request_checks.COUNT: "invalid reported count for record batch: {count}",
@@ -191,7 +206,10 @@ _BROKEN: Final = {  # promises by the kernel's number of the rule
 
 
 def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rules: Rules) -> Refused | None:
-    """Return the refusal of the batch data[positions[0]:positions[1]], or None. count: the number of its records."""
+    """Return the refusal of the batch data[positions[0]:positions[1]] for its header; None: it breaks no rule.
+
+    count: the number of records that were read in the batch.
+    """
     at, end = positions.tolist()
     rule, last_delta, stored_count, producer_id, base_sequence = request_checks.broken_rule(
         data, at, end, fmt.appending.kind, count, rules.from_client, rules.from_zero, rules.to_messages
@@ -207,7 +225,9 @@ def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rule
 def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyless: int) -> Refused:
     """Return the refusal of a batch for one of its records.
 
-    late: the first record with a refused timestamp; -1: none. keyless: the first without a key, if late is -1.
+    Args:
+        late: the index of the first record with a refused timestamp; -1: there is none.
+        keyless: the index of the first record without a key, used if late is -1.
     """
     at, first = int(columns.positions[batch]), int(columns.bounds[batch])
     if late < 0:

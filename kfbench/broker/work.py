@@ -1,4 +1,4 @@
-"""The work of a broker path, counted during the work: evidence for claims such as "in place"."""
+"""Counters of the work that an operation of a broker does: evidence for claims such as "in place"."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Final, Self
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 
-CREATE_TIMES: Final = "create timestamps"  # a loss: producers' times that an append time replaced
+CREATE_TIMES: Final = "create timestamps"  # the name of a loss: an append time replaced the producer's time
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -16,25 +16,27 @@ _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 class Work:
     """Counters of batches and bytes. Each batch counts once: untouched, in place, shifted, rewritten or dropped.
 
-    In v0 and v1 a plain message is a batch. Bytes are those of the log; a codec's plain bytes have separate counters. A
-    batch that is copied into the result counts as completely read and written. Bytes that are read again for a checksum
-    count again. Not counted: intermediate buffers, and the copy that `append` makes before it assigns.
+    In v0 and v1 a plain message counts as a batch. Bytes before compression have separate counters; all other bytes are
+    counted as stored in the log. A batch that is copied into the result counts as completely read and written. Bytes
+    that are read again for a checksum count again.
+
+    Not counted: intermediate buffers, and the copy that `append` makes of its input.
     """
 
     untouched: int = 0  # batches that stay as they are
     in_place: int = 0  # batches with header fields set in place
-    shifted: int = 0  # the same, but the header's size changed, so the rest of the batch moved
+    shifted: int = 0  # batches whose header fields were set with another size, so the rest of the batch moved
     rewritten: int = 0  # batches that were rebuilt
-    dropped: int = 0
-    read_bytes: int = 0  # of the input: headers alone, or whole batches
+    dropped: int = 0  # batches that the result does not have
+    read_bytes: int = 0  # bytes of the input that were read: headers alone, or whole batches
     written_bytes: int = 0  # fields that were set, bytes that moved, batches that were copied or built
-    decompressed_bytes: int = 0  # plain bytes that codecs produced
-    recompressed_bytes: int = 0  # plain bytes given to codecs
+    decompressed_bytes: int = 0  # number of bytes after decompression
+    recompressed_bytes: int = 0  # number of bytes before compression
     losses: Mapping[str, int] = field(default_factory=lambda: _NOTHING)  # see EncodedLog.losses
 
     @property
     def batches(self) -> int:
-        """The number of batches of the input."""
+        """The number of batches in the input."""
         return self.untouched + self.in_place + self.shifted + self.rewritten + self.dropped
 
     def __add__(self, other: Self) -> Self:
@@ -48,7 +50,13 @@ COUNTERS: Final = tuple(name for name in Work.__dataclass_fields__ if name != "l
 
 @dataclass(frozen=True, kw_only=True)
 class NewLog:
-    """The log that a broker path makes: data uint8[size], positions int64[batches + 1], and the work."""
+    """The log that a broker operation produces.
+
+    Args:
+        data: the bytes, uint8[size].
+        positions: the byte position of each batch, and the end, int64[batches + 1].
+        work: counters of the operation.
+    """
 
     data: Bytes
     positions: Int64
@@ -56,5 +64,5 @@ class NewLog:
 
     @property
     def encoded(self) -> EncodedLog:
-        """The same bytes as an EncodedLog, with the losses."""
+        """The same log as an EncodedLog, with its losses."""
         return EncodedLog(data=self.data, positions=self.positions, losses=dict(self.work.losses))

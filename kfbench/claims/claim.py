@@ -1,4 +1,4 @@
-"""Published figures compared with the real ones, and a table of them per document.
+"""Compare figures that a document publishes with the real ones, and make a table of them per document.
 
 No pandas and no matplotlib: `kfbench table kip98` must answer in under two seconds.
 """
@@ -14,14 +14,17 @@ Numbers: TypeAlias = Mapping[str, int | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A checked figure.
+    """A published figure that was compared with the real one.
 
     Args:
+        claim: the subject of the figure.
+        published: the published figure in words.
         real: the real figure in words.
         holds: True if the published figure is right.
         why: the reason for a difference, or a remark; may be empty.
         values: the real figure in numbers.
-        shipped: the figure of the layout that shipped, if the published one never did. It does not decide `holds`.
+        shipped: the figure of the released layout, if the published layout was never released. It does not decide
+            `holds`.
     """
 
     claim: str
@@ -35,7 +38,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimsTable:
-    """All checked figures of one document."""
+    """All compared figures of one document."""
 
     name: str
     source: str
@@ -68,7 +71,7 @@ class ClaimsTable:
         )
 
     def to_text(self) -> str:
-        """Return the figures as a table, and below it one line per reason."""
+        """Return the figures as a table, and under it one line per reason."""
         table = self.to_table()
         without_reasons = replace(
             table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows), notes=()
@@ -93,14 +96,16 @@ class ClaimsTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A published figure, and how its real value is measured. real, shipped, because and remark are templates.
+    """A published figure, and the way to measure its real value.
+
+    The texts real, shipped, because and remark are templates: `{name}` is replaced by the field of this name.
 
     Args:
-        numbers: measures the values of the claim.
-        because: printed if the claim does not hold.
+        numbers: measures the values, which are fields of the templates.
+        because: the reason that is printed if the claim does not hold.
         remark: printed if the claim holds.
         words: returns more fields of the templates, computed from the values.
-        holds: decides by the values. None: the claim holds if `real` equals `published`.
+        holds: decides by the values if the claim holds. None: it holds if `real` equals `published`.
     """
 
     claim: str

@@ -1,6 +1,7 @@
 """The documents whose published figures are checked, one module each.
 
-Every real figure is computed on request, by `encode` or `size`. Those bytes decide whether a claim holds.
+Every real figure is computed when it is needed, by `encode` or `size`. The bytes of the encoders decide whether a claim
+holds.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ CLAIMS: Final[Mapping[str, Callable[[], ClaimsTable]]] = MappingProxyType(
 
 
 def table(name: str) -> ClaimsTable:
-    """Check the figures of one document. Raise InvalidConfig for a name that is not in CLAIMS."""
+    """Check the figures of one document, and return their table. Raise InvalidConfig for an unknown name."""
     if name not in CLAIMS:
         raise InvalidConfig(f"table {name!r}: no such table; there are {', '.join(CLAIMS)}")
     return CLAIMS[name]()

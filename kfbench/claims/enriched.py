@@ -1,4 +1,4 @@
-"""The proposal "Kafka Enriched Message Metadata": its claims about the old format, and the bytes of its layout."""
+"""Check "Kafka Enriched Message Metadata": its claims about the old format, and the bytes of its layout."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, the
 
 
 def _first_field() -> int:
-    """Return the first 8 bytes of an entry with offset 7."""
+    """Return the integer in the first 8 bytes of an entry whose offset is 7."""
     return stored_offset(FORMATS["v0"].encode(numbered(7, 1)).data[:8].tobytes())
 
 
@@ -34,13 +34,13 @@ def _tags_bytes(wrapper: bytes) -> int:
 
 
 def _wrapper_value() -> bytes:
-    """Return the compressed set of an enriched wrapper. It follows the fixed fields, the tags and two lengths."""
+    """Return the compressed bytes in an enriched wrapper. They follow the fixed fields, the tags and two lengths."""
     wrapper = compressed_set("enriched")
     return wrapper[ENRICHED_MESSAGE.itemsize + _tags_bytes(wrapper) + 8 :]
 
 
 def _distinct_times(name: str) -> int:
-    """Return the number of different timestamps that a format keeps of 1,000 within a second."""
+    """Return how many different timestamps remain in a format, of 1,000 within a second."""
     records = Records.from_lists([b""] * 1_000, timestamps_ms=steps(1_000, 1))
     decoded = FORMATS[name].decode(FORMATS[name].encode(records, lossy=True))
     return len(np.unique(decoded.records.timestamps_ms))
@@ -101,7 +101,7 @@ PUBLISHED: Final = (
 
 
 def enriched() -> ClaimsTable:
-    """Check the figures of the enriched metadata proposal."""
+    """Compare the figures of the enriched metadata proposal with the real ones."""
     kept, kept_by_tag = (_distinct_times(name) for name in ("enriched", "enriched-ms"))
     without_tag, with_tag = _message_overheads("enriched", "enriched-ms").values()
     seconds = (

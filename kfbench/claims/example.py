@@ -1,4 +1,4 @@
-"""The example records of KIP-98 and KIP-931, and their overhead: the bytes besides keys and values."""
+"""The example records of KIP-98 and KIP-931, and their overhead: all bytes except keys and values."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -14,23 +14,23 @@ VALUE_BYTES: Final = 1024  # KIP-98: "a fixed message size of 1K with 100 byte k
 KEY_BYTES: Final = 100
 LARGEST_BATCH: Final = 100
 KIP_931_WRITTEN_MS: Final = int(datetime(2023, 5, 15, tzinfo=UTC).timestamp()) * 1000
-STEPS_MS: Final = (1, 64)  # "reasonably close timestamps": deltas of 1 byte; deltas of 1 byte, then of 2
+STEPS_MS: Final = (1, 64)  # "reasonably close timestamps". 1: all deltas take 1 byte; 64: first 1 byte, later 2
 
 
 class Extremes(NamedTuple):
-    """The fewest and the most bytes of a field or record."""
+    """The smallest and the largest number of bytes of a field or record."""
 
     least: int
     most: int
 
 
 def steps(count: int, step_ms: int) -> list[int]:
-    """Return timestamps from the day on which KIP-931 was written, `step_ms` apart."""
+    """Return `count` timestamps from the day on which KIP-931 was written, `step_ms` apart."""
     return [KIP_931_WRITTEN_MS + i * step_ms for i in range(count)]
 
 
 def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: int = VALUE_BYTES) -> Shapes:
-    """Return records of one key size and one value size, without headers; offsets 0, 1, 2, ..."""
+    """Return records of one key size and one value size, without headers. Their offsets are 0, 1, 2, ..."""
     n = len(timestamps_ms)
     return Shapes(
         timestamps_ms=np.array(timestamps_ms, dtype=np.int64),
@@ -41,7 +41,7 @@ def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: in
 
 
 def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
-    """Return the overhead that `encode` writes for one batch of KIP-98's example records."""
+    """Encode one batch of KIP-98's example records. Return its overhead in bytes."""
     key, value = b"k" * KEY_BYTES, b"v" * VALUE_BYTES
     records = Records.from_lists([value] * count, keys=[key] * count, timestamps_ms=steps(count, step_ms))
     log = FORMATS[name].encode(records, batch_size=count)
@@ -49,19 +49,22 @@ def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
 
 
 def overhead_bytes(name: str, records: Shapes) -> int:
-    """Return the overhead when all records go into one batch."""
+    """Return the overhead in bytes when all records go into one batch. Nothing is encoded."""
     return int(FORMATS[name].size(records, batch_size=len(records)).sum()) - records.payload_bytes
 
 
 def batch_header_bytes(name: str) -> int:
-    """Return the overhead of the batch alone: that of one record, less the overhead that an equal record adds."""
+    """Return the overhead of a batch without its records, in bytes.
+
+    It is the overhead of a batch of one record, less the overhead that a second, equal record adds.
+    """
     one, two = (overhead_bytes(name, shapes(steps(count, 0))) for count in (1, 2))
     return 2 * one - two
 
 
 @cache
 def added_bytes(name: str) -> Extremes:
-    """Return the bytes that a further record adds within the largest batch of the example."""
+    """Return the smallest and the largest overhead that one more record adds to a batch of the example, in bytes."""
     added: list[int] = []
     for step_ms in STEPS_MS:
         totals = [overhead_bytes(name, shapes(steps(n, step_ms))) for n in range(1, LARGEST_BATCH + 1)]
@@ -70,7 +73,10 @@ def added_bytes(name: str) -> Extremes:
 
 
 def record_bytes(name: str) -> Extremes:
-    """Return the least and the most overhead of a record without headers, by the widths of its fields."""
+    """Return the smallest and the largest overhead of a record without headers, in bytes.
+
+    It is smallest with the narrowest fields, and largest with the widest.
+    """
     first = overhead_bytes(name, shapes([0], key_bytes=-1, value_bytes=0))
     narrow = shapes([0, 0], key_bytes=-1, value_bytes=0)
     wide = Shapes(

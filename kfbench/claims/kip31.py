@@ -1,4 +1,4 @@
-"""KIP-31: relative offsets in compressed sets, read from three messages with the offsets 1000 to 1002."""
+"""Check KIP-31: relative offsets in compressed sets, read from three messages with the offsets 1000 to 1002."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from kfbench.layouts import LEGACY_FIXED_BYTES
 
 
 def _wrapper_value() -> bytes:
-    """Return the compressed set of a v1 wrapper. The key is null, so the value starts after the fixed fields."""
+    """Return the compressed bytes in a v1 wrapper. The key is null, so they start after the fixed fields."""
     return compressed_set("v1")[LEGACY_FIXED_BYTES[1] :]
 
 
@@ -56,6 +56,6 @@ PUBLISHED: Final = (
 
 
 def kip31() -> ClaimsTable:
-    """Check the figures of KIP-31."""
+    """Compare the figures of KIP-31 with the real ones."""
     rows = tuple(each.check() for each in PUBLISHED)
     return ClaimsTable(name="kip31", source="KIP-31, Public Interfaces and Proposed Changes", rows=rows)

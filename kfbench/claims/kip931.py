@@ -1,4 +1,4 @@
-"""KIP-931, "Public Interfaces": the bytes that the compact batch header of v3 saves."""
+"""Check KIP-931, "Public Interfaces": the number of bytes that the compact batch header of v3 saves."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -23,11 +23,11 @@ from kfbench.text import number_range, percent
 
 TEN_YEARS_LATER_MS: Final = int(datetime(2033, 5, 15, tzinfo=UTC).timestamp()) * 1000
 SEARCH_END_MS: Final = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
-SPAN_MS: Final = 16_000  # of the KIP's example batch
+SPAN_MS: Final = 16_000  # from the first to the last timestamp of the KIP's example batch
 
 
 class HeaderVarints(NamedTuple):
-    """The widths of a header's varints, in the order of the layout, in bytes."""
+    """The number of bytes of each varint in a batch header, in the order of the layout."""
 
     last_offset_delta: int
     base_timestamp: int
@@ -58,9 +58,9 @@ def _max_delta_bytes(span_ms: int) -> int:
 
 
 def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest integer in [low, high) for which the predicate holds.
+    """Return the largest integer from `low` to `high` - 1 for which the predicate is true.
 
-    The predicate must hold at `low`. After the first integer for which it fails it must always fail.
+    The predicate must be true at `low`. After the first integer for which it is false it must always be false.
     """
     while high - low > 1:
         middle = (low + high) // 2
@@ -70,12 +70,12 @@ def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
 
 @cache
 def _largest_delta(width: int) -> int:
-    """Return the largest timestamp delta of v3 in a varint of `width` bytes."""
+    """Return the largest timestamp delta, in ms, that v3 stores in a varint of `width` bytes."""
     return last_where(lambda ms: _max_delta_bytes(ms) <= width, 0, 2**31)
 
 
 def _largest_unsigned(width: int) -> int:
-    """Return the largest offset delta of v3-unsigned in a varint of `width` bytes."""
+    """Return the largest offset delta that v3-unsigned stores in a varint of `width` bytes."""
 
     def fits(delta: int) -> bool:
         return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta <= width
@@ -85,7 +85,7 @@ def _largest_unsigned(width: int) -> int:
 
 @cache
 def _last_short_ms() -> int:
-    """Return the last time whose base timestamp takes as few bytes as in 2023."""
+    """Return the last time, in ms, at which a base timestamp still takes as many bytes as in 2023."""
     width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
     return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
 
@@ -103,7 +103,7 @@ def _saved_on_header() -> dict[str, int]:
 
 
 def _saved_share(records: Shapes) -> float:
-    """Return the share of all bytes, including the payload, that v3 saves over v2 with all records in one batch."""
+    """Return the share of all bytes, including keys and values, that v3 saves over v2. All records are in one batch."""
     v2, v3 = (int(FORMATS[name].size(records, batch_size=len(records)).sum()) for name in ("v2", "v3"))
     return (v2 - v3) / v2
 
@@ -136,7 +136,7 @@ def _largest_varint(width: int, published: int) -> Published:
 
 
 def _record_count_bytes() -> int:
-    """Return the header bytes of v3 besides the fields that the KIP lists."""
+    """Return the number of header bytes of v3 that are in none of the fields that the KIP lists."""
     listed = V3_HEADER.itemsize + sum(_header_varint_bytes([KIP_931_WRITTEN_MS] * 2))
     return batch_header_bytes("v3") - listed
 
@@ -234,7 +234,7 @@ PUBLISHED: Final = (
 
 
 def kip931() -> ClaimsTable:
-    """Check the figures of KIP-931."""
+    """Compare the figures of KIP-931 with the real ones."""
     one, hundred = (percent(_saved_share(shapes(steps(n, 1))), 2) for n in (1, LARGEST_BATCH))
     decision = (
         'The status line ("the benefits of the space savings outweigh the cost") says the opposite of the decision '

@@ -1,6 +1,7 @@
-"""KIP-98, "Space Comparison": the overhead of the old and the new format for 1 KiB values with 100-byte keys.
+"""Check KIP-98, "Space Comparison": the overhead of the old and the new format, 1 KiB values with 100-byte keys.
 
-The figures are compared with the layout in the KIP's text (`kip98`). Those of the shipped layout (`v2`) are listed too.
+The published figures are compared with the layout in the KIP's text (format `kip98`). The figures of the released
+layout (format `v2`) are listed too.
 """
 
 from collections.abc import Mapping
@@ -118,7 +119,7 @@ PUBLISHED: Final = (
 
 
 def kip98() -> ClaimsTable:
-    """Check the figures of KIP-98."""
+    """Compare the figures of KIP-98 with the real ones."""
     remark = (
         f"What shipped (v2) is another layout. Its header has {batch_header_bytes('v2')} bytes: the partition leader "
         "epoch and the record count, 4 bytes each, joined before release. A record has "

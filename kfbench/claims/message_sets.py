@@ -1,26 +1,26 @@
-"""Compressed message sets of three small messages, read field by field, for KIP-31 and the enriched format."""
+"""Compressed message sets of three small messages, read field by field, to check KIP-31 and the enriched format."""
 
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.records import Records
 
 FIRST_OFFSET = 1000
-LIMIT_BYTES = 1 << 20  # of a decompressed set
+LIMIT_BYTES = 1 << 20  # the largest size of a decompressed set
 
 
 def numbered(first_offset: int, count: int) -> Records:
-    """Return small records with the offsets from `first_offset` on."""
+    """Return `count` small records whose offsets begin at `first_offset` and rise by one."""
     values = [b"value %d" % i for i in range(count)]
     return Records.from_lists(values, offsets=list(range(first_offset, first_offset + count)))
 
 
 def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
-    """Return three messages as one wrapper compressed with gzip."""
+    """Return three messages as one wrapper message, compressed with gzip."""
     return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
 
 
 def stored_offset(entry: bytes) -> int:
-    """Return the first field of an entry."""
+    """Return the integer in the first 8 bytes of an entry, where its offset is stored."""
     return int.from_bytes(entry[:8], "big")
 
 
@@ -35,7 +35,10 @@ def inner_offsets(compressed: bytes) -> dict[str, int]:
 
 
 def changed_bytes(*names: str) -> dict[str, int]:
-    """Return by format how many bytes after the offset field differ between a set at offset 1,000 and one at 0."""
+    """Count per format the bytes that depend on the first offset, besides the offset field itself.
+
+    A set at offset 1,000 is compared with one at offset 0.
+    """
     pairs = {name: [compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET)] for name in names}
     return {
         name: sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b)) for name, (a, b) in pairs.items()

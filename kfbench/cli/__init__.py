@@ -1,6 +1,6 @@
-"""The command line, one module per group of commands.
+"""The command line `kfbench`, with one module per group of commands.
 
-Modules with slow imports are imported inside the commands, so that `kfbench --help` stays quick.
+Commands import slow modules when they run, so that `kfbench --help` is quick.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The entry point: run one command, and turn its failure into one line and an exit status.
+"""The entry point of the command line: run one command, and report its failure as one line and an exit status.
 
 Exit status:
     0    done
@@ -28,11 +28,11 @@ app = typer.Typer(
 
 
 def main() -> int:
-    """Run the command in sys.argv; return its exit status."""
+    """Run the command in sys.argv. Return its exit status."""
     arguments = sys.argv[1:]
     names_at = arguments.index("--") if "--" in arguments else len(arguments)
     options, names = arguments[:names_at], arguments[names_at:]
-    is_debug = "--debug" in options  # anywhere, because people append it to a command that failed
+    is_debug = "--debug" in options  # at any place, because people append it to a command that failed
     options = [option for option in options if option != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def _on_sigterm(number: int, _: object) -> NoReturn:
-    """Exit through exceptions, so that files are closed and temporary files are removed."""
+    """Raise SystemExit on SIGTERM, so that files are closed and temporary files are removed."""
     sys.exit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""Commands that check bytes: inspect, verify."""
+"""The commands that check bytes: inspect (log segments) and verify (formats)."""
 
 from itertools import chain
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Complaints about damaged and unreadable sources, printed after their sound part."""
+"""Report damaged and unreadable sources (log segments and tables), after the results of their undamaged part."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
-    """Print one line per source that is damaged or has no sound batch, and exit with status 1. unread: more lines."""
+    """Print one line per source that is damaged, unreadable or has no valid batch. If there is any, exit with status 1.
+
+    unread: more lines to print, about sources that could not be opened.
+    """
     complaints = [complaint for source in sources if (complaint := _damage_line(source))]
     complaints += unread
     for complaint in complaints:

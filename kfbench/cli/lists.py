@@ -1,4 +1,4 @@
-"""Commands that list: table, formats, workloads, codecs, doctor."""
+"""The commands that show lists and tables: table, formats, workloads, codecs, doctor."""
 
 import json
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from kfbench.cli.output import print_json, print_result, print_rows, table_of
 if TYPE_CHECKING:
     from kfbench.tables import Table
 
-LONGEST_VALUE = 60  # characters of a parameter in a table
+LONGEST_VALUE = 60  # longer values of parameters are cut to this number of characters
 
 
 @app.command()
@@ -74,7 +74,7 @@ def workloads(
 
 
 def _workload_table(name: str) -> "Table":
-    """Return the parameters of a workload. Its story is the caption, its assumptions are the notes."""
+    """Return a table of a workload's parameters. The caption has its question and story, the notes its assumptions."""
     from kfbench.workloads import WORKLOADS
 
     about = WORKLOADS[name].describe()

@@ -1,4 +1,4 @@
-"""The command migrate."""
+"""The command migrate: the phases and costs of a rollout of a new record format."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the checks of their values."""
+"""Arguments and options that several commands share, and functions that check their values."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable
@@ -52,7 +52,11 @@ class PriceOptions:
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options. Typer sees each field as one option, in the place of its dataclass."""
+    """Let a command have dataclasses of options as parameters.
+
+    Return a function that has one option per field, in the place of the dataclass, for Typer. It builds the dataclasses
+    and calls the command with them.
+    """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {
         each.name: each.annotation
@@ -76,21 +80,24 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def existing(path: Path) -> Path:
-    """Return the path. Raises KfbenchError if there is no such file or folder."""
+    """Return the path unchanged. Raises KfbenchError if there is no file or folder."""
     if not path.exists():
         raise KfbenchError(f"{path}: no such file or folder")
     return path
 
 
 def check_names(option: str, names: Iterable[str] | None, known: Collection[str]) -> None:
-    """Raise BadParameter, for wrong usage of `option`, if a name is not known."""
+    """Raise BadParameter (exit status 2) if a name is not in `known`. option: the name of the option or argument."""
     for name in names or ():
         if name not in known:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint=option)
 
 
 def check_archive(archive: Path | None, master: str | None) -> None:
-    """Raise an error for --archive without a cluster, and for an archive that does not exist."""
+    """Check the value of --archive, the file with the environment of a cluster's executors.
+
+    Raises BadParameter if the master is not a cluster. Raises KfbenchError if the file does not exist.
+    """
     if archive is None:
         return
     if master is None or master == "local" or master.startswith("local["):

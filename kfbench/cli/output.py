@@ -1,4 +1,4 @@
-"""Print results to stdout, progress and complaints to stderr."""
+"""Print results to stdout. Print progress and error messages to stderr."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def complain(message: str) -> None:
 
 
 def print_result(text: object) -> None:
-    """Print to stdout and flush. The exit status does not change if a reader, such as `head`, closes the pipe early."""
+    """Print to stdout and flush. If the reader of the pipe, such as `head`, has closed it, stop without an error."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -24,7 +24,10 @@ def print_result(text: object) -> None:
 
 
 def print_stream(parts: Iterable[str]) -> None:
-    """Print texts as they come, about 64 KiB at a time. A reader that closes the pipe early ends the output."""
+    """Print texts while they are produced, about 64 KiB at a time.
+
+    If the reader of the pipe, such as `head`, closes it, stop without error.
+    """
     waiting: list[str] = []
     size = 0
     try:
@@ -56,7 +59,10 @@ def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":
-    """Return rows with the same keys as a table. An empty line precedes the notes."""
+    """Return a text table. The keys of the first row are the column names, and all rows have the same keys.
+
+    notes: lines below the table, after an empty line.
+    """
     from kfbench.tables import Column, Table
 
     lines = tuple(notes)
@@ -71,7 +77,10 @@ def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()
 
 @contextmanager
 def busy(activity: str, *, always: bool = False) -> Iterator[None]:
-    """Show an activity on a terminal while it runs. always: also print it as one line if stderr is not a terminal."""
+    """Show the name of an activity on the terminal while the `with` body runs.
+
+    always: True to print it as one line if stderr is not a terminal.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -82,7 +91,7 @@ def busy(activity: str, *, always: bool = False) -> Iterator[None]:
 
 
 def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
-    """Return the items, and show a progress bar on a terminal."""
+    """Return an iterable of the items. While it is read, a progress bar is shown if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import track
 

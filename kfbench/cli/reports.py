@@ -1,4 +1,4 @@
-"""Commands that read stored runs: report, compare."""
+"""The commands that read stored runs: report and compare."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Commands that measure: run, sweep, pack."""
+"""The commands that measure a profile (run, sweep), and the command that packs an archive for a cluster (pack)."""
 
 import sys
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class SweepOptions:
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: JSON instead of text.")] = False
 
     def check(self) -> None:
-        """Raise BadParameter for invalid values and for options that contradict each other."""
+        """Raise BadParameter for invalid values and contradicting options, KfbenchError for a missing archive."""
         check_archive(self.archive, self.master)
         if self.as_json and not self.dry_run:
             raise typer.BadParameter("only with --dry-run", param_hint="--json")
@@ -94,7 +94,7 @@ def pack(
 
 
 def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
-    """Measure a profile. Return the path of the run. Exit after a dry run."""
+    """Measure a profile and return the path of the stored run. With --dry-run, print the plan and exit instead."""
     from kfbench.sweep.definition.filter import filtered
     from kfbench.sweep.definition.profile import load_profile
 
@@ -176,7 +176,7 @@ def _stage_row(stage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fail_on_error_rows(run: Path) -> None:
-    """Exit with status 3 if rows of the run are errors. The other rows are stored."""
+    """Exit with status 3 if the run has rows with errors instead of numbers."""
     from kfbench.store import open_run
 
     if errors := open_run(run).manifest["counts"]["error"]:

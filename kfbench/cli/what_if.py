@@ -1,4 +1,4 @@
-"""The command what-if."""
+"""The command what-if: sizes and costs of your log in other codecs, batches and formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -199,9 +199,10 @@ def what_if(
 
 
 def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Topic":
-    """Return the paths or the one topic. Refuse options that do not go with them.
+    """Return the sources: existing paths, or one parsed topic.
 
-    Raises InvalidConfig for a topic that cannot be parsed.
+    Raises BadParameter for options that do not fit the sources, and for a topic together with other sources. Raises
+    InvalidConfig for a topic that cannot be parsed. Raises KfbenchError for a path that does not exist.
     """
     from kfbench.sources.topic import SCHEME, Topic
 

@@ -1,9 +1,10 @@
-"""Compression with Kafka's framing: gzip, snappy (xerial stream), lz4 (frame), zstd. One file per framing.
+"""Compression with the framing that Kafka uses: gzip, snappy (xerial stream), lz4 (frame), zstd. One file per codec.
 
 Sources: `Compression` and `CompressionType` in `org.apache.kafka.common`. Each codec uses the library that is fastest
-at small batches (docs/adr/0002). gzip, lz4 and zstd write the same bytes as Kafka if the library's version is
-Kafka's. snappy writes other bytes than snappy-java. Runs record `version`, because compressed bytes depend on it;
-`make oracle` compares them with Kafka's. Decompression never allocates much past its limit, whatever the bytes claim.
+at small batches (docs/adr/0002). gzip, lz4 and zstd write the same bytes as Kafka if the library's version is Kafka's.
+snappy writes other bytes than snappy-java. Compressed bytes depend on the library's version, so benchmark runs record
+it. `make oracle` compares the bytes with Kafka's. Decompression never allocates much more than its limit, whatever the
+bytes claim.
 """
 
 from collections.abc import Mapping
@@ -24,17 +25,20 @@ from kfbench.errors import IllegalCombination
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {codec.name: codec for codec in (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())}
 )
-CODEC_NAMES: Final = (*CODECS, "5", "6", "7")  # by the number in the attributes
+CODEC_NAMES: Final = (*CODECS, "5", "6", "7")  # item i is the name of codec number i in the attributes
 LEGACY_LZ4: Final = LegacyLz4()
 
 
 def codec_of(number: int) -> Codec:
-    """Return the codec with this number in the attributes, 0 to 4."""
+    """Return the codec with this number in a batch's attributes, 0 to 4."""
     return CODECS[CODEC_NAMES[number]]
 
 
 def find(name: str, level: int | None = None) -> Codec:
-    """Return the codec of this name. Raise IllegalCombination unless it exists and has this level."""
+    """Return the codec with this name.
+
+    Raise IllegalCombination if there is no such codec, or it does not have this level.
+    """
     if name not in CODECS:
         raise IllegalCombination(f"no codec {name!r} (codecs: {', '.join(CODECS)})")
     CODECS[name].check_level(level)
@@ -42,14 +46,14 @@ def find(name: str, level: int | None = None) -> Codec:
 
 
 class Payloads(NamedTuple):
-    """Payloads of n batches in one buffer: payload i is data[bounds[i]:bounds[i + 1]]. bounds: int64[n + 1]."""
+    """n compressed payloads in one buffer: payload i is data[bounds[i]:bounds[i + 1]]. bounds: int64[n + 1]."""
 
     data: Bytes
     bounds: Int64
 
 
 def join_payloads(parts: list[bytes]) -> Payloads:
-    """Return the payloads one after another."""
+    """Concatenate payloads into one buffer."""
     bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return Payloads(np.frombuffer(b"".join(parts), np.uint8), bounds)
 

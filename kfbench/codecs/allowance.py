@@ -1,4 +1,4 @@
-"""The allowance of a log: the bytes, records and headers that a reader may still allocate."""
+"""The allowance of a log: the numbers of bytes, records and headers that its reader may still allocate."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,15 +10,15 @@ from kfbench.limits import LIMITS, Limits
 
 @dataclass(kw_only=True)
 class Allowance:
-    """The bytes, records and headers that a reader may still allocate for one log. Reading lowers them.
+    """The numbers of bytes, records and headers that a reader may still allocate for one log. Reading lowers them.
 
     Attributes:
         limits: the limits of each batch.
-        log_bytes: bytes to decompress.
-        log_records: records of columnar, where a record may take no byte.
-        log_headers: headers of columnar, and headers of v3 that are stored once per batch.
-        log_header_bytes: bytes of headers that templates of columnar produce.
-        built_bytes: bytes of batches that are written in another format, without the codec.
+        log_bytes: bytes that may still be decompressed.
+        log_records: records of columnar batches, where a record may take 0 bytes.
+        log_headers: headers of columnar batches, and v3 headers that are stored once per batch.
+        log_header_bytes: bytes of header values that columnar templates (text with placeholders) produce.
+        built_bytes: bytes of batches that are written in another format, before compression.
     """
 
     limits: Limits
@@ -45,14 +45,17 @@ class Allowance:
         )
 
     def read_again(self, before: Self) -> None:
-        """Restore the values of `before`, an earlier copy, so that bytes that are read twice count once."""
+        """Reset all values that reading lowers to those of `before`, a copy that was made earlier.
+
+        Bytes that are read a second time then count only once.
+        """
         self.log_bytes, self.log_records = before.log_bytes, before.log_records
         self.log_headers, self.log_header_bytes = before.log_headers, before.log_header_bytes
 
     def decompress(self, codec: Codec, payload: Any, most_bytes: int | None = None) -> bytes:
-        """Decompress a payload to at most `most_bytes` and count its bytes, also those before an error.
+        """Decompress a payload to at most `most_bytes` bytes, and subtract its decompressed size from `log_bytes`.
 
-        Raises Undecodable.
+        If decompression fails, subtract the bytes that were decompressed before. Raises Undecodable.
         """
         try:
             next_bytes = self.next_bytes
@@ -65,5 +68,5 @@ class Allowance:
 
     @property
     def next_bytes(self) -> int:
-        """The largest plain size of the next batch."""
+        """The largest number of bytes to which the next batch may decompress."""
         return min(self.limits.batch_bytes, self.log_bytes)

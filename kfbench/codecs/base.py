@@ -1,4 +1,4 @@
-"""The base class of codecs, streams, and the error for bytes that a codec refuses."""
+"""The base class of codecs, the class for partial decompression, and the error for bytes that no codec can read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,26 +11,31 @@ from kfbench.limits import LIMITS
 DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
 
 Level: TypeAlias = int | None  # None: the codec's default
-Buffer: TypeAlias = bytes | memoryview  # bytes are faster to slice; a view copies only the bytes that are read
+Buffer: TypeAlias = bytes | memoryview  # slicing bytes is faster; a view copies only what is read
 
 
 class Undecodable(KfbenchError):
-    """Bytes that a codec refuses, or that grow past the limit. spent_bytes: plain bytes made before the error."""
+    """Bytes that a codec cannot decompress, or that grow beyond the limit.
+
+    spent_bytes: the number of bytes that were decompressed before the error. is_past_limit: True if the limit is the
+    reason.
+    """
 
     spent_bytes = 0
     is_past_limit = False
 
 
 def check_limit(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
-    """Raise Undecodable for a size past the limit."""
+    """Raise Undecodable if `size` exceeds `limit_bytes`. spent_bytes: the number of bytes decompressed so far."""
     if size > limit_bytes:
         raise undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes, is_past_limit=True)
 
 
 def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
-    """Return an error with these fields, to be raised at once.
+    """Return an Undecodable error with these fields. Raise it at once, without storing it in a variable.
 
-    In a variable of the raising function, its traceback would keep the callers' frames until garbage collection.
+    A variable of the raising function would form a cycle with the traceback. The cycle would keep the callers' frames
+    until garbage collection.
     """
     error = Undecodable(why)
     error.spent_bytes, error.is_past_limit = spent_bytes, is_past_limit
@@ -38,7 +43,11 @@ def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
 
 
 class Tally:
-    """The counts of a decompression: bytes wanted next, bytes left below the limit, compressed bytes taken so far."""
+    """Byte counts of one decompression.
+
+    wanted_bytes: decompressed bytes that the caller wants next. left_bytes: decompressed bytes that the limit still
+    allows. taken_bytes: compressed bytes that were read so far.
+    """
 
     __slots__ = ("left_bytes", "limit_bytes", "taken_bytes", "wanted_bytes")
 
@@ -48,37 +57,40 @@ class Tally:
         self.taken_bytes = 0
 
     def note(self, plain_bytes: int, taken_bytes: int) -> None:
-        """Count plain bytes. The compressed bytes taken so far are `taken_bytes`. Raise Undecodable past the limit."""
+        """Count `plain_bytes` more decompressed bytes. Raise Undecodable if they exceed the limit.
+
+        taken_bytes: the number of compressed bytes that were read so far, in total.
+        """
         check_limit(plain_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
         self.left_bytes -= plain_bytes
         self.taken_bytes = taken_bytes
 
 
 class Stream:
-    """The plain bytes of a payload from its beginning, decompressed only as far as the caller reads.
+    """A payload that is decompressed only as far as the caller reads.
 
     Every codec except gzip decompresses whole blocks. Kafka writes snappy in blocks of 32 KiB, lz4 64 KiB, zstd 128
-    KiB; a raw snappy payload is one block. Bytes after the last block that was read are ignored. Damage there goes
-    unseen, and so does a checksum at the end of the payload. After Undecodable a stream cannot be read further.
+    KiB; a raw snappy payload is one block. Bytes after the last block that was read are ignored. Damage in these bytes
+    goes unseen, and so does a checksum at the end of the payload. After Undecodable a stream cannot be read further.
     """
 
     def __init__(self, codec: "Codec", data: Any, limit_bytes: int) -> None:
         self._tally = Tally(limit_bytes, wanted_bytes=0)
         self._parts = filter(None, codec._parts(memoryview(data), self._tally))
-        self._part, self._at = b"", 0  # the rest of the part begins at _at
+        self._part, self._at = b"", 0  # bytes from _at on were decompressed but not read yet
 
     @property
     def plain_bytes(self) -> int:
-        """The number of bytes that were decompressed so far, at least as many as were read."""
+        """The number of bytes that were decompressed so far. It is at least the number of bytes that were read."""
         return self._tally.limit_bytes - self._tally.left_bytes
 
     @property
     def taken_bytes(self) -> int:
-        """The number of bytes of the payload that were decompressed so far."""
+        """The number of compressed bytes of the payload that were used so far."""
         return self._tally.taken_bytes
 
     def read(self, size_bytes: int) -> bytes:
-        """Return the next `size_bytes` plain bytes, fewer only at the end. Raises Undecodable."""
+        """Return the next `size_bytes` decompressed bytes, or fewer at the end of the payload. Raises Undecodable."""
         end = self._at + max(size_bytes, 0)
         if end <= len(self._part):
             plain, self._at = self._part[self._at : end], end
@@ -96,9 +108,10 @@ class Stream:
 
 
 class Codec(ABC):
-    """A codec with Kafka's framing.
+    """A codec with the framing that Kafka uses.
 
-    name: Kafka's name. id: the number in the attributes. levels: the values of `level`; empty: the codec has no levels.
+    name: Kafka's name of the codec. id: its number in the attributes of a batch. levels: the levels that it accepts;
+    empty: it has no levels. library: the name of the Python package that compresses.
     """
 
     name: ClassVar[str]
@@ -109,11 +122,11 @@ class Codec(ABC):
 
     @property
     def version(self) -> str:
-        """The library and its version, on which compressed bytes depend."""
+        """The library's name and version. Compressed bytes depend on them."""
         return f"{self.library} {version(self.library)}" if self.library else "-"
 
     def check_level(self, level: int | None) -> int | None:
-        """Return the level to use. Raises IllegalCombination."""
+        """Return the level to use: `level`, or the default level for None. Raises IllegalCombination."""
         if level is None:
             return self.default_level
         if not isinstance(level, int) or level not in self.levels:
@@ -123,10 +136,10 @@ class Codec(ABC):
 
     @abstractmethod
     def compress(self, data: Any, level: int | None = None) -> bytes:
-        """Compress `data` (anything with a buffer) as one payload."""
+        """Compress `data` (an object with a buffer) into one payload."""
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        """Return the plain bytes. Raises Undecodable."""
+        """Return the decompressed bytes. Raises Undecodable, also for more than `limit_bytes` bytes."""
         tally = Tally(limit_bytes, wanted_bytes=limit_bytes + 1)
         try:
             return b"".join(self._parts(bytes(data), tally))
@@ -135,12 +148,15 @@ class Codec(ABC):
             raise
 
     def stream(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Stream:
-        """Return the plain bytes as a stream, for callers that need only the first of them."""
+        """Return a stream of the decompressed bytes, for a caller that needs only the beginning."""
         return Stream(self, data, limit_bytes)
 
     @abstractmethod
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
-        """Yield the plain bytes, in parts of about `tally.wanted_bytes` if the codec can stop. Raises Undecodable."""
+        """Yield the decompressed bytes in parts. Raises Undecodable.
+
+        A part has about `tally.wanted_bytes` bytes if the codec can stop there.
+        """
 
 
 class NoCodec(Codec):

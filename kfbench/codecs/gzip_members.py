@@ -1,4 +1,4 @@
-"""gzip with Kafka's framing."""
+"""gzip with the framing that Kafka uses."""
 
 import zlib
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 
 
 class Gzip(Codec):
-    """gzip members like those of `GZIPOutputStream`: RFC 1952, no name, no time, operating system unknown.
+    """gzip members (complete gzip streams, RFC 1952) with the header that Java's `GZIPOutputStream` writes.
 
-    The header is that of JDK 16 and newer; older JDKs wrote operating system 0. Readers take several members.
+    The header has no name, no time, and "unknown" as operating system, as in JDK 16 and newer; older JDKs wrote
+    operating system 0. Readers accept several members in one payload.
     """
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6
@@ -25,7 +26,7 @@ class Gzip(Codec):
 
     @property
     def is_classic(self) -> bool:
-        """True if zlib compresses a sample like the JDK's classic zlib. zlib-ng and others write other bytes."""
+        """True if zlib compresses a sample to the same bytes as the classic zlib in the JDK. zlib-ng does not."""
         sample = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(2000))
         return zlib.crc32(self.compress(sample)[len(self.HEADER) :]) == self.CLASSIC_CRC
 

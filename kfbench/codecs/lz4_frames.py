@@ -1,4 +1,4 @@
-"""lz4 with Kafka's framing, and with that of v0."""
+"""lz4 with the framing that Kafka uses, and with the different header checksum of v0."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,7 +13,7 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 class Lz4(Codec):
     """One frame like that of `Lz4BlockOutputStream`: independent 64 KiB blocks, no content checksum, no content size.
 
-    Like Kafka's readers, ours refuse blocks that depend on each other, and stop after the first frame.
+    Like Kafka's readers, ours refuse blocks that depend on each other, and ignore everything after the first frame.
     """
 
     name, id, levels, default_level, library = "lz4", 3, range(1, 18), 9, "lz4"
@@ -41,7 +41,7 @@ class Lz4(Codec):
         return frame
 
     def _high_frame(self, data: memoryview, level: int) -> bytes:
-        """Write a frame with the "high" compressor at a level at which the library would use the fast one."""
+        """Write a frame with the "high" compressor at a level below 3, where the library would use the fast one."""
         parts = [self.HEADER]
         for start in range(0, len(data), self.BLOCK_BYTES):
             plain = data[start : start + self.BLOCK_BYTES]
@@ -63,7 +63,7 @@ class Lz4(Codec):
         return plain
 
     def _header_bytes(self, data: Buffer, limit_bytes: int) -> int:
-        """Return the length of the frame's header. Raises Undecodable."""
+        """Check the frame's header and return its length in bytes. Raises Undecodable."""
         if data[:4] != self.MAGIC or len(data) < 7:
             raise Undecodable("lz4: not an lz4 frame")
         flags = data[self.FLAGS_AT]
@@ -79,7 +79,10 @@ class Lz4(Codec):
         return size + 4 if flags & 0x01 else size
 
     def _readable(self, frame: bytes, header_bytes: int) -> bytes:  # noqa: ARG002
-        """Return a frame, or the beginning of a frame, in the form that the library accepts."""
+        """Return a frame, or its beginning, in a form that the library accepts.
+
+        `LegacyLz4` corrects the checksum here.
+        """
         return frame
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
@@ -89,7 +92,7 @@ class Lz4(Codec):
         try:
             while not reader.eof:
                 size = int.from_bytes(data[at : at + 4], "little")
-                checksum = 4 if flags & (0x10 if size else 0x04) else 0  # of a block; of the content
+                checksum = 4 if flags & (0x10 if size else 0x04) else 0  # bit 4: blocks have one; bit 2: the content
                 end = at + 4 + size % self.STORED + checksum
                 if end > len(data):
                     raise Undecodable("lz4: the frame is cut short")
@@ -104,7 +107,10 @@ class Lz4(Codec):
 
 
 class LegacyLz4(Lz4):
-    """lz4 of v0: the header checksum wrongly covers the frame's magic too, and readers ignore it."""
+    """The lz4 frame of v0.
+
+    Its header checksum wrongly covers the frame's magic too, and readers ignore the checksum.
+    """
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         frame = super().compress(data, level)
@@ -115,7 +121,7 @@ class LegacyLz4(Lz4):
 
     @staticmethod
     def _sealed(frame: bytes, header_bytes: int, start: int) -> bytes:
-        """Return the frame with a header checksum that covers its bytes from `start`."""
+        """Return the frame with a new header checksum, which covers the header's bytes from byte `start` on."""
         end = header_bytes - 1
         checksum = (xxhash.xxh32_intdigest(frame[start:end]) >> 8) & 0xFF
         return frame[:end] + bytes([checksum]) + frame[header_bytes:]

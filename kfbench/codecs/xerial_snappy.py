@@ -1,4 +1,4 @@
-"""snappy with Kafka's framing."""
+"""snappy with the framing that Kafka uses."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,9 +10,10 @@ from kfbench.uvarint import get_uvarint
 
 
 class Snappy(Codec):
-    """The xerial stream of snappy-java: a 16-byte header, then blocks of at most 32 KiB, each after its i32 length.
+    """The xerial stream of snappy-java: a 16-byte header, then blocks.
 
-    Readers also accept one raw snappy block, like `SnappyInputStream`.
+    A block is an i32 length and compressed bytes of at most 32 KiB of input. Readers also accept one raw snappy block
+    without a header, like `SnappyInputStream`.
     """
 
     name, id, library = "snappy", 2, "cramjam"
@@ -58,7 +59,7 @@ class Snappy(Codec):
             raise Undecodable(f"snappy: {error}") from None
 
     def _blocks(self, data: Buffer) -> Iterator[tuple[int, int]]:
-        """Yield the start and the end of each block."""
+        """Yield (first byte, byte after the last) of each compressed block."""
         if data[:8] != self.MAGIC:
             yield 0, len(data)
             return
@@ -75,11 +76,11 @@ class Snappy(Codec):
             at += size
 
     def _after_header(self, data: Buffer, at: int) -> int:
-        """Check a stream header and return the position after it."""
+        """Check the stream header at byte `at` and return the position after it."""
         end = at + len(self.HEADER)
         if end > len(data):
             raise Undecodable("snappy: the stream header is cut short")
-        # snappy-java does not look at the first header's version.
+        # snappy-java ignores the version in the first header, and checks it in later ones.
         if at and int.from_bytes(data[at + len(self.MAGIC) : end - 4], "big", signed=True) < 1:
             raise Undecodable("snappy: a stream of an incompatible version")
         return end

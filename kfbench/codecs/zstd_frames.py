@@ -1,4 +1,4 @@
-"""zstd with Kafka's framing."""
+"""zstd with the framing that Kafka uses."""
 
 import threading
 from collections.abc import Iterator
@@ -10,11 +10,12 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 
 
 class Zstd(Codec):
-    """zstd frames like those of Kafka's stream, which uses zstd-jni. Readers accept several frames.
+    """zstd frames like those of Kafka's output stream, which uses zstd-jni. Readers accept several frames.
 
-    The stream does not know the size of a batch. So it uses the level's default parameters, while a call with all data
-    would tune them to the size. It writes neither content size nor checksum. Kafka flushes before it closes. So the
-    last block with data is not marked as the last, and an empty block of 3 bytes follows.
+    The stream does not know the size of a batch, so it uses the level's default parameters. (Compressing all data in
+    one call would tune the parameters to the size.) The stream writes neither content size nor checksum. Kafka flushes
+    the stream before it closes it. So the last block with data is not marked as the last, and an empty block of 3 bytes
+    follows.
     """
 
     name, id, levels, default_level, library = "zstd", 4, range(-7, 23), 3, "zstandard"
@@ -36,9 +37,9 @@ class Zstd(Codec):
         return b"".join((stream.compress(data), stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK), stream.flush()))
 
     def _compressor(self, level: int) -> zstandard.ZstdCompressor:
-        """Return this thread's context for `level`.
+        """Return this thread's compression context for `level`.
 
-        A thread keeps only one context, because it may be large: 90 MiB at level 19, 834 MiB at level 22.
+        A thread keeps only one context, because contexts may be large: 90 MiB at level 19, 834 MiB at level 22.
         """
         contexts = self._contexts.__dict__
         if contexts.get("level") != level:
@@ -88,10 +89,11 @@ class Zstd(Codec):
 
     @staticmethod
     def _blocks(data: Buffer) -> Iterator[tuple[int, int, bool]]:
-        """Yield (start, end, is_last) of each block. Raise Undecodable if a block runs past the end.
+        """Yield (start, end, is_last) of each block: byte positions, and True for the last block of a frame.
 
-        The first block of a frame includes the frame's header, the last one its checksum. The tuples have no names,
-        because creating a NamedTuple takes a tenth of a small batch's time.
+        The first block of a frame includes the frame's header, the last one its checksum. Raise Undecodable if a block
+        ends after the data. The tuples have no names, because creating a NamedTuple takes a tenth of a small batch's
+        time.
         """
         at = 0
         while at < len(data):

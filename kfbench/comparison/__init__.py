@@ -1,1 +1,1 @@
-"""Compare two stored runs: exact columns byte for byte, CPU by interval against a threshold."""
+"""Compare two stored runs: exact columns byte for byte, CPU times by their intervals and a threshold."""

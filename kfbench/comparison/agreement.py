@@ -1,10 +1,12 @@
-"""The agreement of two runs on CPU time: the ratio of every arm to its base in both runs, and the change.
+"""Compare the CPU times of two runs: the ratio of every arm to its base in both runs, and the change of this ratio.
 
-- A cell is one workload with its axes and codec. A group is all cells of one kind, operation and format.
-- A ratio and its base come from the same rounds, so a slower day does not change it.
-- Another host does: formats gain differently from another core or cache. So arms of two hosts are not compared. The
-  ratios of SIDE_BY_SIDE are shown side by side.
-- A base that got slower makes all other arms look faster, so the base's own time is judged too.
+- An arm is one timed call, such as encode in one format. The base is the arm that others are divided by. An A/A arm is
+  the base timed a second time.
+- A cell is one workload with its settings and codec. A group is all cells of one kind, operation and format.
+- A ratio and its base come from the same rounds, so a slower day does not change the ratio.
+- Another host does change it: formats gain differently from another core or cache. So arms of two hosts are not
+  compared. For the formats in SIDE_BY_SIDE both ratios are shown without a verdict.
+- If the base gets slower, all other arms look faster. So the base is judged by its own time, too.
 """
 
 from collections import Counter, defaultdict
@@ -23,14 +25,17 @@ from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, O
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.schema import StoredRow
 
-LEAST_CELLS: Final = 6  # with fewer, the interval of a median misses more often than 5 times in 100
+LEAST_CELLS: Final = 6  # with fewer cells, the true value is outside the median's interval in more than 5 of 100 cases
 USUAL: Final = 95  # percentile of the changes of A/A arms: a smaller change is noise
 
 
 class Moved(NamedTuple):
-    """An arm that both runs have. before, after: its ratio to its base in each run. change: after / before.
+    """A timed call (an arm) that both runs have, and the change of its CPU time.
 
-    row: the arm's row in the first run.
+    Args:
+        row: the arm's row in the first run.
+        before, after: its CPU time divided by that of the base arm, in the first and in the second run.
+        change: after / before.
     """
 
     row: StoredRow
@@ -46,12 +51,15 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The arms of one kind, operation and format, the least change first.
+    """All timed calls (arms) of one kind, operation and format.
 
     Args:
-        change: of the median cell; None for fewer than LEAST_CELLS cells.
-        verdict: "slower" if the median cell is slower. Among fewer than LEAST_CELLS cells each must be slower. Also
-            "slower" if far more cells are slower than faster. Only cells that moved further than A/A arms count here.
+        is_aa: these are A/A arms: they time the base a second time, so their ratio must be 1.
+        cells: the arms, one per workload and codec (a cell), sorted by their change, the smallest first.
+        change: the change of the median cell; None for fewer than LEAST_CELLS cells.
+        verdict: "slower" if the median cell is slower. With fewer than LEAST_CELLS cells, each must be slower. Also
+            "slower" if far more cells are slower than faster. For this count a cell must have moved further than A/A
+            arms do.
     """
 
     kind: str
@@ -76,7 +84,7 @@ class Group:
 
 
 class Unmoved(NamedTuple):
-    """The arms of a format and operation whose ratio got smaller although they took as long as before."""
+    """A format and operation whose own time did not change, although the ratio to the base got smaller."""
 
     format: str
     operation: str
@@ -84,14 +92,15 @@ class Unmoved(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """The CPU time of a base itself.
+    """The comparison of the CPU time of a base, the timed call (arm) by which the times of the others are divided.
 
     Args:
-        change: ns per record, after / before, the median cell.
-        yardstick: the same ratio of the host's yardstick; None unless both runs have it.
-        unmoved: arms that show that the base changed, not the machine.
-        verdict: "slower" if change / yardstick is slower and there are unmoved arms. Without unmoved arms a busy
-            neighbour may be the cause: it slows one format more than another.
+        formats: the formats of the base.
+        change: ns per record, after / before, in the median cell (workload and codec).
+        yardstick: the time of a fixed piece of work on the host, after / before; None unless both runs have it.
+        unmoved: arms whose own time did not change. They show that the base changed, not the machine.
+        verdict: "slower" if change / yardstick is slower and there are unmoved arms. Without unmoved arms another
+            process may be the cause: it slows one format more than another.
     """
 
     kind: str
@@ -104,7 +113,12 @@ class Base:
 
 
 class HostRatio(NamedTuple):
-    """A format's time over v2's on two hosts, shown and not judged. before, after: the median cell in each run."""
+    """The CPU time of a format divided by v2's, on two hosts. It is shown without a verdict.
+
+    Args:
+        cells: number of cells (combinations of workload and codec).
+        before, after: the ratio of the median cell in the first and in the second run.
+    """
 
     kind: str
     operation: str
@@ -116,14 +130,15 @@ class HostRatio(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """The result of `agreement`.
+    """The result of the function `agreement`. An arm is one timed call.
 
     Args:
-        groups: groups with a verdict; A/A arms come last.
+        groups: groups with a verdict. Groups of A/A arms, which time the base a second time, come last.
         arms: the number of arms in each run, including bases and A/A arms.
-        hosts: the number of arms that are not compared, by pair of hosts.
-        resized: the number of arms with another number of records, which are not compared.
-        host_ratios: ratios of arms of two hosts.
+        hosts: for each pair of different hosts, the number of arms that are not compared for this reason.
+        resized: the number of arms that are not compared because their number of records differs.
+        bases: the comparison of each base's own time.
+        host_ratios: ratios of arms that were measured on two hosts.
     """
 
     groups: tuple[Group, ...]
@@ -139,7 +154,10 @@ class Agreement:
 
 
 def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
-    """Compare the rows of two runs (kfbench.measure.schema.SCHEMA). threshold: change that counts, 0.03 for 3 %."""
+    """Compare the CPU times of two runs (rows of kfbench.measure.schema.SCHEMA).
+
+    threshold: the smallest change that counts, 0.03 for 3 %.
+    """
     matched = match(arms_of(before), arms_of(after))
     groups = _groups(matched, threshold)
     return Agreement(
@@ -179,7 +197,10 @@ def _base_operation(matched: Matched, key: GroupKey) -> Operation:
 
 
 def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
-    """Judge one arm. arms: the number of arms that are judged together."""
+    """Compare one timed call (arm) of two runs.
+
+    arms: the number of all arms that get a verdict. More arms widen the interval.
+    """
     before, after = pair.before.ratio, pair.after.ratio
     found = change(before, after)
     return Moved(pair.before.arm.row, before, after, found, verdict(together(found, arms), threshold))
@@ -190,7 +211,11 @@ def _median_cell(cells: Sequence[Moved]) -> PairedRatio:
 
 
 def _noise(matched: Matched, cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
-    """Return the USUAL percentile of the changes of A/A arms, as a logarithm, by operation of the base."""
+    """Return how far the ratios of A/A arms differ between the runs, although they should all be 1.
+
+    An A/A arm times the base a second time. The result is the USUAL percentile of abs(log(change)), by operation of the
+    base.
+    """
     distances: dict[Operation, list[float]] = defaultdict(list)
     for key, moved in cells.items():
         if key.is_aa:
@@ -203,14 +228,14 @@ def _distance(each: Moved) -> float:
 
 
 def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise: float | None) -> Verdict:
-    """Judge one group.
+    """Give a verdict on one group.
 
-    Between two runs of the same code some cells move far, in both directions. So single cells decide only if there are
-    fewer than LEAST_CELLS.
+    A cell is one workload and codec. Between two runs of the same code some cells move far, in both directions. So
+    single cells decide only if there are fewer than LEAST_CELLS.
 
     Args:
-        groups: the number of groups that are judged together.
-        noise: see `_noise`; None: there is no A/A arm, so cells are not counted.
+        groups: the number of all groups that get a verdict.
+        noise: see `_noise`; None: the base was not timed twice, so slower and faster cells are not counted.
     """
     verdicts = Counter(each.verdict for each in cells)
     if len(cells) < LEAST_CELLS:
@@ -220,7 +245,7 @@ def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise:
         far = Counter(each.verdict for each in cells if _distance(each) > noise)
         directions: tuple[tuple[Verdict, Verdict], ...] = (("slower", "faster"), ("faster", "slower"))
         for one, other in directions:
-            # Sign test: if both directions were equally likely, chance would give these counts rarely enough.
+            # Sign test: if both directions were equally likely, such unequal counts would be rare enough.
             if bdtrc(far[one] - 1, far[one] + far[other], 0.5) < OUTSIDE / 2 / groups:
                 return one
     return found
@@ -247,7 +272,7 @@ def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> tuple
 def _base(
     operation: Operation, pairs: Sequence[Pair], faster: Mapping[Unmoved, Sequence[Pair]], groups: int, threshold: float
 ) -> Base:
-    """Judge a base by its own time. faster: the arms whose ratio to it got smaller."""
+    """Give a verdict on a base by its own time. faster: the timed calls (arms) whose ratio to this base got smaller."""
     yardstick = _yardstick_change(pairs)
     # An arm with a wide interval does not count: on a noisy day it may have slowed down too.
     unmoved = [name for name, arms in faster.items() if _own_verdict(arms, yardstick, groups, threshold) == "within"]
@@ -264,14 +289,20 @@ def _base(
 
 
 def _yardstick_change(pairs: Sequence[Pair]) -> float | None:
-    """Return the median yardstick of the hosts, after / before; None unless both runs have it."""
+    """Return the median time of the hosts' yardstick (a fixed piece of work), after / before.
+
+    None unless both runs have it.
+    """
     before = [ns for pair in pairs if (ns := pair.before.arm.row.yardstick_ns) is not None]
     after = [ns for pair in pairs if (ns := pair.after.arm.row.yardstick_ns) is not None]
     return float(np.median(after) / np.median(before)) if before and after else None
 
 
 def _own_verdict(pairs: Sequence[Pair], yardstick: float | None, groups: int, threshold: float) -> Verdict:
-    """Judge the arms' own times, corrected by the yardstick's change."""
+    """Give a verdict on CPU times that are not divided by a base's.
+
+    The times of the first run are corrected by the change of the yardstick (the time of a fixed piece of work).
+    """
     before = [pair.before.arm.median_ns * (yardstick or 1.0) for pair in pairs]
     after = [pair.after.arm.median_ns for pair in pairs]
     if len(pairs) < LEAST_CELLS:

@@ -1,4 +1,4 @@
-"""The change of a ratio between two independent measurements, and its verdict against a threshold."""
+"""The change of a ratio between two independent measurements, and a verdict such as "slower" on it."""
 
 from functools import lru_cache
 from math import exp, hypot, log
@@ -8,15 +8,16 @@ from typing import Final, Literal
 from kfbench.measure.cpu import CONFIDENCE, PairedRatio
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
-OUTSIDE: Final = 1 - CONFIDENCE  # how often the true value lies outside an interval
+OUTSIDE: Final = 1 - CONFIDENCE  # the probability that the true value lies outside an interval
 
 
 def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
-    """Return after / before. The errors are independent, so the interval follows from both intervals.
+    """Return after / before, with its interval. The errors are independent, so it follows from both intervals.
 
-    The limits of a difference (here of logarithms) lie as far from it as the root of the summed squares of the two
-    distances. Source: Zou and Donner, Construction of confidence limits about effect measures: a general approach,
-    Statistics in Medicine 27 (2008) 1693.
+    The logarithm of after / before is a difference. Its distance to its lower limit is the square root of a² + b²: a is
+    the distance of `after` to its lower limit, b of `before` to its upper limit. The upper limit follows in the same
+    way from the other two limits. Source: Zou and Donner, Construction of confidence limits about effect measures: a
+    general approach, Statistics in Medicine 27 (2008) 1693.
     """
     moved = log(after.median / before.median)
     down = hypot(log(after.median / after.low), log(before.high / before.median))
@@ -25,7 +26,10 @@ def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
 
 
 def together(found: PairedRatio, number: int) -> PairedRatio:
-    """Widen an interval so that `number` of them hold together with CONFIDENCE (Bonferroni, normal tails)."""
+    """Widen an interval so that `number` intervals hold together with the probability CONFIDENCE.
+
+    The method is Bonferroni's, with normal tails.
+    """
     factor = _quantile(number) / _quantile(1)
     low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
     return PairedRatio(found.median, low, high)
@@ -37,9 +41,10 @@ def _quantile(number: int) -> float:
 
 
 def verdict(found: PairedRatio, threshold: float) -> Verdict:
-    """Judge an interval. threshold: 0.03 for 3 %.
+    """Give a verdict on an interval. threshold: 0.03 for 3 %.
 
-    "slower" or "faster": all of it is beyond the threshold. "within": all of it is inside. "unclear": neither.
+    "slower" or "faster": the whole interval is beyond the threshold. "within": the whole interval is inside. "unclear":
+    neither.
     """
     least, most = 1 / (1 + threshold), 1 + threshold
     if found.low > most:

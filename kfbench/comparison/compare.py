@@ -1,14 +1,18 @@
 """Compare two runs: bytes exactly, CPU by interval against a threshold.
 
+A cell is one workload with its settings and codec. An arm is one timed call in a cell. The base is the arm that the
+others are divided by.
+
 Laws (tests/comparison/test_compare.py):
 1. Exact columns (kfbench.measure.schema.DETERMINISTIC) must be equal in both runs. Any other number is a regression,
-   even a smaller one. The text of an error and the version of a codec library are not judged.
-2. A row that was a number and is now an error is a regression. The reverse is not.
-3. CPU is compared as ratios to the base of the same rounds, on one host (see `agreement`). A host with the same name
-   and other hardware is another host. A change counts if its whole interval lies beyond the threshold. Operations of a
-   format are judged, not single cells. The base is judged by its own time, if other arms show that the machine did not
-   change.
-4. Cells of only one run are listed. A cell that the second run lacks is a regression if both have the same request.
+   even a smaller one. The text of an error and the version of a codec library are not compared.
+2. A row that was a number and is now an error is a regression. A row that was an error and is now a number is not.
+3. CPU times are compared as ratios to the base of the same rounds, on one host (see `agreement`). A host with the same
+   name and other hardware is another host. A change counts if its whole interval lies beyond the threshold. Each
+   operation of a format gets a verdict, not its single cells. The base gets a verdict by its own time, if other arms
+   show that the machine did not change.
+4. Cells of only one run are listed. A cell that the second run lacks is a regression if both runs have the same
+   request.
 """
 
 from collections import defaultdict
@@ -36,11 +40,11 @@ NOT_JUDGED: Final = ("error", "codec_version")
 REQUEST: Final = ("profile_text", "seed", "filter")  # the fields of a manifest with the user's request
 TRANSIENT: Final = ("load_1_min", "host")  # facts of the environment; hosts are compared row by row
 
-Value: TypeAlias = str | int | float | Sequence[int] | None  # of a column
+Value: TypeAlias = str | int | float | Sequence[int] | None  # the value of a column
 
 
 class Fact(NamedTuple):
-    """A fact of code, libraries or host that differs, such as `packages.numpy`."""
+    """A fact about code, libraries or host that differs between the runs, such as `packages.numpy`."""
 
     name: str
     before: Any  # as JSON stores it
@@ -48,7 +52,7 @@ class Fact(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A value that differs although it must be the same in both runs. row: of the second run."""
+    """A value that differs between the runs although it must not. row: the row of the second run."""
 
     row: StoredRow
     column: str
@@ -57,7 +61,10 @@ class Changed(NamedTuple):
 
 
 class LoneCell(NamedTuple):
-    """A cell, or some of its formats, that only one run has. row: one of its rows; rows: their number."""
+    """A cell (one workload with its settings and codec), or some of its formats, that only one run has.
+
+    row: one of its rows. rows: the number of its rows.
+    """
 
     row: StoredRow
     formats: tuple[str, ...]
@@ -66,15 +73,18 @@ class LoneCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The result of `compare`.
+    """The result of the function `compare`. A cell is one workload with its settings and codec.
 
     Args:
+        threshold: the smallest change of a CPU ratio that counts, 0.03 for 3 %.
         rows: the number of rows that are compared. Both runs have them.
-        has_same_request: profile, seed and filter are equal.
+        has_same_request: profile, seed and filter are equal in both runs.
+        changed: values that differ although they must not.
         mended: rows that were errors in the first run and are numbers in the second.
-        lone: cells of only the first run, and of only the second.
-        resized: the number of rows with another number of records, which are not compared.
+        lone: the cells that only the first run has, then the cells that only the second run has.
+        resized: the number of rows that are not compared because their number of records differs.
         facts: differences in code, libraries and hosts.
+        cpu: the comparison of CPU times.
     """
 
     runs: tuple[Run, Run]
@@ -90,12 +100,12 @@ class Comparison:
 
     @property
     def missing(self) -> tuple[LoneCell, ...]:
-        """The cells that the second run should have and lacks."""
+        """The cells (workload and codec) that the second run lacks; none if the runs have different requests."""
         return self.lone[0] if self.has_same_request else ()
 
     @property
     def cpu_left_out(self) -> str | None:
-        """The reason why no CPU time was compared; None where some were."""
+        """The reason why no CPU time was compared; None if some were compared."""
         if any(self.cpu.judged):
             return None
         without = [name for name, arms in zip("AB", self.cpu.arms, strict=True) if not arms]
@@ -115,7 +125,7 @@ class Comparison:
 
     @property
     def slower_cells(self) -> list[Moved]:
-        """The slower cells, the largest change first."""
+        """The timed calls that are slower in the second run. The one with the largest change comes first."""
         found = [each for group in self.cpu.judged for each in group.cells if each.verdict == "slower"]
         return sorted(found, key=lambda each: each.change.median, reverse=True)
 
@@ -154,9 +164,9 @@ class Comparison:
 
 
 def compare(first: str | Path, second: str | Path, threshold: float) -> Comparison:
-    """Compare two runs. threshold: the growth of a CPU ratio that counts, 0.03 for 3 %.
+    """Compare two runs. threshold: the smallest growth of a CPU ratio that counts, 0.03 for 3 %.
 
-    Raises RunError for a run that is unfinished, incomplete or of another schema, and for two without a common cell.
+    Raises RunError for a run that is unfinished, incomplete or of another schema, and if the runs have no common cell.
     """
     runs = open_run(first), open_run(second)
     first_rows, second_rows = map(_row_numbers, runs)
@@ -192,9 +202,9 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
 
 
 def _with_hosts_renamed(first: Run, second: Run) -> pa.Table:
-    """Return the rows of the second run, with other names for hosts whose hardware differs from the first run's.
+    """Return the rows of the second run. A host gets another name if its hardware differs from the first run's.
 
-    Hardware is compared by the facts that both runs have.
+    Only facts about the hardware that both runs have are compared.
     """
     then, now = (run.manifest.get("host_facts", {}) for run in (first, second))
     table, hosts = second.table, second.table["host"].to_pylist()
@@ -233,7 +243,7 @@ def _is_ok(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
-    """Return which rows differ in a column. A null differs from every value, but not from a null."""
+    """Return for each row True if a column differs. A null differs from every value, but not from a null."""
     one, other = before[name], after[name]
     equal = pc.fill_null(pc.equal(one, other), False)
     differs: NDArray[np.bool_] = ~np.asarray(pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other))))
@@ -241,7 +251,7 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
 
 
 def _resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
-    """Return which rows have another number of records, where both have one."""
+    """Return for each row True if both runs have a number of records, and it differs."""
     known = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
     return _differs(before, after, "records") & np.asarray(known, np.bool_)
 
@@ -255,7 +265,10 @@ def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDAr
 
 
 def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
-    """Yield errors that replace several rows. A cell that fails before its operations are known has a single row."""
+    """Yield errors of the second run that replace several rows of the first.
+
+    If a workload fails before its operations are known, it has a single row.
+    """
     unit = (*CELL, "to_format", "format")
     sound = set(keys(before.filter(pa.array(_is_ok(before))), unit))
     failed = lone.filter(pa.array(~_is_ok(lone)))
@@ -287,7 +300,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def filled(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
-    """Return the values of these columns by name, without nulls."""
+    """Return the values of these columns by name. Columns whose value is null are left out."""
     return {name: value for name in names if (value := getattr(row, name)) is not None}
 
 

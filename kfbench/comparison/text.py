@@ -16,12 +16,12 @@ from kfbench.report.data.axes import GRID, setting
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
-SHOWN: Final = 20  # cells; --json has all
+SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all
 LONGEST: Final = 60
 
 
 def comparison_text(found: Comparison) -> str:
-    """Return facts, tables and, in the last lines, the verdict."""
+    """Return the facts, the tables and, in the last lines, the verdict."""
     return "\n\n".join([*_paragraphs(found), "\n".join(_verdict(found))])
 
 
@@ -68,7 +68,10 @@ def _exact(found: Comparison) -> Iterator[str]:
 
 
 def _changes(changed: Sequence[Changed]) -> Table:
-    """Return a line per block of the sweep and column, with the row whose value changed most."""
+    """Return a table of changed values with one row per block of the sweep's definition and column.
+
+    A table row shows the measured row whose value changed most.
+    """
     groups: dict[tuple[str, str, str], list[Changed]] = defaultdict(list)
     for each in changed:
         groups[each.row.kind, each.row.grid, each.column].append(each)
@@ -88,14 +91,14 @@ def _changes(changed: Sequence[Changed]) -> Table:
 
 
 def _distance(each: Changed) -> float:
-    """Return the change as a share of the first value; 1 for anything but numbers."""
+    """Return the size of the change divided by the first value; 1 unless both values are integers."""
     if isinstance(each.before, int) and isinstance(each.after, int):
         return abs(each.after - each.before) / max(abs(each.before), 1)
     return 1.0
 
 
 def _differing_parts(values: list[Value]) -> list[Value]:
-    """Return two values of a column. If both are JSON objects, only their entries that differ are left."""
+    """Return two values of a column. If both are JSON objects, only their differing entries are returned."""
     texts = [value for value in values if isinstance(value, str) and value.startswith("{")]
     if len(texts) < 2:
         return values
@@ -114,7 +117,7 @@ def _short(value: Any) -> str:
 
 
 def cell_words(row: StoredRow) -> str:
-    """Return the workload of a row, or its axes in the grid."""
+    """Return the workload of a row; for a row of the grid, its settings."""
     if row.workload != GRID:
         return f"{row.workload} ({row.variant})" if row.variant else row.workload
     return setting(filled(row))
@@ -155,7 +158,10 @@ def _host_ratios(found: Comparison) -> Table:
 
 
 def _operations(found: Comparison) -> Table:
-    """Return a line per kind and operation, for all formats together, with the A/A arms."""
+    """Return a table with one row per kind and operation, for all formats together.
+
+    It also shows the A/A arms, which time the base a second time.
+    """
     judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)
@@ -192,7 +198,10 @@ def _operations(found: Comparison) -> Table:
 
 
 def _formats(found: Comparison) -> Table:
-    """Return a line per format that is encoded or decoded, and per other group that moved."""
+    """Return a table with one row per format and operation.
+
+    It has all rows of encode and decode; other rows only if their verdict is "slower" or "faster".
+    """
     groups = [group for group in found.cpu.judged if group.kind == "cpu" or group.verdict in ("slower", "faster")]
     return Table(
         name="formats",

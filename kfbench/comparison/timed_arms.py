@@ -1,7 +1,7 @@
-"""The timed arms of two runs, matched: the pairs that can be compared, and the numbers of those that cannot.
+"""Match the timed arms of two runs: find the pairs that can be compared, and count those that cannot.
 
-An arm is one timed operation in one format. All arms of a cell are timed in the same rounds. One of them is the base,
-and the A/A arm times the base a second time (see kfbench.measure.cpu).
+An arm is one timed operation in one format. A cell is one workload with its settings and codec. All arms of a cell are
+timed in the same rounds. One of them is the base. The A/A arm times the base a second time (see kfbench.measure.cpu).
 """
 
 from collections import defaultdict
@@ -22,20 +22,23 @@ from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
 
-RESIDENT: Final = "resident"  # the caches of runs from before the column `cache`
+RESIDENT: Final = "resident"  # data is in the CPU's caches; the value for runs that have no column `cache` yet
 AA: Final = "aa"
 SIDE_BY_SIDE: Final = frozenset({NEW, *RESEARCH})  # formats whose ratios on two hosts are shown side by side
 
 
 class Operation(NamedTuple):
-    """A kind of measurement and its operation in words: cpu and "encode, cold"."""
+    """A kind of measurement, and its operation in words. Example: "cpu" and "encode, cold"."""
 
     kind: str
     operation: str
 
 
 class GroupKey(NamedTuple):
-    """The arms that are judged together. They sort with the A/A arms last."""
+    """The key of timed calls (arms) that get one verdict together.
+
+    Keys sort with the A/A arms last, which time the base a second time.
+    """
 
     is_aa: bool
     kind: str
@@ -44,7 +47,7 @@ class GroupKey(NamedTuple):
 
 
 class FormatKey(NamedTuple):
-    """The arms of one kind, operation and format."""
+    """The key of all timed calls (arms) with one kind, operation and format."""
 
     kind: str
     operation: str
@@ -52,7 +55,7 @@ class FormatKey(NamedTuple):
 
 
 class Hosts(NamedTuple):
-    """The hosts of an arm in both runs."""
+    """The host that ran a timed call in the first run, and its host in the second."""
 
     first: str | None
     second: str | None
@@ -60,7 +63,7 @@ class Hosts(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arm:
-    """A timed arm. ns_per_record: CPU time, float64[rounds]."""
+    """A timed call. ns_per_record: CPU time per record in ns, float64[rounds]."""
 
     row: StoredRow
     ns_per_record: NDArray[np.float64]
@@ -75,29 +78,29 @@ class Arm:
 
     @property
     def median_ns(self) -> float:
-        """The median CPU time per record."""
+        """The median CPU time per record in ns."""
         return float(np.median(self.ns_per_record))
 
 
 class Timed(NamedTuple):
-    """An arm and the base of its rounds, in one run."""
+    """A timed call (an arm) of one run, and the base arm that was timed in the same rounds."""
 
     arm: Arm
     base: Arm
 
     @property
     def ratio(self) -> PairedRatio:
-        """The ratio to the base, round by round, with its interval."""
+        """The CPU time divided by the base's, with its interval. The division is done round by round."""
         return paired_ratio(self.arm.ns_per_record, self.base.ns_per_record)
 
     @property
     def median_ratio(self) -> float:
-        """The median of `ratio`, without its interval."""
+        """The median of the arm's time divided by the base's, without an interval."""
         return float(np.median(self.arm.ns_per_record / self.base.ns_per_record))
 
 
 class Pair(NamedTuple):
-    """The same arm in the first and in the second run."""
+    """The same timed call in the first and in the second run."""
 
     before: Timed
     after: Timed
@@ -105,15 +108,15 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Matched:
-    """The arms of two runs.
+    """The timed calls (arms) of two runs, matched.
 
     Args:
-        pairs: A/A and other arms, to be judged against their base.
+        pairs: arms that are compared by their ratio to the base, including the A/A arms, which time the base again.
         bases: the bases themselves.
-        of_two_hosts: arms of SIDE_BY_SIDE that were measured on two hosts.
+        of_two_hosts: arms of the formats in SIDE_BY_SIDE that were measured on two hosts.
         arms: the number of arms in each run.
-        hosts: the number of arms by pair of different hosts.
-        resized: the number of arms with another number of records.
+        hosts: for each pair of different hosts, the number of arms.
+        resized: the number of arms whose number of records differs.
     """
 
     pairs: Mapping[GroupKey, Sequence[Pair]]
@@ -125,17 +128,20 @@ class Matched:
 
     @property
     def judged_groups(self) -> int:
-        """The number of groups that get a verdict, at least 1. Intervals are widened for it (`together`)."""
+        """The number of groups that get a verdict, at least 1. More groups widen the intervals (see `together`)."""
         return max(sum(not key.is_aa for key in self.pairs), 1)
 
     @property
     def judged_arms(self) -> int:
-        """The number of arms in these groups, at least 1."""
+        """The number of timed calls in the groups that get a verdict, at least 1."""
         return max(sum(len(pairs) for key, pairs in self.pairs.items() if not key.is_aa), 1)
 
 
 def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
-    """Match the arms of two runs, in the order of the first run. The bootstrap of intervals depends on this order."""
+    """Match the timed calls of two runs, in the order of the first run.
+
+    The random resampling that makes intervals depends on this order.
+    """
     hosts: dict[Hosts, int] = defaultdict(int)
     resized = 0
     pairs: dict[GroupKey, list[Pair]] = defaultdict(list)
@@ -165,7 +171,7 @@ def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
 
 
 def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
-    """Return the values of these columns, row by row. Caches are resident where the column is null."""
+    """Return the values of these columns, row by row. A null in the column `cache` becomes RESIDENT."""
     columns = [
         pc.fill_null(table[name], RESIDENT).to_pylist() if name == "cache" else table[name].to_pylist()
         for name in names
@@ -174,7 +180,7 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
 
 
 def arms_of(table: pa.Table) -> dict[Key, Timed]:
-    """Return every timed arm once, with its base. Arms without a base are left out."""
+    """Return every timed call (arm) once, with its base. Arms without a base are left out."""
     rows = table.filter(pc.and_(pc.equal(table["status"], "ok"), pc.is_valid(table["arm"])))
     arms = dict(zip(keys(rows, ARM), map(_arm, stored_rows(rows)), strict=True))
     rounds: dict[Key, list[Arm]] = defaultdict(list)
@@ -194,7 +200,10 @@ def _rounds_key(row: StoredRow) -> Key:
 
 
 def _base_of(arms: Sequence[Arm]) -> Arm | None:
-    """Return the last arm with the format and operation of the A/A arm, which repeats the base."""
+    """Return the base of the given arms (timed calls): the one that the A/A arm repeats.
+
+    It is the last arm with the same format and operation.
+    """
     repeated = next((arm.row for arm in arms if arm.is_aa), None)
     if repeated is None:
         return None
@@ -203,6 +212,9 @@ def _base_of(arms: Sequence[Arm]) -> Arm | None:
 
 
 def operation_words(row: StoredRow) -> str:
-    """Return an operation with its target and caches: "encode", "convert to v1", "encode, cold"; "" without one."""
+    """Return an operation with its target and its caches: "encode", "convert to v1", "encode, cold".
+
+    The result is "" for a row without an operation.
+    """
     words = (row.operation or "") + (f" to {row.to_format}" if row.to_format else "")
     return words if row.cache in (None, RESIDENT) else f"{words}, {row.cache}"

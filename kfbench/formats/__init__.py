@@ -1,4 +1,7 @@
-"""Record formats by name. Each module here defines FORMATS and is found by a scan of this folder. `base` is shared."""
+"""All record formats by name. A scan of this folder finds each module here, which defines FORMATS.
+
+The folder `base` has the code that formats share.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -23,7 +26,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 )
 
 
-# The first format of each magic that a reader can recognize by its magic. In a dict the last value of a key stays.
+# Per magic, the first format that its magic identifies. A dict keeps the last value of a key, so go through in reverse.
 _FIRST_OF_MAGIC: Final = {fmt.magic: fmt for fmt in reversed(list(FORMATS.values())) if fmt.is_told_by_magic}
 BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(dict(sorted(_FIRST_OF_MAGIC.items())))
 BASE_FORMAT: Final = "v2"  # Kafka writes it today; all ratios compare with it
@@ -33,9 +36,9 @@ RESEARCH: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin 
 
 
 def format_of(magic: int, features: int = 0) -> Format:
-    """Return the format of a batch by its magic and, in v3, its features.
+    """Return the format of a batch by its magic and, in v3, its features (attribute bits such as headers first).
 
-    A v3 batch whose mixture of features has no name gets a new format, called v3.
+    If no format has exactly these features, return an unnamed v3 format with them.
     """
     if magic != 3:
         return BY_MAGIC[magic]

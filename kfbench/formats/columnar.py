@@ -1,12 +1,13 @@
-"""columnar, magic 4, a research format: bit-packed columns of all records, then their payload. 30 bytes or more.
+"""columnar, magic 4, a research format: bit-packed columns of all records, then their payload.
 
-Header: `layouts.COLUMNAR_HEADER`, then `[producerId i64, producerEpoch i16, baseSequence i32], count uvarint,
-[lastOffsetDelta uvarint], [extensions], [ages], [offsets], [key lengths], [value lengths], [headers]`. The payload
-follows: all keys, all values, all header bytes. A codec covers the payload only. The CRC-32C covers attributes to end.
+A batch takes 30 bytes or more. Header: `layouts.COLUMNAR_HEADER`, then `[producerId i64, producerEpoch i16,
+baseSequence i32], count uvarint, [lastOffsetDelta uvarint], [extensions], [ages], [offsets], [key lengths], [value
+lengths], [headers]`. The payload follows: all keys, all values, all header bytes. A codec covers the payload only. The
+CRC-32C covers attributes to end.
 
 | attributes bit | meaning if set | meaning if not set |
 |---|---|---|
-| 0-6 | as in v2; 6: extension 1 is there | |
+| 0-6 | as in v2; bit 6 (delete horizon): extension 1 is there | |
 | 7 | producer ID, epoch and sequence are there | all three are -1 |
 | 8 | column of ages: create time = anchor - age | all create times are the anchor |
 | 9 | lastOffsetDelta (int32 in two's complement) and offset deltas | record i has baseOffset + i |
@@ -14,19 +15,22 @@ follows: all keys, all values, all header bytes. A codec covers the payload only
 | 12, 13 | column of value lengths; some values are null | all values are null |
 | 14, 15 | headers; extensions | |
 
-Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}` with rising tags:
+The anchor is a timestamp: the maximum timestamp, or extension 2.
+
+Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}` with tags in ascending order:
 
 | tag | content |
 |---|---|
 | 0 | base timestamp, if it is not the default of v2 |
 | 1 | delete horizon |
-| 2 | anchor, if it is not the maximum timestamp, or if that is an append time |
+| 2 | anchor, if it is not the maximum timestamp, or if the maximum timestamp is an append time |
 | 3 | maximum timestamp, if it does not fit 48 bits |
-| 4 | none: the payload is record by record (read, never written) |
+| 4 | empty: the payload is record by record (readers accept this, the encoder never writes it) |
 
-In a batch of one record, a column is a zig-zag varint, or a uvarint for a length. Otherwise:
+In a batch of one record, a column is a zig-zag varint, or a uvarint for a length. Otherwise it begins with a byte, the
+descriptor:
 
-| kind, bits 6-7 of the descriptor | behind the descriptor | value i |
+| kind, bits 6-7 of the descriptor | after the descriptor | value i |
 |---|---|---|
 | 0 | packed | bits |
 | 1 | base, packed | base + bits |
@@ -36,9 +40,9 @@ In a batch of one record, a column is a zig-zag varint, or a uvarint for a lengt
 
 For kinds 0 to 2, bits 0-5 are the width; 63 means 64 bits. docs/columnar.md is the full specification.
 
-The encoder takes the smallest kind, and rice only if it is smaller by an eighth. Equal records therefore become equal
-bytes. A broker overwrites the maximum timestamp with the append time. Create times were relative to it, and are -1
-unless extension 2 is there.
+The encoder takes the smallest kind, and rice only if it is smaller by an eighth. The choice depends only on the
+records, so equal records become equal bytes. A broker overwrites the maximum timestamp with the append time. Create
+times are relative to it, and become -1 unless extension 2 is there.
 """
 
 from dataclasses import dataclass
@@ -87,8 +91,8 @@ NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of a `header_values.Scratch`."""
-    # Room for all records: finding the largest batch would take a pass, and untouched pages cost nothing.
+    """Allocate the working memory of the encode kernels: the arrays of a `header_values.Scratch`."""
+    # Room for all records, because finding the largest batch would take time. Memory that nobody touches costs nothing.
     most, plans = int(bounds[-1] - bounds[0]), np.empty(choosing.BUCKETS, np.int64)
     if not shapes.has_headers:
         return np.empty(most + columns.GROUP, np.int64), plans, *NO_HEADER_ROOM
@@ -171,7 +175,10 @@ class ColumnarFormat(SealedFormat):
         return DecodedTimes(timestamps[:records], offsets[:records], bounds)
 
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound batch. A batch is canonical if this encoder writes the same bytes."""
+        """Return the fields of each undamaged batch as one row (dtype `BATCH`).
+
+        A batch is canonical if our encoder writes the same bytes for it.
+        """
         assert isinstance(read, ColumnarReading)
         rows = read.rows(records, bounds)
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=read.index.created, rows=lambda: rows)
@@ -189,12 +196,12 @@ class ColumnarFormat(SealedFormat):
 
 
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """Return the sizes from `header_writing.sizes`, int64[3 * batches]; empty without headers."""
+    """Return the sizes of header columns from `header_writing.sizes`, int64[3 * batches]; empty without headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_SIZES
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
     most = len(scratch[0]) * (header_forms.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # the mask of a template is smaller than its values
+    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # a template's mask is smaller than its values
     header_writing.sizes(records.columns, bounds, scratch, room, sizes)
     return sizes
 

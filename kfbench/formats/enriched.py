@@ -2,10 +2,10 @@
 
 | field | type | |
 |---|---|---|
-| offset | i64 | set by the broker; the text lists it after the size, Kafka's wire has it first |
+| offset | i64 | set by the broker; the proposal lists it after the size, Kafka writes it first |
 | size | i32 | bytes after this field |
 | crc | u32 | CRC-32 (IEEE) of magic..end |
-| magic | i8 | 1: only the caller can tell it from v1 |
+| magic | i8 | 1, as in v1: a reader cannot distinguish the two, so the caller names the format |
 | attributes | i8 | bits 0-3: 0 plain, 1 gzip, 2 snappy, 3 lz4, 8 leader epoch, 9 start, 10 commit, 11 abort |
 | timestamp | i32 | Unix seconds, -1: none |
 | tagsLength, tags | i32, bytes | -1: none |
@@ -19,12 +19,13 @@ A tag is an id (i8) and a value. The id implies the value's size, so a reader st
 |---|---|---|
 | 0 | i64 | the time in milliseconds |
 | 32 | i32 | number of messages inside |
-| 33 | i8 | our id (the text gives none): 1 inner offsets are valid, 0 positions in the set replace them |
-| 34 | i8 | our id too: 1 any message inside has a key |
+| 33 | i8 | 1: inner offsets are valid; 0: the message's index in the set replaces them. The proposal gives no id |
+| 34 | i8 | 1: any message inside has a key. The proposal gives no id |
 
-A compressed set lies in one outer message, as in v1. The outer message has tags 32 to 34 and the first inner message's
-offset, from which inner offsets count. `enriched` has no other tags, so it loses milliseconds. `enriched-ms` gives
-every message tag 0. Seconds end in 2038: a later time, or one before 1970, is stored as none.
+We chose the ids 33 and 34. A compressed set lies in one outer message, as in v1. The outer message has tags 32 to 34
+and the offset of the first inner message. Inner offsets are relative to it. `enriched` has no other tags, so it loses
+milliseconds. `enriched-ms` gives every message tag 0. int32 seconds end in 2038: a later time, or one before 1970, is
+stored as none.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from kfbench.kernels.formats import enriched as kernels
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EnrichedFormat(MessageFormat):
-    """enriched or, with time_tag, enriched-ms: every message has tag 0."""
+    """The formats enriched and enriched-ms. time_tag: True for enriched-ms, whose messages all have tag 0."""
 
     time_tag: bool
     origin: Origin = "proposed"

@@ -1,11 +1,11 @@
-"""kip98: the record batch of KIP-98's text, which never shipped. 53 bytes per batch, 4 to 26 per record.
+"""kip98: the record batch in the text of KIP-98, which never shipped. 53 bytes per batch, 4 to 26 per record.
 
-Header: `layouts.KIP98_HEADER`, v2's without partitionLeaderEpoch and count. The CRC-32C covers attributes..end.
-Attributes are v2's bits 0-5: codec, timestamp type, transactional, control batch. There is no count: messages follow
-until `length` is used up. The codec covers only the messages.
+Header: `layouts.KIP98_HEADER`. It is v2's header without partitionLeaderEpoch and count. The CRC-32C covers
+attributes..end. Attributes are bits 0-5 of v2: codec, timestamp type, transactional, control batch. Without a count,
+a reader reads messages until `length` is used up. The codec covers only the messages.
 
 Message: `length uvarint, attributes i8, timestampDelta varlong, offsetDelta uvarint, [keyLength uvarint, key],
-[value]`. The value takes the rest of the message. No headers.
+[value]`. The value takes the rest of the message. There are no headers.
 | message attributes bits | our choice: the text does not say |
 |---|---|
 | 0 | the key is null, and has no length |
@@ -45,7 +45,7 @@ CAPABILITIES: Final = Capabilities(
 
 
 class Kip98Reading(Reading):
-    """Batches of kip98 while they are read."""
+    """Reader of kip98 batches. The constructor reads everything; the attributes and `rows` give the result."""
 
     def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
         self.data, self.positions, self.damage = data, positions, Damage(positions, on_error)
@@ -78,7 +78,7 @@ class Kip98Reading(Reading):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Kip98Format(SealedFormat):
-    """The batch of KIP-98's text. Readers decode everything, whichever part the caller wants."""
+    """The batch in the text of KIP-98. Its readers always decode everything, even if the caller wants only metadata."""
 
     name: str = "kip98"
     magic: int = kernels.THIS_MAGIC

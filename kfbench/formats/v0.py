@@ -10,9 +10,10 @@
 | keyLength, key | i32, bytes | -1: null |
 | valueLength, value | i32, bytes | -1: null |
 
-A compressed set is one message with a null key; its value is the compressed set. Inner offsets are absolute, and the
-outer message has the last inner offset. So a broker that assigns offsets has to recompress. No timestamps, no headers.
-The lz4 frame's header checksum wrongly covers the frame's magic too; v1 fixed that.
+Compressed messages lie in one outer message, the wrapper. Its key is null, and its value is the compressed set of inner
+messages. Offsets of inner messages are absolute, and the wrapper has the offset of the last one. So a broker that
+assigns offsets has to recompress. There are no timestamps and no headers. The lz4 frame's header checksum wrongly
+covers the frame's magic too; v1 fixed that.
 """
 
 from kfbench.formats.base.capabilities import Capabilities

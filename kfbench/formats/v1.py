@@ -1,11 +1,11 @@
 """v1: v0 with a timestamp (KIP-32) and relative offsets in compressed sets (KIP-31). 34 bytes per record.
 
-The layout of v0 with three changes. The magic is 1. `timestamp i64` lies between attributes and keyLength. Attributes
-bit 3 is the timestamp type (0 create time, 1 log append time).
+The layout is that of v0 with three changes. The magic is 1. `timestamp i64` lies between attributes and keyLength.
+Attributes bit 3 is the timestamp type (0 create time, 1 log append time).
 
-Inside a compressed set, offsets count from the set's base offset: absolute = wrapper - last inner + inner. So a broker
-sets only the wrapper's offset. The wrapper's timestamp is the largest inner one, or the append time. Readers then
-return the append time for every inner message.
+A compressed set lies in one outer message, the wrapper. Offsets inside it are relative: absolute offset = offset of the
+wrapper - last inner offset + inner offset. So a broker sets only the wrapper's offset. The wrapper's timestamp is the
+largest inner timestamp, or the append time. If it is the append time, readers return it for every inner message.
 """
 
 from kfbench.formats.base.capabilities import Capabilities

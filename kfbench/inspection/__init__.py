@@ -1,1 +1,1 @@
-"""The content of log segments for `kfbench inspect`: a summary, their batches, their records."""
+"""Show the content of log segments for `kfbench inspect`: a summary, the batches, the records."""

@@ -1,4 +1,4 @@
-"""The output of `kfbench inspect`, written as it is read: text, one JSON document, or JSON lines."""
+"""Write the output of `kfbench inspect` while a segment is read: as text, one JSON document, or JSON lines."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from kfbench.text import counted, text_table
 
 
 def text(reader: SegmentReader, with_batches: bool, with_records: bool) -> Iterator[str]:
-    """Yield the lines of one segment: its batches or records where wanted, then the summary."""
+    """Yield the lines of text about one segment: its batches and records if they are wanted, then the summary."""
     if with_batches or with_records:
         yield title_line()
     for part in reader.parts():
@@ -39,7 +39,7 @@ def _damage_line(damage: Damage) -> str:
 
 
 def summary_lines(found: Inspection) -> Iterator[str]:
-    """Yield the summary of a segment that was read."""
+    """Yield the lines of the summary of a segment that was read to its end."""
     sizes = [counted(found.size_bytes, "byte"), counted(found.batch_count, "batch")]
     yield f"{found.path}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
     if found.batch_count:
@@ -90,7 +90,7 @@ def _tail_words(found: Inspection) -> str:
 
 
 def files_table(inspections: Sequence[Inspection]) -> Iterator[str]:
-    """Yield a line per file and one for all."""
+    """Yield the lines of a table: one row per file, then the sums of all files."""
     rows = [["file", "bytes", "batches", "records", "per batch", "codecs", "damage"]]
     for each in inspections:
         median = each.records_per_batch.get("p50")
@@ -111,7 +111,10 @@ def files_table(inspections: Sequence[Inspection]) -> Iterator[str]:
 
 
 def json_document(readers: Iterable[SegmentReader], with_records: bool) -> Iterator[str]:
-    """Yield one JSON array with an object per file: its batches, then the sums."""
+    """Yield the text of one JSON array. It has one object per file: its batches, then its sums.
+
+    with_records: True if each batch has its records.
+    """
     separator = "["
     for reader in readers:
         yield f'{separator}\n{{"batches": ['
@@ -127,7 +130,10 @@ def json_document(readers: Iterable[SegmentReader], with_records: bool) -> Itera
 
 
 def json_lines(reader: SegmentReader, with_batches: bool, with_records: bool) -> Iterator[str]:
-    """Yield an object per line: {"kind": "batch"}, each followed by its records, then {"kind": "file"}."""
+    """Yield one JSON object per line: {"kind": "batch"}, then the batch's records, and finally {"kind": "file"}.
+
+    Without `with_batches` and `with_records` there is only the last line.
+    """
     for part in reader.parts():
         records = record_objects(part, '"kind": "record", ') if with_records else None
         if with_batches or with_records:

@@ -1,4 +1,7 @@
-"""The batches and records of a part of a segment as rows for text and JSON, columns first: no work per field."""
+"""Format the batches and records of a part of a segment as lines of text or JSON.
+
+Whole columns are converted at once, because work per field would be slow.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -14,7 +17,7 @@ from kfbench.records import Records
 from kfbench.text import preview
 
 TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
-WIDTHS: Final = (-12, -9, -5, 6, 21, -7, 23, -5, 22)  # below 0: aligned to the right
+WIDTHS: Final = (-12, -9, -5, 6, 21, -7, 23, -5, 22)  # in characters; negative: aligned to the right
 
 
 def title_line() -> str:
@@ -22,7 +25,7 @@ def title_line() -> str:
 
 
 def batch_lines(part: Part) -> Iterator[str]:
-    """Yield a line for each batch."""
+    """Yield one line of text per batch."""
     log = part.log
     frame = log.batches
     columns = {name: frame[name].tolist() for name in frame}
@@ -81,7 +84,7 @@ def _control_type(log: DecodedLog, i: int) -> str:
 
 
 class Columns(NamedTuple):
-    """Columns of records as lists: one item per record."""
+    """The columns of records as Python lists, with one item per record."""
 
     offsets: list[int]
     timestamps_ms: list[int]
@@ -103,7 +106,7 @@ def columns_of(records: Records) -> Columns:
 
 
 def record_lines(part: Part) -> Iterator[list[str]]:
-    """Yield the lines of the records of each batch."""
+    """Yield a list per batch: one line of text per record."""
     records = part.log.records
     columns, times = columns_of(records), utc_column(records.timestamps_ms)
     lines = [
@@ -118,7 +121,10 @@ def record_lines(part: Part) -> Iterator[list[str]]:
 
 
 def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
-    """Yield the fields of each batch as JSON without the closing brace. prefix: fields that come first."""
+    """Yield one JSON object per batch, without its closing brace, so that the caller can add fields.
+
+    prefix: JSON text of fields to put in front, with a comma at its end.
+    """
     frame = part.log.batches.assign(position=part.log.batches["position"] + part.start)
     texts = []
     for name in frame:
@@ -135,7 +141,10 @@ def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
 
 
 def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
-    """Yield the records of each batch as JSON objects. prefix: fields that come first."""
+    """Yield a list per batch: one JSON object per record.
+
+    prefix: JSON text of fields to put in front, with a comma at its end.
+    """
     columns = columns_of(part.log.records)
     objects = [
         f'{{{prefix}"offset": {offset}, "timestamp_ms": {time_ms}, "key": {json_text(key)}, '

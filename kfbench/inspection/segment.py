@@ -1,4 +1,4 @@
-"""Read one log segment chunk by chunk, and sum up its batches, producers, offsets, times and damage.
+"""Read one log segment in chunks. Sum up its batches, producers, offsets, timestamps and damage.
 
 Memory does not grow with the file, except for 16 bytes per batch.
 """
@@ -31,12 +31,15 @@ OTHER_KINDS: Final = {
     ".snapshot": "a snapshot of producers",
 }
 GZIP: Final = b"\x1f\x8b"
-PIECE_BYTES: Final = 2 << 20  # read at a time
+PIECE_BYTES: Final = 2 << 20  # bytes to read at a time
 
 
 @dataclass(frozen=True)
 class Part:
-    """Batches of a segment. start, end: the bytes of the file that `log` and `damage` are from."""
+    """Some batches of a segment, and the damage next to them.
+
+    start, end: `log` and `damage` come from the bytes start to end - 1 of the file.
+    """
 
     log: DecodedLog
     start: int
@@ -46,11 +49,12 @@ class Part:
 
 @dataclass(kw_only=True)
 class Inspection:
-    """The sums over a segment; they are complete when `parts` has come to its end.
+    """The sums over a segment. They are complete when the iterator `SegmentReader.parts` has ended.
 
     trailing_bytes: the size of an incomplete batch that a broker is writing. allocated_bytes: the number of zeros after
-    the last batch. Neither is damage (kfbench.log.tail). gaps, missing_offsets: between neighbouring batches of one
-    segment, and inside of batches that compaction left. unreadable_reason: why reading ended early.
+    the last batch. Neither is damage (kfbench.log.tail). gaps: the number of places with missing offsets, between
+    neighbouring batches or inside batches after compaction. missing_offsets: the number of offsets that are missing
+    there. unreadable_reason: the reason if reading ended early.
     """
 
     path: str
@@ -78,7 +82,7 @@ class Inspection:
 
     @property
     def unreadable(self) -> str | None:
-        """The reason why the segment has no batch; None: it has a batch, or `damage` gives the reason."""
+        """The reason why the segment has no batch. None: it has a batch, or `damage` gives the reason."""
         if self.unreadable_reason:
             return self.unreadable_reason
         if self.damage or self.batch_count:
@@ -89,7 +93,7 @@ class Inspection:
 
     @property
     def begins_batch(self) -> bool:
-        """Whether the file may be a log: it begins like a batch."""
+        """True if the first bytes of the file look like a batch, so that it may be a log."""
         return bool(self.first_bytes) and begins_batch(np.frombuffer(self.first_bytes, np.uint8))
 
     @property
@@ -99,7 +103,7 @@ class Inspection:
 
     @property
     def records_per_batch(self) -> dict[str, float]:
-        """Quantiles, least and greatest, of the records per batch; empty without batches."""
+        """The minimum, the maximum and quantiles of the number of records per batch; empty without batches."""
         return _quantiles(self._record_counts)
 
     @property
@@ -107,7 +111,7 @@ class Inspection:
         return _quantiles(self._sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without the batches."""
+        """Return the sums as plain values for JSON, without the batches."""
         return {
             "file": self.path,
             "size_bytes": self.size_bytes,
@@ -132,7 +136,7 @@ class Inspection:
         }
 
     def add(self, log: DecodedLog) -> None:
-        """Add batches that follow those added before."""
+        """Add a decoded log to the sums. Its batches must follow those that were added before."""
         if not len(log):
             return
         rows = log.batch_rows
@@ -173,9 +177,10 @@ def _quantiles(parts: list[Int64]) -> dict[str, float]:
 
 
 class SegmentReader:
-    """One segment file of any magics, damaged or not.
+    """Reader of one segment file, of any magics, damaged or not.
 
-    Raises KfbenchError if there is no such file, or it is a folder, or another file that lies beside segments.
+    Raises KfbenchError if there is no such file, or the path is a folder. Raises it too for a broker's index and
+    snapshot files.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -186,7 +191,7 @@ class SegmentReader:
         self._segment = replace(segment_at(file), limits=LIMITS, piece_bytes=PIECE_BYTES)
 
     def parts(self) -> Iterator[Part]:
-        """Yield the batches in the file's order; `found` has the sums."""
+        """Yield the batches in the order of the file, and add them to `found`."""
         found, end = self.found, 0
         try:
             with Path(found.path).open("rb") as file:
@@ -208,7 +213,10 @@ class SegmentReader:
             found.allocated_bytes = found.size_bytes - end
 
     def read(self, advance: Callable[[int], None] = lambda _: None) -> Inspection:
-        """Read all of it and return the sums. advance: called with the bytes read since the last call."""
+        """Read the whole segment and return the sums.
+
+        advance: called for each part with the number of bytes that were read since the last call.
+        """
         end = 0
         for part in self.parts():
             advance(part.end - end)

@@ -1,4 +1,4 @@
-"""Bytes and times of a log as text and JSON."""
+"""Convert bytes and timestamps of a log to text and JSON."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ LAST_MS: Final = 253_402_300_799_999  # the year 9999
 
 
 def json_value(data: bytes | None) -> str | dict[str, str] | None:
-    """Return bytes as a JSON value, without loss: text, or {"base64": ...} if they are not UTF-8."""
+    """Return bytes as a JSON value without loss: a string, or {"base64": ...} if they are not UTF-8. None is null."""
     if data is None:
         return None
     try:
@@ -23,17 +23,20 @@ def json_value(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def json_text(data: bytes | None) -> str:
-    """Return `json_value` as JSON."""
+    """Return the JSON text of `json_value(data)`."""
     return json.dumps(json_value(data))
 
 
 def utc(timestamp_ms: int) -> str:
-    """Return milliseconds since 1970 as a date in UTC, or as a number beyond the range of dates. -1 is "-"."""
+    """Return a timestamp (ms since 1970) as a date in UTC. -1 (no timestamp) is "-".
+
+    A timestamp outside the years 1 to 9999 becomes a number: "… ms".
+    """
     return utc_column(np.array([timestamp_ms]))[0]
 
 
 def utc_column(timestamps_ms: Int64) -> list[str]:
-    """Return `utc` of each: int64[n] to n texts."""
+    """Convert an array of timestamps, int64[n], to n texts. See `utc` for the form of each text."""
     is_date = (timestamps_ms >= FIRST_MS) & (timestamps_ms <= LAST_MS) & (timestamps_ms != -1)
     texts = np.datetime_as_string(np.where(is_date, timestamps_ms, 0).astype("M8[ms]"), unit="ms").tolist()
     return [

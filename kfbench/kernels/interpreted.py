@@ -1,7 +1,9 @@
-"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1. Coverage and fuzzers see branches, and each index is checked.
+"""Run kernels as plain Python, without compilation, if NUMBA_DISABLE_JIT=1 is set.
+
+Coverage tools and fuzzers then see each branch, and each array index is checked.
 
 Scalars behave as in Numba. int64 and uint64 are NumPy's, so they wrap. Narrower integers become an int, which mixes
-with both. An index outside its array raises IndexError, also a negative one, where compiled code would read memory.
+with both. An index outside its array raises IndexError, also if it is negative. Compiled code would read other memory.
 """
 
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = [  # twins of `intrinsics`, `simd_int64`, `bit_packing` and `characters`
+__all__ = [  # plain Python equivalents of `intrinsics`, `simd_int64`, `bit_packing` and `characters`
     "bit_count", "count_wide", "count_wide_steps", "deposit", "differ8", "differ16", "differ32", "equals_of",
     "gaps_of", "get_i8", "get_i16", "get_i32", "get_i64", "get_u8", "get_u32", "hashes_of", "join4", "join8",
     "leading_zeros", "load_le64", "lower", "lower_steps", "marks_of", "move", "move32", "ones_of", "pack_digits",
@@ -34,7 +36,7 @@ def _store(place: Any, where: Any, value: Any, kind: np.dtype[Any]) -> None:
 
 
 class Row:
-    """A row of a structured array, its fields as attributes."""
+    """One row of a structured NumPy array. Its fields are attributes."""
 
     __slots__ = ("record",)
 
@@ -49,7 +51,7 @@ class Row:
 
 
 class Array:
-    """An array that refuses an index outside itself."""
+    """A NumPy array that raises IndexError for an index below 0 or beyond its end."""
 
     __slots__ = ("array", "bytes", "kind", "read", "size")
 
@@ -129,7 +131,7 @@ put_le64 = _storer(8, "little")
 
 
 def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
-    if count:  # the start of a null may be anywhere
+    if count:  # a null item may have any number as its start
         Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
 
 
@@ -138,7 +140,7 @@ def move32(target: Any, at: Any, source: Any, start: Any) -> None:
 
 
 def _lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> list[np.int64]:
-    """Return `number` bit-packed values, rounded up to whole groups of eight."""
+    """Unpack `number` bit-packed values. The number is rounded up to a multiple of eight."""
     bits = [k * int(width) for k in range(_whole(number))]
     return [np.int64(load_le64(data, position + (bit >> 3)) >> np.uint64(bit & 7) & mask) for bit in bits]
 
@@ -150,7 +152,7 @@ def _whole(number: Any) -> int:
 def spread8(
     data: Any, position: Any, number: Any, width: Any, mask: Any, start: Any, step: Any, sign: Any, out: Any, to: Any
 ) -> None:
-    """Unpack values as `bit_packing.spread8` does. Args: as there."""
+    """Unpack bit-packed values: out[to + k] = start + k * step + sign * value k. Args: as in `bit_packing`."""
     for k, value in enumerate(_lanes(data, position, number, width, mask)):
         out[to + np.uint64(k)] = start + np.int64(k) * step + sign * value
 
@@ -325,7 +327,7 @@ def equals_of(values: Any, first: Any, number: Any, other: Any) -> Any:
 
 def _differ(size: int) -> Callable[..., Any]:
     def differ(data: Any, starts: Any, first: Any, stride: Any, number: Any, one: Any, two: Any, out: Any) -> None:
-        """Find differing bits as `characters.differ8` does. Args: as there."""
+        """Write the bits that differ between items. Args: as in `characters.differ8`."""
         places = [starts[first + np.uint64(k) * stride] for k in range(number)]
         for at in (one, two):
             items = [Array.of(data).span(place + at, size).tolist() for place in places]

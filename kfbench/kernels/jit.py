@@ -1,8 +1,8 @@
-"""Compilation of kernels: decorators, the host's features, and a cache that depends on every source line.
+"""Compile kernels with Numba: decorators, the CPU features in use, and a cache of compiled code.
 
-Numba's own cache misses an edit in an imported kernel, and a switch to the portable fallbacks. Here the name of the
-cache folder is a hash of both, so that a stale kernel cannot be loaded. With Numba's NUMBA_DISABLE_JIT=1 nothing is
-compiled: every kernel runs as plain Python (`interpreted`).
+Numba's own cache does not notice an edit in an imported kernel, or a switch to the portable fallbacks. Here the name
+of the cache folder is a hash of all kernel sources and of the CPU features. So a stale kernel cannot be loaded. With
+Numba's NUMBA_DISABLE_JIT=1 nothing is compiled: every kernel runs as plain Python (`interpreted`).
 """
 
 import hashlib
@@ -37,8 +37,8 @@ COMPILED = not numba.config.DISABLE_JIT
 def _has(*features: str) -> bool:
     """Return whether Numba compiles for all these CPU features, and KFBENCH_PORTABLE does not forbid it.
 
-    Numba may use fewer features than the host has, by its settings, or because it disables AVX on some hosts. LLVM
-    aborts on an instruction whose feature is missing.
+    Numba may use fewer features than the host has: its settings can exclude some, and it disables AVX on some hosts.
+    LLVM aborts the process on an instruction whose feature is missing.
     """
     if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
         return False
@@ -54,7 +54,7 @@ FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # PDEP may take hundreds of cycles on 
 
 def _cache_folder() -> Path:
     features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
-    here = Path(__file__).parent  # each checkout and each processor has its own kernels
+    here = Path(__file__).parent  # each checkout and each processor has its own compiled kernels
     digest = hashlib.sha256(
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
         f"{llvmlite.binding.get_host_cpu_name()}".encode()
@@ -63,7 +63,7 @@ def _cache_folder() -> Path:
         digest.update(source.read_bytes())
     chosen = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     roots = [Path(chosen)] if chosen else []
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # the user has no home directory
         roots.append(Path.home() / ".cache")
     roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
     for root in roots:
@@ -85,7 +85,7 @@ CACHE_FOLDER = _cache_folder()
 
 @contextmanager
 def _cached_in_our_folder() -> Iterator[None]:
-    """Cache the kernels that this block defines in CACHE_FOLDER. Other users of Numba keep their setting."""
+    """Let Numba cache in CACHE_FOLDER while this context is active. Other packages that use Numba are unaffected."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
     try:
@@ -113,14 +113,14 @@ class _CacheFiles(IndexDataCacheFile):
         try:
             return self._load_data(self._file_of(key))
         except (OSError, EOFError, ValueError, AttributeError, ImportError, UnpicklingError):
-            return None  # not compiled yet, or a damaged file, which is written again
+            return None  # not compiled yet, or the file is damaged and will be written again
 
     def _file_of(self, key: object) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls. It takes arrays, outputs last, and allocates nothing."""
+    """Compile a function that Python code may call. Output arrays come last, and it allocates no memory."""
     if not COMPILED:
         return interpreted.kernel(function)
     with _cached_in_our_folder():
@@ -130,31 +130,31 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
-    """Compile `function` as a kernel called `name`, with other constants or helpers than its module has.
+    """Compile a copy of `function` as a kernel called `name`. `replaced` are globals that the copy sees instead.
 
-    module: the full name of the module that uses the kernel, if it is another one.
+    module: the full name of the module that uses the kernel, if it is not the module of `function`.
 
-    Numba drops the branches that a constant rules out before it compiles. A leaf with literal arguments would take
-    twice as long to compile: each level of leaves is optimised by itself and again inside its caller.
+    Numba removes the branches that a constant rules out before it compiles. Inlined helpers (`leaf`) with literal
+    arguments would take twice as long to compile: each is optimised by itself and again inside its caller.
     """
     copy = FunctionType(function.__code__, function.__globals__ | replaced, name)
     copy.__module__, copy.__doc__ = module or function.__module__, function.__doc__
     copy.__qualname__ = (
-        f"{copy.__module__.rpartition('.')[2]}.{name}"  # cache files are named after source and __qualname__
+        f"{copy.__module__.rpartition('.')[2]}.{name}"  # Numba names cache files after source file and __qualname__
     )
     return kernel(copy)
 
 
 def leaf(function: Callable[..., Any]) -> Any:
-    """Compile a helper that is always inlined, so that it costs no call.
+    """Compile a helper of kernels that is always inlined, so that it costs no call.
 
-    LLVM's alwaysinline does it. Numba's inline="always" measured up to 10 times slower.
+    It uses LLVM's alwaysinline. Kernels with Numba's inline="always" measured up to 10 times slower.
     """
     return _helper(function, forceinline=True) if COMPILED else function
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a helper that is called instead of inlined, because it is long and used in many places."""
+    """Compile a helper of kernels that is called, not inlined. It is for long helpers with many callers."""
     return _helper(function) if COMPILED else function
 
 
@@ -165,7 +165,7 @@ def _helper(function: Callable[..., Any], **options: bool) -> Any:
 
 
 class _HelperLibrary(JITCodeLibrary):
-    """The LLVM code of a helper. Only kernels link it.
+    """The LLVM code of a helper of kernels (a `leaf` or `part`). Only kernels link it.
 
     LLVM optimises a kernel together with its helpers. For the helper alone, only Numba's first passes run. They reduce
     the work for each kernel that links it. Further passes and machine code would be wasted.
@@ -188,7 +188,7 @@ class _HelperCompiler(Compiler):
 
 
 class _Helper(Dispatcher):
-    """A helper has no machine code of its own, so Python cannot call it."""
+    """A `leaf` or `part`: a function without machine code of its own. Only kernels can call it, Python cannot."""
 
     def add_overload(self, cres: Any) -> None:
         # Numba identifies a compiled function by its entry point. A helper has none, but its description is unique.

@@ -1,4 +1,4 @@
-"""Log segments, read and written: mixed formats, any codec."""
+"""Read and write log segments. A segment may mix formats and codecs."""
 
 from kfbench.log.segment import read_log
 from kfbench.log.writing import write_log

@@ -1,4 +1,4 @@
-"""Damage in a log: the bytes that were left out, and why."""
+"""Damage in a log: the bytes that were left out, and the reason."""
 
 import os
 import stat
@@ -13,7 +13,11 @@ from kfbench.errors import CorruptLog, KfbenchError
 
 @dataclass(frozen=True, kw_only=True)
 class Damage:
-    """Bytes of a file that could not be read: from `position` to the next batch, or to the end."""
+    """Bytes of a file that could not be read: `size_bytes` bytes from `position` on.
+
+    They end at the next batch that can be read, or at the file's end. field: the name of the wrong field. promise: the
+    rule that the bytes break.
+    """
 
     position: int
     size_bytes: int
@@ -25,13 +29,16 @@ class Damage:
         return cls(position=error.position, size_bytes=size_bytes, field=error.field, promise=error.promise)
 
     def words(self, unit: str = "byte") -> str:
-        """Return the place, the field and the broken promise. unit: the unit of positions."""
+        """Return one line: position, field and broken rule. unit: the unit of `position` ("byte", "row", …)."""
         where = f"batch at byte {self.position}" if unit == "byte" else f"{unit} {self.position}"
         return f"{where}: {self.field}: {self.promise}"
 
 
 def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
-    """Return the damage of a log of `size_bytes` that was read with on_error="skip", in the file's order."""
+    """Return the damage of a log that was read with on_error="skip", in the order of the file.
+
+    size_bytes: the size of the log in bytes.
+    """
     starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
     ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
     errors = sorted(log.errors, key=lambda error: error.position)
@@ -39,7 +46,7 @@ def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
 
 
 def segment_size(path: str | os.PathLike[str]) -> int:
-    """Return the size of a segment file. Raise KfbenchError if there is no such file, or it is a folder."""
+    """Return the size of a segment file in bytes. Raise KfbenchError if there is no file, or the path is a folder."""
     try:
         status = Path(path).stat()
     except OSError as error:

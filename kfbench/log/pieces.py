@@ -1,4 +1,4 @@
-"""A segment file in pieces of whole batches, so that only one piece at a time is in memory."""
+"""Read a segment file in pieces of whole batches, so that only one piece at a time is in memory."""
 
 import os
 from collections.abc import Iterator
@@ -15,13 +15,14 @@ from kfbench.formats import Entries
 from kfbench.kernels.wire.frames import LENGTH_AT, START
 
 PIECE_BYTES: Final = 8 << 20
-HEADERS_BYTES: Final = 256 << 10  # read at a time while batches are skipped
+HEADERS_BYTES: Final = 256 << 10  # bytes to read at a time while batches are skipped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """Whole batches of a file. Batch b is data[positions[b]:positions[b + 1]]; data begins at byte `at` of the file.
+    """Whole batches of a file. Batch b is data[positions[b]:positions[b + 1]].
 
+    at: the byte of the file at which `data` begins. positions: int64[batches + 1]. magics: int8[batches].
     trailing_bytes: the size of an incomplete last batch, which follows the last piece and is not part of it.
     """
 
@@ -33,7 +34,7 @@ class Piece:
 
     @classmethod
     def of(cls, data: Bytes, entries: Entries, batches: int, at: int, trailing_bytes: int = 0) -> "Piece":
-        """Return the first batches of `data`, which begins at byte `at` of the file."""
+        """Return a piece of the first `batches` batches of `data`. at: the byte of the file at which `data` begins."""
         return cls(
             data=data[: entries.positions[batches]],
             positions=entries.positions[: batches + 1],
@@ -50,15 +51,15 @@ def pieces(
     start: int = 0,
     end: int | None = None,
 ) -> Iterator[Piece]:
-    """Yield the batches of a file or of an open descriptor, about `piece_bytes` at a time.
+    """Yield the batches of a file or of an open file descriptor, about `piece_bytes` bytes at a time.
 
-    start: the first byte of a batch (see `first_batch`). end: leave out batches that begin at this byte or after it.
-    most_bytes: the largest batch to read; None: any size.
+    start: the byte at which the first batch begins (see `first_batch`). end: leave out batches that begin at this byte
+    or after it. most_bytes: the largest batch to read; None: any size.
 
-    A batch that is larger than piece_bytes is one piece. If the first batch of a file claims more than most_bytes, the
-    file has no batch, and all its bytes are trailing bytes. The last piece may be empty.
+    A batch that is larger than piece_bytes is one piece. The last piece may be empty. If the first batch of a file
+    claims more than most_bytes, the file counts as a file without batches. All its bytes are then trailing bytes.
 
-    Raises CorruptLog for a length that cannot be skipped or is above most_bytes, after all batches before it. Raises
+    A length that cannot be skipped or is above most_bytes raises CorruptLog, after all batches before it. Raises
     InvalidRecords, OSError.
     """
     if piece_bytes < START:
@@ -93,7 +94,10 @@ def pieces(
 
 
 def _fill(file: FileIO, start_of_next: Bytes, size_bytes: int) -> Bytes:
-    """Return `start_of_next` and the next bytes of the file: `size_bytes` together, or fewer if the file ends."""
+    """Read from the file until `start_of_next` and the new bytes together are `size_bytes` bytes. Return all of them.
+
+    The result is shorter if the file ends.
+    """
     data = np.empty(size_bytes, np.uint8)
     data[: len(start_of_next)] = start_of_next
     filled = len(start_of_next)
@@ -103,9 +107,9 @@ def _fill(file: FileIO, start_of_next: Bytes, size_bytes: int) -> Bytes:
 
 
 def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
-    """Return the position of the first batch at byte `wanted` or after it, or the file's end.
+    """Return the position of the first batch that begins at byte `wanted` or after it; the file's end if there is none.
 
-    None: an earlier batch is incomplete, or its length cannot be skipped or is above most_bytes.
+    None: a batch before it is incomplete, or its length cannot be skipped or is above most_bytes.
     """
     at, size = 0, os.fstat(descriptor).st_size
     while at < wanted:
@@ -122,7 +126,7 @@ def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
 
 
 def _claimed_bytes(start: Bytes) -> int:
-    """Return the size that the first bytes of a batch claim; 0: too few bytes for a length."""
+    """Return the size in bytes that a batch states in its first bytes; 0: too few bytes to know it."""
     if len(start) < START:
         return 0
     return START + int.from_bytes(start[LENGTH_AT:START].tobytes(), "big", signed=True)

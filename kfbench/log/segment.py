@@ -1,4 +1,4 @@
-"""Reading a log segment: the magic byte of each batch selects its format."""
+"""Read a log segment. The magic byte of each batch selects its format."""
 
 import os
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ LOG_SUFFIX: Final = ".log"
 def read_log(
     source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
-    """Read a log segment from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
+    """Read a log segment from a path or from bytes. It may mix magics 0 to 4 and codecs. No bytes are an empty log.
 
-    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: limits of what
-    the bytes may make it allocate; None: the defaults. Raises KfbenchError for a file that cannot be read.
+    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: limits of the
+    memory that the reader allocates; None: the defaults. Raises KfbenchError for a file that cannot be read.
 
-    An incomplete last batch is no error: its size is in `.trailing_bytes`. If no batch comes before it, it has to begin
-    like a batch; otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an error
-    too, as in Kafka. `inspect` tells them from damage.
+    An incomplete last batch is no error: its size is in `.trailing_bytes`. If no batch comes before it, its first bytes
+    must look like a batch. Otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an
+    error too, as in Kafka. `kfbench inspect` can tell these zeros from damage.
     """
     name = None
     if isinstance(source, EncodedLog):
@@ -52,14 +52,14 @@ def read_log(
 
 
 class _Runs(NamedTuple):
-    """The log of each run of entries with one magic, and the errors of all runs."""
+    """The decoded log of each run of neighbouring entries with the same magic, and the errors of all runs."""
 
     parts: list[DecodedLog]
     errors: list[CorruptLog]
 
 
 def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allowance) -> _Runs:
-    """Read each run of entries with one magic. With on_error="raise" raise the first error."""
+    """Decode each run of neighbouring entries with the same magic. With on_error="raise" raise the first error."""
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
     for first, end in runs(entries.magics):
@@ -82,7 +82,10 @@ def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allo
 
 
 def begins_batch(data: Bytes) -> bool:
-    """Return True if a batch may begin like these bytes: the magic is known, or the first byte of the offset is 0."""
+    """Return True if a batch may begin with these bytes.
+
+    The magic must be known. If there are too few bytes for a magic, the first byte (of the offset) must be 0.
+    """
     return int(data[MAGIC_AT]) in BY_MAGIC if len(data) > MAGIC_AT else data[0] == 0
 
 
@@ -110,7 +113,7 @@ def _join_logs(parts: list[DecodedLog]) -> DecodedLog:
 
 
 def join_records(parts: Sequence[Records]) -> Records:
-    """Return the records of all parts, one after another. A buffer that parts share is stored once."""
+    """Concatenate records. A buffer that several parts use is stored only once."""
     columns: dict[str, Any] = {}
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]

@@ -1,8 +1,9 @@
-"""The tail of a segment file: the bytes after its last whole batch. One rule for all readers (docs/what-if.md).
+"""The tail of a segment file: the bytes after its last whole batch. All readers use this rule (docs/what-if.md).
 
-Zeros up to the end are space that a broker allocated ahead (log.preallocate); the file counts as if it ended before
-them. An incomplete batch counts as a batch that a broker is writing if three conditions hold: it is in the last segment
-of its folder, it has up to OPEN_BYTES, and no sound batch begins inside it. Everything else is damage.
+Zeros up to the file's end are space that a broker allocated ahead (log.preallocate). The file counts as if it ended
+before these zeros. A broker may be writing the last batch, so an incomplete batch is no damage if three conditions are
+true. It is in the last segment of its folder. It has at most OPEN_BYTES bytes. No undamaged batch begins inside it.
+Everything else is damage.
 """
 
 import os
@@ -25,14 +26,17 @@ from kfbench.text import counted
 Tail = Literal["zeros", "open", "damaged"]
 
 OPEN_BYTES: Final = 1 << 20  # the largest batch that a broker takes by default
-TRIES: Final = 1000  # positions that are read as a batch
-SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")  # the base offset
+TRIES: Final = 1000  # at most this many positions in the tail are read as if a batch began there
+SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")  # the name is the segment's base offset
 CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
 EMPTY: Final = "the file is empty"
 
 
 def tail_kind(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits = LIMITS) -> Tail:
-    """Return the kind of the size_bytes from byte `end` on, where no whole batch begins. is_last: see `is_last`."""
+    """Classify the last `size_bytes` bytes of a file, from byte `end` on: zeros, a batch being written, or damage.
+
+    is_last: True if it is the last segment of its folder (see the function `is_last`).
+    """
     if is_zero(file, end, size_bytes):
         return "zeros"
     if is_last and size_bytes <= OPEN_BYTES and not _has_batch(read_bytes(file, end, size_bytes), limits):
@@ -41,9 +45,9 @@ def tail_kind(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Li
 
 
 def is_last(name: str, names: Iterable[str]) -> bool:
-    """Return True if a broker may be writing this segment: no name in its folder has a higher base offset.
+    """Return True if a broker may still be writing this segment: no other segment in `names` has a higher base offset.
 
-    True for a name that is no base offset.
+    name, names: file names in one folder. True for a name that is not a base offset.
     """
     if not SEGMENT_NAME.fullmatch(name):
         return True
@@ -51,7 +55,7 @@ def is_last(name: str, names: Iterable[str]) -> bool:
 
 
 def names_in_folder_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names in a file's folder, or no names if the folder cannot be read."""
+    """Return the names of all files in a file's folder, or no names if the folder cannot be read."""
     try:
         return [each.name for each in Path(path).absolute().parent.iterdir()]
     except OSError:
@@ -59,12 +63,15 @@ def names_in_folder_of(path: str | os.PathLike[str]) -> list[str]:
 
 
 def nothing_in(size_bytes: int) -> str:
-    """Return the message about a file without a whole batch. size_bytes: without zeros allocated ahead."""
+    """Return the message about a file without a whole batch.
+
+    size_bytes: the file's size without the zeros that a broker allocated ahead.
+    """
     return f"no whole batch in {counted(size_bytes, 'byte')}: {IS_LOG}" if size_bytes else EMPTY
 
 
 def read_bytes(file: FileIO, start: int, size_bytes: int) -> Bytes:
-    """Return size_bytes bytes of a file from `start` on, or fewer if the file ends."""
+    """Return `size_bytes` bytes of a file from byte `start` on, or fewer if the file ends before."""
     file.seek(start)
     parts = []
     while size_bytes > 0 and (part := file.read(size_bytes)):
@@ -74,13 +81,13 @@ def read_bytes(file: FileIO, start: int, size_bytes: int) -> Bytes:
 
 
 def is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
-    """Return True if these bytes of the file are all zero."""
+    """Return True if the `size_bytes` bytes of the file from byte `start` on are all zero."""
     end = start + size_bytes
     return all(not read_bytes(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
 
 
 def _has_batch(tail: Bytes, limits: Limits) -> bool:
-    """Return True if a sound batch begins inside these bytes, which claim to be one incomplete batch."""
+    """Return True if an undamaged batch begins inside these bytes, which look like one incomplete batch."""
     n = len(tail) - MAGIC_AT
     if n < 1:
         return False

@@ -1,4 +1,4 @@
-"""Writing logs: batches of several formats and codecs one after another."""
+"""Write logs whose batches may have different formats and codecs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from kfbench.records import Records
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """The format, the codec's name and the codec's level of a batch to write."""
+    """The way to write a batch: its format, its codec's name, its codec's level."""
 
     fmt: Format
     codec: str = "none"
@@ -29,7 +29,7 @@ class Kind:
 
 
 class BatchKinds(NamedTuple):
-    """The kinds of n batches: batch b is of kinds[number[b]]. number: int64[n]."""
+    """The kinds (format and codec) of n batches: batch b is written as kinds[number[b]]. number: int64[n]."""
 
     number: Int64
     kinds: list[Kind]
@@ -38,14 +38,14 @@ class BatchKinds(NamedTuple):
 def write_log(log: DecodedLog) -> EncodedLog:
     """Encode a decoded log. Each batch keeps its format and codec.
 
-    Canonical batches without a codec get the same bytes again. Canonical: no over-long varints, unused bits or record
-    attributes (column `canonical` of `.batches`).
+    Canonical batches without a codec get the same bytes again. A batch is canonical if it has no over-long varints,
+    unused bits or record attributes (column `canonical` of `.batches`).
     """
     return write_batches(log.source_records, log.bounds, log.batch_fields, *kinds_of(log))
 
 
 def kinds_of(log: DecodedLog) -> BatchKinds:
-    """Return the kind of each batch of a decoded log."""
+    """Return the kind (format and codec) of each batch of a decoded log."""
     rows = log.batch_rows
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
@@ -69,9 +69,10 @@ def write_batches(
     kinds: Sequence[Kind],
     lossy: bool = False,
 ) -> EncodedLog:
-    """Write batch b as kinds[number[b]]. Write all batches of a kind together, then put the batches in order.
+    """Write batch b as kinds[number[b]]. Batches of one kind are encoded together, then put back in order.
 
-    bounds: int64[batches + 1]. fields: as in `Format.encode`. The losses of all kinds are added up.
+    bounds: int64[batches + 1]. fields: the header fields to set. lossy: leave out what a format cannot store; the
+    losses of all kinds are added up.
     """
     pieces: list[tuple[Int64, EncodedLog]] = []
     losses: Counter[str] = Counter()
@@ -97,10 +98,10 @@ def write_batches(
 def check_room(
     fmt: Format, records: Records, bounds: Int64, fields: BatchFields, positions: Int64, allowance: Allowance
 ) -> None:
-    """Raise CorruptLog if these batches would take more bytes in `fmt` than the allowance has left.
+    """Raise CorruptLog if these batches would take more bytes in `fmt` than the allowance permits.
 
-    A record that takes no byte in its own format may take some in `fmt`. positions: the position of each batch in the
-    log that was read.
+    This can happen because a record that takes 0 bytes in its own format may take some in `fmt`. positions: the byte at
+    which each batch begins in the log that was read.
     """
     batch = fmt.first_beyond(allowance.built_bytes, records, bounds, fields)
     if batch is not None:
@@ -109,7 +110,7 @@ def check_room(
 
 
 def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
-    """Return the number of bytes that codecs compress when `write_batches` writes these batches."""
+    """Return the number of bytes before compression that the codecs get when `write_batches` writes these batches."""
     total = 0
     for part in _by_kind(records, bounds, fields, number):
         fmt = kinds[part.kind].fmt
@@ -120,7 +121,10 @@ def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: In
 
 
 class _KindPart(NamedTuple):
-    """The batches of one kind. kind: its number. batches: their numbers. bounds and fields: of these batches only."""
+    """The batches of one kind.
+
+    kind: its index in `kinds`. batches: the indices of its batches. records, bounds, fields: of these batches only.
+    """
 
     kind: int
     batches: Int64
@@ -141,13 +145,16 @@ def _by_kind(records: Records, bounds: Int64, fields: BatchFields, number: Int64
 
 
 def runs(numbers: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield the first index and the end of each run of equal numbers."""
+    """Yield (first index, index after the last) of each run of equal neighbouring numbers."""
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else []
     return pairwise(cuts)
 
 
 def chained(bounds: Sequence[Int64]) -> Int64:
-    """Join the boundaries of several parts to those of all. Each part's boundaries begin at 0."""
+    """Join the batch boundaries of several parts into those of all parts together.
+
+    Each part's boundaries begin at 0.
+    """
     starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
     parts = [part[:-1] + start for part, start in zip(bounds, starts, strict=False)]
     return np.concatenate([*parts, starts[-1:]]).astype(np.int64)

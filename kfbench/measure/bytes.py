@@ -1,4 +1,4 @@
-"""Measured sizes: exact, and the same on every host and in every order."""
+"""Exact sizes in bytes. They are the same on every host and in every order of measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def measure_size(fmt: Format, source: EncodeInput) -> Row:
-    """Encode the records, verify the log, and return its sizes as columns of one row. Raises Unverified."""
+    """Encode the records in one format, verify the encoded log, and return its sizes.
+
+    The result has the columns of one row of the result table. Raises Unverified if the log is wrong.
+    """
     records, bounds, batch_fields = source.records, source.bounds, source.batch_fields
     log = source.encode(fmt)
     verify_records(fmt, records, bounds, batch_fields, log)
@@ -50,10 +53,18 @@ def compare(
 ) -> pd.DataFrame:
     """Return the size of the records in each format: one row per format and codec.
 
-    Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload; <NA>
-    under a codec), ratio_to_v2 (same codec and level), losses (JSON: counts of what the format cannot carry). A format
-    that cannot use a codec gets <NA>; if `formats` is given, it raises IllegalCombination. An unknown format, codec or
-    level raises IllegalCombination, too.
+    Columns:
+
+    - format, codec, level: names, and the level of the codec.
+    - records, batches: their numbers.
+    - size_bytes: the size of the log.
+    - payload_bytes: the size of keys, values, header keys and header values.
+    - overhead_bytes: size_bytes - payload_bytes; <NA> under a codec.
+    - ratio_to_v2: size_bytes relative to v2 under the same codec and level.
+    - losses: JSON with the number of items per field that the format cannot carry.
+
+    A format that cannot use a codec gets <NA>. If `formats` is given, it raises IllegalCombination instead. An unknown
+    format, codec or level raises IllegalCombination, too.
 
     Args:
         formats: names of formats; None: all formats.

@@ -1,4 +1,4 @@
-"""A second witness for checksums: code that is not ours computes the checksum of each batch again.
+"""Check checksums with code from other projects.
 
 Readers and writers of kfbench share one checksum kernel, so they would agree on a wrong checksum. Here the crc32c
 package computes CRC-32C, and Python's binascii computes CRC-32.
@@ -20,14 +20,15 @@ WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
 
 
 def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
-    """Return a description of the first whole entry with a wrong checksum; None if all checksums are right.
+    """Return a description of the first entry with a wrong checksum; None if all checksums are right.
 
-    Unknown magics and formats without a checksum are not checked. An entry is a batch; in v0, v1 and enriched it is a
-    message, which may be a wrapper around other messages.
+    An entry is a batch. In v0, v1 and enriched, an entry is a message, which may be a wrapper around other messages. An
+    incomplete entry at the end of the log is not checked. Unknown magics and formats without a checksum are not
+    checked, either.
 
     Args:
-        data: the log: anything with a buffer.
-        fmt: the format of all entries; None: the magic byte of each entry names its format (`BY_MAGIC`).
+        data: the log: any object with a buffer.
+        fmt: the format of all entries; None: the magic byte of each entry selects its format (`BY_MAGIC`).
     """
     data = as_bytes("data", data)
     entries = Entries.of(data)

@@ -1,11 +1,14 @@
-"""CPU time on cold data: calls rotate through more memory than the caches hold, so each call waits for its data.
+"""Time calls on cold data: data that is in no CPU cache when the call begins.
 
-The calls of all arms work on many copies of the same data, in turn. Between two calls on one copy, other calls use
-memory of TIMES the size of the last-level cache. Each sample is one call. With more calls per sample, an arm would come
-back to its first copy before the other arms have evicted this copy.
+The timed calls work on many copies of the same data, one copy after another. Before a copy is used again, other calls
+use memory of TIMES the size of the last-level cache. So the caches no longer contain this copy. Each sample is one
+call. With more calls per sample, a format could use its first copy again too early.
 
-Three things do not rotate: memory that a call allocates (positions, columns of a decoded log), the state of a codec,
-and the header fields of batches.
+Three things exist only once, so they may be in a cache:
+
+- memory that a call allocates (positions, columns of a decoded log);
+- the state of a codec;
+- the header fields of batches.
 """
 
 from collections.abc import Sequence
@@ -35,11 +38,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Rotating:
-    """Arms whose calls rotate through copies of the data.
+    """Timed calls (arms) that rotate through copies of the data.
 
     Args:
-        arms: the arms. Each sample must be one call.
-        rotated_bytes: the size of all copies that the arms rotate through together.
+        arms: one timed call per format. Each sample must be one call.
+        rotated_bytes: the total size in bytes of all copies. All arms together rotate through them.
     """
 
     arms: list[Arm]
@@ -48,7 +51,7 @@ class Rotating:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """A copy of the records, and the buffer that calls encode these records into."""
+    """One copy of the records, and the output buffer for encoding this copy."""
 
     records: Records
     bounds: Int64
@@ -56,7 +59,7 @@ class _Place:
 
 
 class _Ring(Generic[T]):
-    """Copies that calls use in turn. The first copy follows the last one."""
+    """A list of copies to use in turn. After the last copy comes the first one again."""
 
     def __init__(self, places: Sequence[T]) -> None:
         self.places = places
@@ -79,10 +82,18 @@ def prepare_cold(
     source: EncodeInput,
     least_bytes: int | None = None,
 ) -> Rotating:
-    """Return arms as `format_arms.prepare` does, which rotate through at least `least_bytes` of memory.
+    """Return one timed call (arm) per format, for data that is in no cache.
 
-    least_bytes: None: TIMES the size of the last-level cache. Raises MissingTool if `least_bytes` is more than half of
-    the host's free memory.
+    The calls are those of `format_arms.prepare`, but they rotate through at least `least_bytes` of memory.
+
+    Args:
+        formats: the formats to time.
+        logs: the encoded log of each format.
+        operation: "decode" decodes the logs. With any other operation, the calls encode.
+        source: the records and how to encode them.
+        least_bytes: None: TIMES the size of the last-level cache.
+
+    Raises MissingTool if `least_bytes` is more than half of the host's free memory.
     """
     if least_bytes is None:
         least_bytes = TIMES * (last_level_cache_bytes() or UNKNOWN_CACHE_BYTES)
@@ -98,9 +109,9 @@ def prepare_cold(
 
 
 def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeInput, least_bytes: int) -> Rotating:
-    """Return arms that encode. Each call takes the next copy of the records and the buffer of this copy.
+    """Return calls that encode. Each call takes the next copy of the records, and writes to the buffer of this copy.
 
-    All arms share the copies and their buffers.
+    All formats share the copies and their buffers.
     """
     records, bounds = source.records.packed(), source.bounds
     codec, level, batch_fields = source.codec, source.level, source.batch_fields
@@ -134,10 +145,10 @@ def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _P
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
-    """Return arms that decode. Each call takes the next copy of the arm's log.
+    """Return calls that decode. Each call decodes the next copy of its format's log.
 
-    One buffer holds many laps, and each lap holds one copy of the log of every arm. So all arms rotate in step, and no
-    arm has a better place in memory.
+    All copies are in one buffer. The buffer consists of laps, and each lap has one copy of every format's log. So all
+    formats rotate at the same pace, and none has a better place in memory.
     """
     starts = np.zeros(len(logs) + 1, np.int64)
     np.cumsum([-(-len(log) // _LINE_BYTES) * _LINE_BYTES for log in logs], out=starts[1:])

@@ -1,12 +1,14 @@
-"""CPU timing: thread time beside wall time, all formats of a cell interleaved, raw samples kept.
+"""CPU timing: measure thread CPU time and wall time, with the samples of all formats interleaved.
+
+All raw samples are stored. Terms:
 
 - Arm: one timed call, such as encode in one format.
-- Sample: the time of some calls of an arm in a row.
+- Sample: the time of one or more calls of an arm in a row.
 - Round: one sample of each arm, in a new random order. So changes of the clock, of neighbours and of the caches affect
   all arms alike. In a fixed order, each arm would always find the data of the same other arm in the caches.
 - Base: the arm that all others are compared with.
-- A/A arm: the base a second time. Its ratio to the base must be 1.0. Its error shows how far the other ratios can be
-  trusted.
+- A/A arm: the base, timed a second time. Its ratio to the base must be 1.0. Its error shows how far the other ratios
+  can be trusted.
 """
 
 import gc
@@ -22,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
-# The kinds of cells that time a reader of a part of a log, and the operation that each kind times.
+# Kinds of measurements that read only a part of a log -> the operation that each kind times.
 READINGS: Final[Mapping[str, Operation]] = {
     "metadata": "decode-metadata",
     "lookup": "read-times",
@@ -40,12 +42,12 @@ RESAMPLES: Final = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """The samples of one arm. Item i was measured in round i, which is the same round for all arms.
+    """The samples of one timed call (arm). Item i is from round i; a round has one sample of each arm.
 
     Args:
         inner_loops: the number of calls per sample.
-        cpu_ns: int64[rounds], the CPU time of each sample.
-        wall_ns: int64[rounds], the wall time of each sample.
+        cpu_ns: int64[rounds], the CPU time of each sample (all its calls together).
+        wall_ns: int64[rounds], the wall time of each sample (all its calls together).
     """
 
     inner_loops: int
@@ -59,12 +61,12 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A timed call with its preparation and its check.
+    """A function to time, with its preparation and its check.
 
     Args:
-        call: the call that is timed.
-        before: called before each sample, not timed.
-        verify: raises Unverified if the timed call gives a wrong result or changes the bytes that it reads.
+        call: the function that is timed.
+        before: is called before each sample, outside of the timing.
+        verify: raises Unverified if `call` gives a wrong result or changes its input.
     """
 
     call: Callable[[], object]
@@ -73,17 +75,18 @@ class Arm:
 
 
 class CallTimes(NamedTuple):
-    """The CPU time of this thread and the wall time that some calls took."""
+    """The CPU time of this thread and the wall time for one or more calls together."""
 
     cpu_ns: int
     wall_ns: int
 
 
 def warm_up(arm: Arm) -> int:
-    """Call the arm until it gets no faster, then verify it. Return the number of calls. Raises Unverified.
+    """Call a timed function (an arm) until it gets no faster, then verify its result. Return the number of calls.
 
-    An arm still gets faster if one of its last two calls took over STILL_FASTER (2 %) less than the fastest call before
-    these two. Warming up ends early after MOST_WARM_UP_CALLS or MOST_WARM_UP_NS.
+    Calls still get faster if one of the last two takes over STILL_FASTER (2 %) less time than the fastest call before
+    both. Warming up ends early after MOST_WARM_UP_CALLS calls or MOST_WARM_UP_NS nanoseconds. Raises Unverified if the
+    result is wrong.
     """
     times_ns: list[int] = []
     while len(times_ns) < LEAST_WARM_UP_CALLS or _still_faster(times_ns):
@@ -100,16 +103,16 @@ def _still_faster(times_ns: Sequence[int]) -> bool:
 
 
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
-    """Time all arms in `rounds` rounds. Return the samples of each arm, in the order of `arms`.
+    """Time all functions (arms) in `rounds` rounds. Return the samples of each arm, in the order of `arms`.
 
-    The arms must be warm. One more round comes first and is not counted: the arms were warmed up one after another, so
-    in this round they evict each other's data.
+    The arms must be warmed up. One extra round comes first and is not counted. In this round, the arms evict each
+    other's data from the caches, because they were warmed up one after another.
 
     Args:
-        base: the index of the base. The number of calls that take about `sample_ns` is measured on the base; the
-            samples of all arms have this number of calls.
+        base: the index of the arm that all others are compared with. The number of calls per sample is chosen so that
+            the base takes about `sample_ns`. All arms use this number of calls.
         sample_ns: the wall time of one sample. ONE_CALL: each sample is one call, because a call may change its input.
-        seed: seeds the order of the arms in each round.
+        seed: the seed for the random order of the arms in each round.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
@@ -124,7 +127,7 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: i
 
 
 def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
-    """Return the time that `inner_loops` calls take together."""
+    """Run `inner_loops` calls in a row, and return their total time."""
     loops = range(inner_loops)
     wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
     for _ in loops:
@@ -133,7 +136,7 @@ def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
 
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
-    """Return the number of calls that take about sample_ns. All arms use it, so their samples are comparable."""
+    """Return the number of calls that take about `sample_ns`: at least 1, at most MAX_INNER_LOOPS."""
     if sample_ns == ONE_CALL:
         return 1
     once_ns = min(timed(call, 1).wall_ns for _ in range(5))
@@ -142,7 +145,10 @@ def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn garbage collection off. No collection is forced before, because it would take longer than all samples."""
+    """Turn Python's garbage collection off inside the `with` block.
+
+    No collection is forced at the start, because it would take longer than all samples.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -153,7 +159,10 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class PairedRatio(NamedTuple):
-    """The median over all rounds of the ratio arm / base, and the ends of the median's interval of CONFIDENCE."""
+    """The CPU time of a timed function divided by that of the base, which all others are compared with.
+
+    median: the median over all rounds. low, high: the ends of the median's confidence interval (level CONFIDENCE).
+    """
 
     median: float
     low: float
@@ -161,11 +170,11 @@ class PairedRatio(NamedTuple):
 
 
 def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> PairedRatio:
-    """Return the median of the ratios arm_ns / base_ns, which are taken round by round, and its interval.
+    """Divide arm_ns by base_ns in each round. Return the median of these ratios and its confidence interval.
 
-    Both samples of a round share the same disturbances, which cancel in the round's ratio. They would not cancel in the
-    ratio of two medians. The interval is the percentile bootstrap of scipy.stats.bootstrap. An odd number of rounds
-    needs no resampling, so `seed` matters only for an even number.
+    Both samples of a round have the same disturbances, which cancel in the ratio of this round. In a ratio of two
+    medians they would not cancel. The interval is the percentile bootstrap of scipy.stats.bootstrap. For an odd number
+    of rounds it is computed exactly, so `seed` matters only for an even number.
     """
     ratios = np.sort(np.asarray(arm_ns, np.float64) / np.asarray(base_ns, np.float64))
     if len(ratios) % 2:
@@ -178,10 +187,10 @@ def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> Paired
 
 @lru_cache(maxsize=64)
 def _ranks(rounds: int) -> tuple[int, int]:
-    """Return the positions, in an odd number of sorted ratios, of the two ends of the median's bootstrap interval.
+    """Return the indices of the two ends of the median's bootstrap interval in the sorted ratios.
 
-    The median of a resample is at most the k-th ratio if more than half of the resample's ratios are at most the k-th.
-    Each ratio of a resample is at most the k-th with probability k / rounds.
+    `rounds`, the number of ratios, is odd. The median of a resample is at most the k-th ratio if more than half of the
+    resample's ratios are. Each of them is at most the k-th ratio with probability k / rounds.
     """
     from scipy.special import bdtrc  # 0.1 s, which a worker does not need
 

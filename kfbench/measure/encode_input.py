@@ -1,4 +1,4 @@
-"""Records, their batches and the codec that they are encoded under: the input of every measurement."""
+"""The input of every measurement: records, their batches and a codec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from kfbench.records import Records
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeInput:
-    """Arguments of `Format.encode`. bounds: int64[batches + 1], the first record of each batch, then the end."""
+    """The arguments of `Format.encode`.
+
+    bounds: int64[batches + 1], the index of the first record of each batch, then the number of records.
+    """
 
     records: Records
     bounds: Int64
@@ -21,11 +24,11 @@ class EncodeInput:
     batch_fields: BatchFields = NO_FIELDS
 
     def encoder(self, fmt: Format, out: Bytes) -> Callable[[], EncodedLog]:
-        """Return a call that encodes the records in a format into the buffer `out`."""
+        """Return a function without parameters that encodes the records into the buffer `out`."""
         return partial(
             fmt.encode, self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, out=out
         )
 
     def encode(self, fmt: Format) -> EncodedLog:
-        """Encode the records in a format. What the format cannot carry is lost."""
+        """Encode the records in a format. Fields that the format cannot carry are dropped without an error."""
         return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True)

@@ -25,21 +25,21 @@ _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
 def host(name: str | None = None) -> str:
-    """Return a hash of a host's name, because reports are published. name: None: the name of this host."""
+    """Return a hash that replaces the host name in published reports. name: None: the name of this host."""
     name = socket.gethostname() if name is None else name
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def kernel() -> str:
-    """Return the name and version of the operating system's kernel, such as Linux 6.18.
+    """Return the name and version of the operating system's kernel, such as "Linux 6.18".
 
-    The rest of the version is left out, because it may identify who built the kernel.
+    Only the first two version numbers are included. The rest may identify the person who built the kernel.
     """
     return f"{platform.system()} {'.'.join(re.findall(r'[0-9]+', platform.release())[:2])}".strip()
 
 
 def environment() -> dict[str, Any]:
-    """Return the facts of this environment, for JSON. A fact is None if it cannot be found here."""
+    """Return the properties of this host and its software, ready for JSON. An unknown property is None."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "host": host(),
@@ -61,12 +61,18 @@ def environment() -> dict[str, Any]:
 
 
 def libraries(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions that results depend on, without those of codecs. facts: the result of `environment`."""
+    """Return the versions of Python and of the LIBRARIES, on which results depend. Codecs are not included.
+
+    facts: the result of `environment`.
+    """
     return {"python": facts["python"]} | {name: facts["packages"].get(name) for name in LIBRARIES}
 
 
 def git_revision() -> str | None:
-    """Return the commit of this code, with `-dirty` if tracked files differ; None outside a checkout."""
+    """Return the git commit of this code; None outside a git checkout.
+
+    The suffix `-dirty` shows that tracked files have uncommitted changes.
+    """
     folder = Path(__file__).parent
     try:
         done = subprocess.run(
@@ -111,7 +117,10 @@ def _caches() -> dict[str, str]:
 
 
 def last_level_cache_bytes() -> int | None:
-    """Return the size of a core's largest cache, which other cores may share; None if the system does not tell."""
+    """Return the size in bytes of the largest cache of the first core; None if the system does not report it.
+
+    Other cores may share this cache.
+    """
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     sizes = [size for size in _caches().values() if size[:-1].isdigit() and size[-1] in units]
     return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
@@ -120,7 +129,8 @@ def last_level_cache_bytes() -> int | None:
 def cpu_model() -> str | None:
     """Return the processor's family and model number; None if unknown.
 
-    The processor's name is not enough: on a virtual machine, several generations of processors may have the same name.
+    The processor's name is not enough to identify it. On virtual machines, several generations of processors may have
+    the same name.
     """
     processor = _first_processor()
     numbers = [f"{name.split()[-1]} {processor[name]}" for name in ("cpu family", "model") if name in processor]

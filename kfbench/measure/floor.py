@@ -1,9 +1,10 @@
-"""The metadata floor: a lean batch header plus the entropy of the columns of lengths, times and offsets.
+"""The metadata floor: a lower limit for the bytes of metadata, as a yardstick for formats.
 
-Metadata is everything except keys, values, header keys and header values. The floor has two parts.
+It is the size of a small batch header plus the entropy of the lengths, timestamps and offsets. Metadata is everything
+except keys, values, header keys and header values. The floor has two parts.
 
-1. The header of each batch, as lean as we can make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
-4, attributes 2, latest timestamp 6). Other fields are counted only where they are needed:
+1. The header of each batch, as small as we can make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
+  4, attributes 2, latest timestamp 6). Other fields are counted only where they are needed:
 
     producer id, epoch, sequence    14 bytes together, if any of them is set
     record count                    a uvarint, always
@@ -14,8 +15,8 @@ Metadata is everything except keys, values, header keys and header values. The f
     tagged fields of the caller     their own bytes
 
 2. The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols. The
-shares are those of the whole sample, so there is one model per column for all batches. A model sees neighbouring
-records only through its symbols:
+  shares are those of the whole sample, so there is one model per column for all batches. The model does not look at
+  neighbouring records. Only a symbol may depend on them, such as a difference to the record before:
 
     timestamp_delta       the cheapest of four:
                           ages: latest - timestamp, one per record;
@@ -26,15 +27,15 @@ records only through its symbols:
                           between them; and last - first, one per batch.
                           Each of the four gives the timestamps back, because the header has the latest timestamp. If
                           the header has no base, the base is the latest timestamp minus the largest delta, or minus 0.
-    offset_delta          number of offsets left out since the record before, or since the base offset
+    offset_delta          number of offsets skipped since the record before, or since the base offset
     key_length            null is a symbol
     value_length          null is a symbol
     header_count          one symbol per record
-    header_key_length     one model per position in the record
-    header_value_length   one model per position in the record
+    header_key_length     one model for the first header of a record, one for the second, and so on
+    header_value_length   one model for the first header of a record, one for the second, and so on
 
 By Gibbs' inequality, a code with a fixed length for each symbol of a column cannot be shorter than this entropy. So no
-column of v2 or v3 is shorter. Their offset deltas are other symbols than the holes, but are not shorter.
+column of v2 or v3 is shorter. Their offset deltas are other symbols than the skipped offsets, but are not shorter.
 
 Two things are not counted:
 
@@ -43,9 +44,12 @@ Two things are not counted:
   about (symbols - 1) / (2 ln 2) bits per column if there are few symbols and many records (Miller and Madow 1955). With
   this correction, the floor would be an estimate for the source, and no limit for the sample.
 
-A format may be below the floor if its codes use more than one symbol: better symbols, a model per batch, columns coded
-together, or headers that records share and that are stored once. It may also leave something out, as v0 does with
-times. Its batch header may be leaner: our header is a choice, not an entropy.
+A format may be below the floor for three reasons:
+
+- Its codes use more than one symbol: better symbols, a model per batch, columns coded together, or headers that records
+  share and that are stored once.
+- It leaves something out, as v0 does with timestamps.
+- Its batch header is smaller: our header is a choice, not an entropy.
 """
 
 from collections.abc import Mapping
@@ -66,21 +70,21 @@ FLOOR: Final = "floor"  # in the column `format`
 HEADER_BYTES: Final = 29
 PRODUCER_BYTES: Final = 14
 TIME_BYTES: Final = 6
-_NO_DOUBT_BITS: Final = 1e-6  # error of the sums of logarithms: whole bytes are the same on every host
+_NO_DOUBT_BITS: Final = 1e-6  # added before rounding down, so that whole bytes are the same on every host
 _UVARINT_STEPS: Final = np.array([1 << bits for bits in range(7, 64, 7)], np.uint64)
-_DENSE: Final = 4  # symbols are counted by array if their range is below this multiple of their number, else sorted
+_DENSE: Final = 4  # count in an array if the symbols' range is below this multiple of their number, else sort
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """The floor of some records.
+    """A lower limit for the metadata bytes of some records in batches. The module explains how it is computed.
 
     Args:
         records: the number of records.
         batches: the number of batches.
-        header_bytes: the size of all batch headers.
-        bits: the entropy of each column, in bits.
-        payload: the bytes of each payload field.
+        header_bytes: the size in bytes of all batch headers together.
+        bits: the entropy in bits of each column of metadata, by the column's name.
+        payload: the size in bytes of all keys, values, header keys and header values, by name.
     """
 
     records: int
@@ -91,9 +95,9 @@ class Floor:
 
     @cached_property
     def field_bytes(self) -> dict[str, int]:
-        """The bytes of the batch headers, of each column and of each payload field.
+        """The lower limit in bytes for the batch headers, each metadata column and each payload field, by name.
 
-        The bytes of a column are rounded down, because the floor is a lower limit.
+        The entropy of a column is rounded down to bytes, because it is a lower limit.
         """
         columns = {name: int((bits + _NO_DOUBT_BITS) // 8) for name, bits in self.bits.items()}
         return {"batch_header": self.header_bytes, **columns, **self.payload}
@@ -108,7 +112,7 @@ class Floor:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The floor as columns of the result table."""
+        """The lower limit as columns of one row of the result table."""
         return {
             "records": self.records,
             "batches": self.batches,
@@ -120,9 +124,10 @@ class Floor:
 
 
 def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> Floor:
-    """Return the floor of these records in these batches. The computation needs memory for about ten columns.
+    """Compute the metadata floor: a lower limit for the bytes of metadata of these records in these batches.
 
-    bounds: int64[batches + 1], the first record of each batch, then the end.
+    This needs memory for about ten columns. bounds: int64[batches + 1], the index of the first record of each batch,
+    then the number of records.
     """
     fields = batch_fields.over(len(bounds) - 1)
     sizes = np.diff(bounds)
@@ -165,7 +170,10 @@ def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) 
 
 
 def _of_held(values: Int64, held: NDArray[np.bool_], otherwise: Int64 | int = 0) -> Int64:
-    """Return int64[batches]: an item of `values` for each batch with records (held), `otherwise` for empty batches."""
+    """Return int64[batches]: the next item of `values` for each batch with records, `otherwise` for empty batches.
+
+    held: bool[batches], True for batches with records. values: one item per batch with records.
+    """
     found = np.broadcast_to(np.asarray(otherwise, np.int64), len(held)).copy()
     found[held] = values
     return found
@@ -178,9 +186,10 @@ def _set_or(given: Int64, derived: Int64) -> Int64:
 def _fields_bytes(
     shapes: Shapes, fields: NDArray[np.void], held: NDArray[np.bool_], first: Int64, latest_ms: Int64
 ) -> Int64:
-    """Return the bytes of optional header fields, without the last offset delta: int64[batches], or one item for all.
+    """Return the size in bytes of the optional header fields per batch, without the last offset delta.
 
-    held: bool[batches], True for batches with records. first, latest_ms: one item per batch with records.
+    The result is int64[batches], or one item if all batches have the same size. held: bool[batches], True for batches
+    with records. first, latest_ms: one item per batch with records.
     """
     base_ms, max_ms, horizon_ms = (
         fields[f"{name}_ms"] for name in ("base_timestamp", "max_timestamp", "delete_horizon")
@@ -203,7 +212,10 @@ def _fields_bytes(
 def _last_offset_bytes(
     shapes: Shapes, bounds: Int64, fields: NDArray[np.void], base_offsets: Int64, gaps: Int64
 ) -> Int64:
-    """Return the bytes of the last offset delta per batch, int64[batches]; 0 if the batch's offsets have no holes."""
+    """Return the size in bytes of the last offset delta per batch, int64[batches].
+
+    It is 0 for a batch without holes in its offsets.
+    """
     sizes, ends = np.diff(bounds), bounds[1:]
     held = sizes > 0
     last_offsets = _set_or(fields["last_offset"], _of_held(shapes.offsets[ends[held] - 1], held, base_offsets))
@@ -218,9 +230,10 @@ def _uvarint_bytes(values: Int64) -> Int64:
 
 
 def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: Int64, sizes: Int64) -> float:
-    """Return the entropy of the timestamps in bits. Differences beyond int64 wrap around; adding them wraps back.
+    """Return the entropy of the timestamps in bits: the smallest of four ways to code them.
 
-    timestamps_ms: int64[records]. The other arrays have one item per batch with records.
+    Differences beyond int64 wrap around; adding them wraps back. timestamps_ms: int64[records]. The other arrays have
+    one item per batch with records.
     """
     by_age = _bits(np.repeat(latest_ms, sizes) - timestamps_ms)
     number = np.arange(len(timestamps_ms)) - np.repeat(first, sizes)
@@ -237,10 +250,10 @@ def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: In
 
 
 def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
-    """Return the entropy of the lengths in bits, with one model per position in the record.
+    """Return the entropy of header lengths in bits, with one model for the first header of a record, and so on.
 
-    It is the entropy of the pairs (position, length) minus the entropy of the positions. The positions cost nothing,
-    because they follow from the header counts.
+    positions: the index of each header in its record. The result is the entropy of the pairs (position, length) minus
+    that of the positions. The positions cost nothing, because they follow from the header counts.
     """
     if not len(lengths):
         return 0.0
@@ -249,13 +262,13 @@ def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
 
 
 def _bits(symbols: NDArray[Any]) -> float:
-    """Return the zero-order entropy of all these symbols together, in bits."""
+    """Return the zero-order entropy of the symbols in bits, summed over all symbols."""
     counts = _counts(symbols)
     return float(np.sum(counts * np.log2(len(symbols) / counts)))
 
 
 def _counts(symbols: NDArray[Any]) -> Int64:
-    """Return how often each distinct symbol occurs."""
+    """Return the number of occurrences of each distinct symbol."""
     if not len(symbols):
         return np.zeros(0, np.int64)
     least = symbols.min()

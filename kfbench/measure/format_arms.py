@@ -1,4 +1,4 @@
-"""The arms of formats: encode, decode, and readers of a part of a log."""
+"""The functions that are timed for each format (its arms): encode, decode, and readers of a part of a log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -17,10 +17,16 @@ ROOM_PER_ITEM: Final = 128
 
 
 def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operation, source: EncodeInput) -> list[Arm]:
-    """Return an arm for each format; one format may appear twice. logs: the verified log of each format.
+    """Return one function to time (an arm) per format. The same format may appear twice.
 
-    All arms share one buffer. If each arm had its own buffer, each buffer would keep its place in the caches, and an
-    A/A arm would be a few percent off.
+    All arms share one buffer. With a buffer per arm, each buffer would have its own place in the caches. Then two arms
+    of the same format would differ by a few percent.
+
+    Args:
+        formats: the formats to time.
+        logs: the verified log of each format.
+        operation: the kind of call.
+        source: the records, and how to encode them.
     """
     buffer = np.empty(output_room(logs, source.records, source.bounds), np.uint8)
     make_arm = _MAKE_ARM[operation]
@@ -28,9 +34,9 @@ def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operati
 
 
 def output_room(logs: Sequence[Bytes], records: Records, bounds: Int64) -> int:
-    """Return the size of a buffer that holds any of the logs, even with every varint at its longest.
+    """Return the size of a buffer in bytes that is large enough for any of the logs.
 
-    With such a buffer, encode does not compute sizes first.
+    It is enough even if every varint has its greatest length. So encode can skip computing the exact size first.
     """
     return max(map(len, logs)) + ROOM_PER_ITEM * (len(records) + records.shapes.header_count + len(bounds))
 
@@ -45,11 +51,10 @@ def why_no_fetch(fmt: Format) -> str | None:
 
 
 def _encode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Return an arm that encodes into the shared buffer."""
     call = source.encoder(fmt, buffer)
 
     def verify() -> None:
-        buffer.fill(0)  # another arm's bytes may be the same
+        buffer.fill(0)  # an earlier arm may have left the same bytes
         if call().positions[-1] != len(log) or not np.array_equal(buffer[: len(log)], log):
             raise Unverified("encode into the timed buffer wrote other bytes than were verified")
 
@@ -57,12 +62,14 @@ def _encode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> 
 
 
 def _reading_arm(log: Bytes, view: Bytes, call: Callable[[], object], verify: Callable[[], None]) -> Arm:
-    """Return an arm that reads `view`, a part of the shared buffer. The log is copied to `view` before each sample."""
+    """Return a timed call that reads `view`, a part of the shared buffer.
+
+    Before each sample, the log is copied to `view`.
+    """
     return Arm(call=call, before=lambda: np.copyto(view, log), verify=verify)
 
 
 def _decode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:  # noqa: ARG001
-    """Return an arm that decodes the log to columns."""
     view = buffer[: len(log)]
 
     def verify() -> None:
@@ -73,7 +80,7 @@ def _decode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> 
 
 
 def _decode_metadata_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Return an arm that reads offsets, times and lengths in the cheapest way that the format has."""
+    """Return a timed call that reads offsets, timestamps and lengths with the cheapest reader of the format."""
     if not fmt.has_metadata_reader:  # then `decode_metadata` decodes the whole log
         return _decode_arm(fmt, log, source, buffer)
     view = buffer[: len(log)]
@@ -86,7 +93,10 @@ def _decode_metadata_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: B
 
 
 def _read_times_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:  # noqa: ARG001
-    """Return an arm that reads offsets and times without the CRC, as a broker does to look up a time or an offset."""
+    """Return a timed call that reads offsets and timestamps without checking the CRC.
+
+    A broker does this to find the record for a timestamp or an offset.
+    """
     view, positions = buffer[: len(log)], Entries.of(log).positions
     return _reading_arm(
         log,
@@ -97,7 +107,7 @@ def _read_times_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes)
 
 
 def _fetch_record_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Return an arm that reads one record of each batch. The records are drawn at random before any call."""
+    """Return a timed call that reads one random record of each batch. All calls read the same records."""
     view, positions = buffer[: len(log)], Entries.of(log).positions
     bounds = source.bounds
     indices = np.random.default_rng(0).integers(0, np.diff(bounds))
@@ -111,7 +121,7 @@ def _fetch_record_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Byte
 
 
 def _without_headers(records: Records) -> list[bytes]:
-    """Return the parts of records that `fetch` reads, for a comparison: offsets, times, keys and values."""
+    """Return offsets, timestamps, keys and values of records as bytes, for a comparison. `fetch` reads only these."""
     shapes, packed = records.shapes, records.packed()
     columns = shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths
     return [column.tobytes() for column in (*columns, packed.key_data, packed.value_data)]

@@ -1,6 +1,7 @@
-"""The host lock: one process at a time measures CPU time on a host, in any sweep, session or executor.
+"""The host lock: only one process at a time may measure CPU time on a host.
 
-A sweep waits for the lock, shows who holds it, and gives up after 30 minutes.
+It covers all sweeps, sessions and Spark executors on the host. A sweep waits for the lock, shows which process has it,
+and gives up after 30 minutes.
 """
 
 import fcntl
@@ -18,13 +19,13 @@ from kfbench.errors import KfbenchError
 # Not in TMPDIR: executors of one host may have different values of TMPDIR.
 _SHARED: Final = Path("/tmp")
 LOCK: Final = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "kfbench-measuring.lock"
-WAIT_S: Final = 1_800.0  # a process holds the lock for seconds: one that holds it for so long has stopped
-_LOCKS: Final = Path("/proc/locks")  # Linux alone shows who holds a lock
+WAIT_S: Final = 1_800.0  # a process normally holds the lock for seconds; after half an hour it hangs
+_LOCKS: Final = Path("/proc/locks")  # only Linux shows who holds a lock
 _POLL_S: Final = 0.02
 
 
 class HostLockUnusable(KfbenchError):
-    """The host lock cannot be used here, so CPU times of this host cannot be trusted."""
+    """The host lock cannot be opened or locked, so CPU times of this host cannot be trusted."""
 
 
 class HostLockHeld(KfbenchError):
@@ -33,9 +34,9 @@ class HostLockHeld(KfbenchError):
 
 @contextmanager
 def host_lock(patience_s: float = math.inf) -> Iterator[None]:
-    """Hold the host lock. The kernel frees it when the process dies.
+    """Hold the host lock inside the `with` block. The kernel frees the lock if the process dies.
 
-    Raises HostLockUnusable if the lock cannot be opened, HostLockHeld after waiting for patience_s.
+    Raises HostLockUnusable if the lock cannot be opened, HostLockHeld after waiting for `patience_s` seconds.
     """
     try:
         lock = _open()
@@ -67,9 +68,10 @@ def _take(lock: int, patience_s: float) -> None:
 
 
 def _holder(lock: int) -> str:
-    """Return a description of the process that holds the lock.
+    """Return a description of the process that has the lock.
 
-    It comes from /proc/locks. The lock file itself cannot tell, because another user's process may not write to it.
+    It is read from /proc/locks. The lock file cannot contain it, because another user's process may not write to the
+    file.
     """
     inode = f":{os.fstat(lock).st_ino}"
     try:
@@ -85,23 +87,23 @@ def _holder(lock: int) -> str:
 
 def _open() -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:  # the file may be another user's: Linux refuses O_CREAT then, and a reader may lock it
+    try:  # another user may own the file: Linux then refuses O_CREAT, but lets a reader lock it
         return os.open(LOCK, flags)
     except FileNotFoundError:
         return os.open(LOCK, flags | os.O_CREAT, 0o644)
 
 
 def waiting_line(holder: object, wait_s: float) -> str:
-    """Return the line for the user that shows who holds the lock and how long we wait at most."""
+    """Return the line that shows the user which process has the lock, and the longest wait."""
     return f"{holder}: waiting for a turn, {wait_s / 60:g} minutes at most"
 
 
 class HostLockWait:
-    """The wait of one sweep for the host lock.
+    """Count how long one sweep has waited for the host lock, and end the sweep after WAIT_S seconds.
 
     Args:
         say: shows a line to the user.
-        run: the run that the user can resume after the wait has failed.
+        run: the folder of the run. Error messages tell the user to resume it.
     """
 
     def __init__(self, say: Callable[[str], None], run: Path) -> None:
@@ -110,14 +112,14 @@ class HostLockWait:
         self._since_s: float | None = None  # None: not waiting
 
     def note(self, refused: HostLockHeld | HostLockUnusable | None, *, has_measured: bool, waited_s: float) -> None:
-        """Note the result of one task. Show the wait to the user if the task did not get the lock.
+        """Handle the result of one task. If the task did not get the lock, show the user which process has it.
 
         Args:
-            refused: the error of the lock that ended the task early; None if the task ended normally.
-            has_measured: the task measured at least one cell.
-            waited_s: the time that the task waited for the lock.
+            refused: the lock's error that ended the task early; None if the task ended normally.
+            has_measured: True if the task finished at least one measurement.
+            waited_s: the number of seconds that the task waited for the lock.
 
-        Raises HostLockUnusable if the lock cannot be used, HostLockHeld after waiting for WAIT_S.
+        Raises HostLockUnusable if the lock cannot be used, HostLockHeld after waiting for WAIT_S seconds.
         """
         if refused is None or has_measured:
             self._since_s = None

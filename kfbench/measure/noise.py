@@ -1,8 +1,8 @@
-"""Noise: the CPU time of other processes during a measurement, and the checks that a run's CPU times can be trusted.
+"""Noise: measure disturbances of a run's CPU times, and check them against limits.
 
-`host_counters` and `counted_since` measure the CPU time of other processes while a cell is timed. `yardstick_ns`
+`host_counters` and `counted_since` measure the CPU time of other processes while calls are timed. `yardstick_ns`
 measures the host's speed just before. `checks` compares these values and the samples with limits. A run that misses a
-limit is noisy. Arms, rounds, base and A/A arm: see `cpu`.
+limit is noisy. The terms arm, round, base and A/A arm are explained in `kfbench.measure.cpu`.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from kfbench.measure.schema import SELF, StoredRow, stored_rows
 TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
-LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that holds 1.0 tells nothing
-HOLD: Final = 0.92  # the least share of nominal 95 % intervals that should hold 1.0; the limit allows for chance
+LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that contains 1.0 says nothing
+HOLD: Final = 0.92  # least share of nominal 95 % intervals that should contain 1.0; the limit allows for chance
 CHANCE: Final = 0.05
 WAITED: Final = 1.1  # a sample with this ratio of wall time to CPU time has waited for something
 _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
@@ -31,13 +31,13 @@ _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 
 @dataclass(frozen=True, kw_only=True)
 class HostCounters:
-    """Counters of the host at one moment.
+    """Counters of the host, all read at the same moment. Differences of two readings are durations.
 
     Args:
         wall_ns: the wall clock.
         own_cpu_ns: the CPU time of this process.
-        host_cpu_ns: the CPU time of all processes on all cores, in ticks of 10 ms.
-        stolen_ns: the time that the hypervisor gave to others; None if the system does not tell.
+        host_cpu_ns: the CPU time of all processes on all cores; its resolution is 10 ms.
+        stolen_ns: the time that the hypervisor gave to other virtual machines; None if the system does not report it.
     """
 
     wall_ns: int
@@ -47,7 +47,6 @@ class HostCounters:
 
 
 def host_counters() -> HostCounters:
-    """Read the counters of the host."""
     times = psutil.cpu_times()
     busy_s = sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
     stolen_s = getattr(times, "steal", None)
@@ -60,9 +59,9 @@ def host_counters() -> HostCounters:
 
 
 def counted_since(before: HostCounters) -> dict[str, int | None]:
-    """Return the differences since `before` as columns of the result table: watched_ns, others_cpu_ns, stolen_ns.
+    """Return the increase of the counters since `before`, as columns of the result table.
 
-    others_cpu_ns may be one tick (10 ms) below zero.
+    The columns are watched_ns, others_cpu_ns and stolen_ns. others_cpu_ns may be negative by one tick (10 ms).
     """
     now = host_counters()
     own_ns = now.own_cpu_ns - before.own_cpu_ns
@@ -75,7 +74,7 @@ def counted_since(before: HostCounters) -> dict[str, int | None]:
 
 
 def yardstick_ns() -> int:
-    """Return the time of the fastest of YARDSTICK_PASSES passes over a fixed piece of work.
+    """Hash the same 64 KiB YARDSTICK_PASSES times. Return the wall time of the fastest pass in ns.
 
     The time rises when the clock frequency falls.
     """
@@ -89,14 +88,16 @@ def yardstick_ns() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A check of a run's noise.
+    """A comparison of one measured value of a run with its limit.
 
     Args:
-        seen: the value that was measured.
-        limit: the largest value that passes; with at_least, the smallest value that passes.
-        words: the measured value in a sentence.
+        name: the name of the check.
+        seen: the measured value.
+        limit: the largest value that passes; with `at_least`, the smallest value that passes.
+        words: the measured value as a sentence.
         at_least: the value must not be below the limit.
-        goal: the value to reach, if the limit leaves room for chance. A run that only misses the goal is not noisy.
+        goal: a stricter value to reach, if the limit leaves room for chance. Missing only the goal does not make a run
+            noisy.
     """
 
     name: str
@@ -119,7 +120,10 @@ class Check:
 
 
 def noise_facts(rows: pa.Table) -> dict[str, Any]:
-    """Return the section `noise` of a run's manifest: is the run noisy, the reasons, and all checks per host."""
+    """Return the section `noise` of a run's manifest.
+
+    It has three keys. noisy: True if a check failed. seen: the failed checks as sentences. hosts: all checks per host.
+    """
     names = sorted(rows["host"].drop_null().unique().to_pylist())
     by_host = {host: made for host in names if (made := checks(rows.filter(pc.equal(rows["host"], host))))}
     seen = [
@@ -136,7 +140,10 @@ def noise_facts(rows: pa.Table) -> dict[str, Any]:
 
 
 def checks(rows: pa.Table) -> list[Check]:
-    """Return the checks of one host. Only successful timed rows count; without such rows the list is empty."""
+    """Return the noise checks of one host. Only rows that were timed without an error count.
+
+    The list is empty if there are no timed rows.
+    """
     timed = rows.filter(pc.and_(pc.is_in(rows["kind"], pa.array(TIMED_KINDS)), pc.equal(rows["status"], "ok")))
     timed = timed.filter(pc.is_valid(timed["cpu_ns"]))
     if not len(timed):
@@ -145,7 +152,10 @@ def checks(rows: pa.Table) -> list[Check]:
 
 
 def _checks_of_base(timed: pa.Table) -> list[Check]:
-    """Return the checks of the A/A arms against their bases; none if there are fewer than LEAST_INTERVALS pairs."""
+    """Check the ratios of each base to its second timing (A/A). They should be 1.
+
+    The list is empty if fewer than LEAST_INTERVALS bases were timed twice.
+    """
     ratios = np.array([paired_ratio(pair.second_ns, pair.first_ns) for pair in base_pairs(timed)]).reshape(-1, 3)
     if len(ratios) < LEAST_INTERVALS:
         return []
@@ -172,10 +182,11 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
 
 
 def least_that_hold(intervals: int) -> int:
-    """Return the smallest number of A/A intervals that must hold 1.0.
+    """Return how many of these confidence intervals must contain 1.0, at least.
 
-    Suppose that each interval holds 1.0 with probability HOLD. Then the probability that fewer intervals than this
-    number hold 1.0 is below CHANCE (one-sided binomial test).
+    They are intervals of the ratio of a base to its second timing (A/A). Suppose that each contains 1.0 with
+    probability HOLD. Then the probability that fewer intervals than the result contain 1.0 is below CHANCE (one-sided
+    binomial test).
     """
     from scipy.special import bdtr  # 0.1 s, which a worker does not need
 
@@ -183,14 +194,20 @@ def least_that_hold(intervals: int) -> int:
 
 
 class BasePair(NamedTuple):
-    """CPU times of an A/A arm (second) and of its base (first), int64[rounds] each."""
+    """The CPU times of a base (such as v2), which was timed twice in each round.
+
+    first_ns: int64[rounds], the first timing. second_ns: int64[rounds], the second timing (the A/A arm).
+    """
 
     second_ns: NDArray[np.int64]
     first_ns: NDArray[np.int64]
 
 
 def base_pairs(timed: pa.Table) -> list[BasePair]:
-    """Return the times of each A/A arm with those of its base. A cell that several blocks name counts once."""
+    """Return the times of each base and of its second timing (the A/A arm).
+
+    A measurement that several blocks of the sweep contain counts once.
+    """
     arms: dict[str, dict[tuple[object, ...], StoredRow]] = {"aa": {}, "measure": {}}
     for row in stored_rows(timed.select([*SELF, "arm", "cpu_ns"])):
         assert row.arm is not None
@@ -203,9 +220,9 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
 
 
 def _checks_of_host(timed: pa.Table) -> list[Check]:
-    """Return the checks of other processes, of the hypervisor and of the host's speed.
+    """Check the CPU time of other processes, the time taken by the hypervisor, and changes of the host's speed.
 
-    Rows of other tools may lack these columns; without any such row the list is empty.
+    Rows of other tools may lack these columns. The list is empty if all rows lack them.
     """
     watched = timed.filter(pc.is_valid(timed["watched_ns"]))
     rows = watched.select(["cell_id", *_WATCHED]).to_pylist()
@@ -246,7 +263,7 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
 
 
 def _checks_of_samples(timed: pa.Table) -> list[Check]:
-    """Return the checks for samples that waited, and for first rounds in which arms were not warm yet."""
+    """Check how many samples waited for something, and whether the first round was slower than the others."""
     cpu_ns, wall_ns = (timed[name].combine_chunks() for name in ("cpu_ns", "wall_ns"))
     cpu, wall = (column.flatten().to_numpy().astype(np.float64) for column in (cpu_ns, wall_ns))
     waited = float(np.mean(wall > WAITED * cpu))

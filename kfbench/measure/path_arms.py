@@ -1,8 +1,7 @@
-"""Timed broker paths: one path on the log of every format, interleaved, with counts of its work.
+"""Time broker paths (such as append or compact): one path on the logs of all formats, interleaved.
 
-The result of a path is verified before the path is timed. After the timing, the result of another call must be the
-same. The path counts its own work (`Work`: bytes read, bytes written, losses). tracemalloc measures the memory of one
-call that is not timed.
+The result of a path is verified before the timing. After the timing, another call must give the same result. The path
+counts its own work (`Work`: bytes read, bytes written, losses). tracemalloc measures the peak memory of one extra call.
 """
 
 import tracemalloc
@@ -28,11 +27,11 @@ BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "re
 
 @dataclass(kw_only=True)
 class PathArm:
-    """A path on the log of one format.
+    """The measurement of one broker path on the log of one format.
 
     Args:
-        arm: measure, or aa (the base a second time).
-        columns: columns of the result table.
+        arm: "measure", or "aa" for the base, timed a second time.
+        columns: the work of one call, as columns of the result table.
         samples: the times; None after an error.
         error: the reason why there are no times.
     """
@@ -54,17 +53,18 @@ def measure_path(
     sample_ns: int,
     seed: int,
 ) -> list[PathArm]:
-    """Measure a path on the records in each format. Return an arm per format, then the A/A arm.
+    """Measure a broker path on the records in each format.
 
-    The base is BASE_FORMAT; if it fails or is missing, the base is the first format that can be timed. A format that
-    fails has an arm with its error and is not timed. Without any timed format there is no A/A arm.
+    Return one measurement per format, then the A/A arm: the base, timed a second time. The base is BASE_FORMAT. If
+    BASE_FORMAT fails or is missing, the base is the first format that can be timed. A format that fails has an error
+    and no times. Without any timed format there is no A/A arm.
 
     Args:
         name: the name of the path.
-        formats: the formats of the log that the path reads.
-        to: the format that the path converts to; None for a path that keeps the format.
-        source: the records of the workload. Each path may change them first (`Path.records`).
-        rounds, sample_ns, seed: as in `cpu.measure`.
+        formats: the formats of the logs that the path reads.
+        to: the format that the path converts to; None for a path that does not convert.
+        source: the records of the workload. A path may change them before they are encoded (`Path.records`).
+        rounds, sample_ns, seed: see `cpu.measure`.
     """
     path = PATHS[name]
     source = replace(source, records=path.records(source.records, source.bounds, seed))
@@ -110,9 +110,10 @@ def _time(timed: Sequence[PathArm], arms: Mapping[str, Arm], base: int, rounds: 
 
 
 def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
-    """Verify and warm up a path on one log. Return the arm, and the columns with the work of one call.
+    """Verify and warm up a path on one log. Return the call to time, and the work of one call as columns.
 
-    source: the bytes of the log, which are copied to the log of `given` before each sample. Raises Unverified.
+    source: the original bytes of the log. They are copied over the log of `given` before each sample. Raises Unverified
+    if a result is wrong.
     """
     task = path.task(given)
     view = given.log.data
@@ -157,13 +158,13 @@ def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
 
 
 def _output(task: Task, result: Result) -> object:
-    """Return the part of a result that every call must repeat: its bytes, or the result of a search."""
+    """Return the bytes that a path wrote. For a search, return its result. Every call must give the same."""
     data = task.data(result)
     return result if data is None else data.tobytes()
 
 
 def _extra_bytes(call: Callable[[], Result], source: Bytes) -> int:
-    """Return the peak memory of one call in bytes, without the source and without the arrays of the result."""
+    """Return the peak memory of one call in bytes, without the arrays of its result."""
     tracemalloc.start()
     try:
         result = call()

@@ -1,6 +1,6 @@
-"""The work of each broker path on one log, and the check of the result.
+"""Broker paths on one log: the call that is timed, and the check of its result.
 
-A check raises Unverified unless the result has exactly the right records, offsets and times.
+A check raises Unverified unless the result has exactly the expected records, offsets and timestamps.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.verify import Unverified, carried, verify_log
 from kfbench.records import Records
 
-BASE_OFFSET: Final = 1_000_000  # of appended records: not the producer's 0, so that the broker has something to set
-APPEND_DELAY_MS: Final = 100  # from the newest record to the broker's clock: more than a one-byte delta can hold
-PARTITIONS: Final = 4  # of the target of a mirror that has to look for keys
-SEGMENTS: Final = 4  # of a log that expires
-MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: the default of batch.size
+BASE_OFFSET: Final = 1_000_000  # first offset in the log; the producer sends 0, so the broker must change it
+APPEND_DELAY_MS: Final = 100  # broker's clock minus the newest timestamp: too large for a one-byte delta
+PARTITIONS: Final = 4  # partitions of the destination, if the mirror must look for keys
+SEGMENTS: Final = 4  # segments of a log that expires
+MERGE_BYTES: Final = 16_384  # most bytes of keys and values in a merged batch: Kafka's default of batch.size
 
 
 class Result(Protocol):
@@ -42,13 +42,13 @@ class Result(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PathInput:
-    """The input of a path.
+    """The log that a broker path works on, and the records that are in it.
 
     Args:
         fmt: the format of the log.
         to: the format that a conversion writes; None for other paths.
         log: the log that the path reads.
-        source: the records that the log was encoded from.
+        source: the records that were encoded to this log.
     """
 
     fmt: Format
@@ -58,32 +58,35 @@ class PathInput:
 
     @property
     def target(self) -> Format:
-        """The format that a conversion writes."""
+        """The format that a conversion writes. Only conversions have one."""
         assert self.to is not None
         return self.to
 
     def read_back(self) -> Records:
-        """Return the records as a reader of the log gets them."""
+        """Return the records without the fields that the log's format cannot carry."""
         return carried(self.fmt, self.source.records, self.source.bounds, self.source.batch_fields)
 
     def converted(self) -> Records:
-        """Return the records of the log as a reader of the target format gets them."""
+        """Return the records without the fields that the log's format or the target format cannot carry."""
         return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
 
     def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
-        """Raise Unverified unless the bytes are a log of the expected records. fmt: None: the format of the log."""
+        """Raise Unverified unless the bytes are a log of exactly the expected records.
+
+        fmt: the format of the bytes; None: the format of the input log.
+        """
         fmt = fmt or self.fmt
         verify_log(fmt.name, fmt, data, expected)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The work of a path on one log.
+    """A broker path on one log, ready to be called, timed and checked.
 
     Args:
-        call: does the work once, and returns the result.
+        call: runs the path once, and returns the result.
         check: raises Unverified for a wrong result.
-        data: returns the bytes of a result; None for a path whose result has no bytes.
+        data: returns the bytes that a result contains; None for a search, which writes no bytes.
     """
 
     call: Callable[[], Result]
@@ -92,12 +95,12 @@ class Task:
 
 
 def with_shapes(records: Records, **columns: NDArray[Any]) -> Records:
-    """Return the records with some columns of their shapes replaced."""
+    """Return the records with other columns in their shapes. Example: with_shapes(records, offsets=offsets)."""
     return replace(records, shapes=replace(records.shapes, **columns))
 
 
 def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> Task:
-    """Append each batch as one request. The path assigns offsets in the buffer that holds the request."""
+    """Append each batch as one produce request. The path sets the offsets inside the buffer of the request."""
     records = given.read_back()
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
     expected = with_shapes(records, offsets=BASE_OFFSET + np.arange(len(records)))
@@ -114,7 +117,7 @@ def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = 
 
 
 def append_convert_task(given: PathInput) -> Task:
-    """Append requests in one format to a log of another format. The validator builds one batch from each request."""
+    """Append produce requests of one format to a log of another format. Each request becomes one batch of the log."""
     expected = given.converted()
     expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
 
@@ -125,7 +128,10 @@ def append_convert_task(given: PathInput) -> Task:
 
 
 def fetch_task(given: PathInput, scan: Scan) -> Task:
-    """Fetch for a reader of the log's format. With scan="never", the broker reads no byte of the log (KIP-724)."""
+    """Fetch for a reader that wants the format of the log, so no batch is converted.
+
+    With scan="never", the broker reads no byte of the log (KIP-724).
+    """
 
     def check(result: Fetched) -> None:
         if not result.zero_copy or not np.shares_memory(result.data, given.log.data):
@@ -136,7 +142,7 @@ def fetch_task(given: PathInput, scan: Scan) -> Task:
 
 
 def convert_task(given: PathInput) -> Task:
-    """Convert the log to another format."""
+    """Convert the whole log to another format."""
     expected = given.converted()
     return Task(
         call=lambda: convert(given.log, given.target, fmt=given.fmt, lossy=True),
@@ -145,13 +151,13 @@ def convert_task(given: PathInput) -> Task:
 
 
 def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
-    """Keep the last record of each key.
+    """Compact the log: keep only the last record of each key.
 
-    merge_bytes: the size up to which the remaining batches are merged; 0: no merging.
+    merge_bytes: merge the remaining batches up to this size in bytes of keys and values; 0: do not merge.
     """
     records = given.read_back()
     keys = records.to_arrow()["key"].combine_chunks().dictionary_encode().indices.to_numpy()
-    _, from_end = np.unique(keys[::-1], return_index=True)  # of the last record of each key
+    _, from_end = np.unique(keys[::-1], return_index=True)  # index from the end of each key's last record
     expected = records.take(np.sort(len(keys) - 1 - from_end))
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
     return Task(
@@ -161,13 +167,13 @@ def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
 
 
 def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> Task:
-    """Mirror the log to one or several partitions.
+    """Mirror the log to one or several partitions of another cluster.
 
-    Records keep their order within each partition, and get offsets as a producer assigns them. Two kinds of data keep
-    their old offsets when they are passed on: plain messages of v0 and v1, and message sets of v0. The destination
-    ignores these offsets.
+    Records keep their order within each partition, and get offsets as a producer assigns them. Plain messages of v0 and
+    v1, and message sets of v0, keep their old offsets when they are passed through. The destination ignores these
+    offsets.
 
-    pass_through: pass batches on as they are; False: decompress and recompress all of them.
+    pass_through: copy batches without changes; False: decompress and recompress all of them.
     """
     records, bounds = given.read_back(), given.source.bounds
     batch_size = int(np.diff(bounds).max(initial=1))
@@ -193,7 +199,7 @@ def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = T
 
 
 def seek_offset_task(given: PathInput) -> Task:
-    """Find the batch with the offset of the record two thirds into the log."""
+    """Find the batch with a given offset. It is the offset of the record two thirds into the log."""
     offsets = given.source.records.offsets
     target = int(offsets[2 * len(offsets) // 3])
 
@@ -208,7 +214,10 @@ def seek_offset_task(given: PathInput) -> Task:
 
 
 def seek_time_task(given: PathInput) -> Task:
-    """Find the first record whose timestamp is at least that of the record two thirds into the log."""
+    """Find the first record with a given timestamp or a later one.
+
+    It is the timestamp of the record two thirds into the log.
+    """
     records = given.read_back()
     target_ms = int(records.timestamps_ms[2 * len(records) // 3])
     first = int(np.argmax(records.timestamps_ms >= target_ms))
@@ -237,16 +246,17 @@ def _batch_at(given: PathInput, found: Found) -> Records:
 
 
 def expire_task(given: PathInput, by: By) -> Task:
-    """Expire what is older than the record two thirds into a log of SEGMENTS segments, by reading headers only.
+    """Delete the records that are older than the record two thirds into the log. The path reads only headers.
 
-    by: "segment": whole segments; "head": whole segments, and the old head of the next segment.
+    The log has SEGMENTS segments. by: "segment" deletes whole segments only; "head" also deletes the old batches at the
+    beginning of the next segment.
     """
     name, log, bounds = given.fmt.name, given.log, given.source.bounds
     records = given.read_back()
     before_ms = int(records.timestamps_ms[2 * len(records) // 3])
     batches = np.arange(SEGMENTS + 1) * len(log) // SEGMENTS
     segments = [log.data[start:end] for start, end in pairwise(log.positions[batches].tolist())]
-    first_records = bounds[batches].tolist()  # of each segment
+    first_records = bounds[batches].tolist()  # index of each segment's first record, then the end
     is_old = (records.timestamps_ms < before_ms).tolist()
     old_segments = next(
         (n for n, (first, end) in enumerate(pairwise(first_records)) if not all(is_old[first:end])), SEGMENTS

@@ -1,4 +1,7 @@
-"""The list of broker paths (`PATHS`): their titles, their work on a log and the records that they need."""
+"""The list of broker paths (`PATHS`): one entry per kind of work that a broker does on a log.
+
+An entry has a title, the call to time, and the records that the path needs.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -36,7 +39,10 @@ def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: 
 
 
 def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    """Give each record the key of a random record of the first half. 43 % of records are then the last of their key."""
+    """Give each record the key of a random record from the first half of the records.
+
+    Then 43 % of the records are the last ones with their key.
+    """
     n = len(records)
     drawn = np.random.default_rng(seed).integers(0, max(n // KEY_USES, 1), n)
     shapes = replace(records.shapes, key_lengths=records.shapes.key_lengths[drawn])
@@ -44,7 +50,10 @@ def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa
 
 
 def _ascending_times(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    """Begin each batch at least one second after the batch before, because enriched stores whole seconds."""
+    """Shift timestamps so that each batch begins at least one second after the end of the batch before.
+
+    The distance is one second, because the format "enriched" stores whole seconds.
+    """
     times_ms = records.timestamps_ms
     if not len(times_ms):
         return records
@@ -80,16 +89,17 @@ class Path:
     """A broker path: one kind of work that a broker does on a log, such as append, fetch or compact.
 
     Args:
+        name: the name of the path in the result table.
         title: the name of the path in the report.
         section: the section of the report that shows the path.
-        task: returns the work on one log, and the check of its result.
-        records: changes the workload's records before they are encoded. Called with the records, the batch bounds and
-            a seed.
+        task: returns the call to time on one log, and the check of its result.
+        records: changes the workload's records before they are encoded. Its parameters are the records, the batch
+            bounds and a seed.
         missing: returns the reason why a format cannot take this path with these records; None if it can.
-        converts: the path writes another format.
-        changes_input: a call changes its own input, so each sample is one call.
-        is_per_call: the report gives figures per call, not per record, because a call finds one record or passes bytes
-            on.
+        converts: True if the path writes another format.
+        changes_input: True if a call changes its own input. Then each sample is one call.
+        is_per_call: True if the report shows figures per call, not per record. These paths find one record, or pass
+            bytes on.
     """
 
     name: str

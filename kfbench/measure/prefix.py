@@ -1,7 +1,8 @@
-"""Prefix reading: decompress only the beginning of a batch, which has offsets, times and lengths, or all of it.
+"""Measure how much a reader saves if it decompresses only the beginning of a batch (the prefix).
 
-The format must store the headers of all records before their payload. The batch's CRC covers the compressed bytes and
-is checked in both cases. LOST lists the checks that a reader of the prefix cannot make.
+The prefix has all offsets, timestamps and lengths. The format must store the headers of all records before their
+payload. The batch's CRC covers the compressed bytes, so a reader can check it with or without the payload. LOST lists
+the checks that a reader of the prefix cannot make.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from kfbench.uvarint import MOST_BYTES, get_uvarint
 # Each operation on the prefix, and its counterpart on the whole payload. The first pair is the codec alone; the second
 # pair is the format's reader, which also checks the CRC.
 WHOLE: Final = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
-AA: Final = "decompress"  # timed twice
+AA: Final = "decompress"  # the operation that is timed twice
 ARMS: Final = 5
 
 LOST: Final[Mapping[str, str]] = {
@@ -33,14 +34,15 @@ LOST: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A timed operation on all batches of a log. Byte counts are sums over all batches, without batch headers.
+    """A timed operation on all batches of a log. Numbers of bytes are sums over all batches, without batch headers.
 
     Args:
         operation: decompress or decompress-prefix (the codec alone), decode or decode-metadata (the format's reader).
-        arm: measure, or aa (the base a second time).
-        compressed_bytes: the compressed bytes that were read.
-        plain_bytes: the bytes that the codec made from them. Most codecs decompress whole blocks.
-        metadata_bytes: the plain bytes that hold offsets, times and lengths.
+        arm: "measure", or "aa" for the base, timed a second time.
+        compressed_bytes: the number of compressed bytes that were read.
+        plain_bytes: the number of bytes after decompression. It may exceed metadata_bytes, because most codecs
+            decompress whole blocks.
+        metadata_bytes: the number of decompressed bytes that offsets, timestamps and lengths need.
         samples: the times.
     """
 
@@ -59,10 +61,12 @@ def has_prefix(fmt: Format) -> bool:
 def measure_prefixes(
     fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int, seed: int
 ) -> list[Measured]:
-    """Verify and time the operations on prefixes and on whole payloads.
+    """Verify and time four operations: decompress and decode, each on the prefixes and on the whole payloads.
 
-    Raises Unverified if the plain bytes of a prefix differ from the beginning of the whole payload, or if metadata read
-    from prefixes differ from the decoded records.
+    `decompress` is timed a second time, to show the noise (A/A). Raises Unverified in two cases:
+
+    - the bytes of a decompressed prefix differ from the beginning of the whole payload;
+    - metadata read from prefixes differ from the decoded records.
     """
     codec = CODECS[codec_name]
     payloads = fmt.compressed_bodies(log)
@@ -115,7 +119,10 @@ def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
 
 
 def _read(stream: Stream, size: int) -> bytes:
-    """Read `size` bytes in two steps as a reader does: the first MOST_BYTES bytes tell how many bytes are needed."""
+    """Read `size` bytes in two steps, as a real reader does.
+
+    The reader does not know `size` in advance. It finds `size` in the first MOST_BYTES bytes.
+    """
     head = stream.read(MOST_BYTES)
     return head[:size] + stream.read(size - len(head))
 

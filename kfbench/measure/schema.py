@@ -1,7 +1,7 @@
-"""The result table: one row = one cell x format x codec and level x kind.
+"""The schema of the result table. A row has the result of one kind of measurement in one cell, format, codec and level.
 
-`StoredRow` declares every column once: its Arrow type, its unit and its meaning. Integers and raw samples are stored.
-The report computes ratios, medians and units for people.
+A cell is a workload with one value for each of its axes. `StoredRow` declares every column once: its Arrow type, its
+unit and its meaning. The table stores integers and raw samples. The report computes ratios, medians and readable units.
 """
 
 import json
@@ -17,7 +17,13 @@ SCHEMA_VERSION: Final = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of the result table. unit: empty if there is none; is_axis: the column holds an axis of the workload."""
+    """A column of the result table.
+
+    Args:
+        unit: the unit of the numbers; empty if they have none.
+        meaning: a description for readers of the table.
+        is_axis: True if the column has the value of an axis of the workload, such as the batch size.
+    """
 
     name: str
     type: pa.DataType
@@ -49,7 +55,7 @@ def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRow:
-    """A stored row. A field is None if the column is null or was not read."""
+    """One row of the result table. A field is None if the column is null or was not read."""
 
     kind: str = _key(_TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model or floor")
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
@@ -161,7 +167,7 @@ class StoredRow:
     resident_bytes: int | None = _column(
         _INT64, "bytes", "most memory that the worker has held so far, the whole process"
     )
-    # the host during a measurement: the same in all rows of the measurement, null if the host does not tell
+    # the host during a measurement: the same in all rows of the measurement, null if the host does not report it
     watched_ns: int | None = _column(_INT64, "ns", "wall time of the measurement, warm-up and rounds")
     others_cpu_ns: int | None = _column(
         _INT64, "ns", "CPU time of other processes on the host meanwhile, all cores together"
@@ -199,10 +205,12 @@ def _identity_without(*names: str) -> tuple[str, ...]:
     return tuple(name for name in IDENTITY if name not in names)
 
 
-ARM: Final = _identity_without("grid")  # a cell that several blocks name is measured once
+ARM: Final = _identity_without("grid")  # without the block: a cell of several blocks is measured once
 SELF: Final = _identity_without("grid", "arm")  # equal for a base and its A/A arm
 ROUNDS: Final = _identity_without("grid", "format", "arm")  # equal for all arms that were timed in the same rounds
-ROUNDS_PREFIX: Final = _identity_without("grid", "operation", "arm")  # as ROUNDS, for operations of one format
+ROUNDS_PREFIX: Final = _identity_without(
+    "grid", "operation", "arm"
+)  # the same for kind prefix: its arms are operations of one format
 CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache")
 # The columns that are the same with any Spark master, partitioning and day, if the codec libraries are the same.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
@@ -211,7 +219,7 @@ Row = dict[str, Any]  # some columns of a row that is not complete yet; `table` 
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as a table of SCHEMA. Raises KeyError for an unknown column."""
+    """Return the rows as an Arrow table with the schema SCHEMA. Raises KeyError for an unknown column."""
     rows = list(rows)
     for row in rows:
         if unknown := row.keys() - set(SCHEMA.names):
@@ -220,10 +228,10 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def stored_rows(rows: pa.Table) -> list[StoredRow]:
-    """Return the rows of a table as objects. Columns that the table lacks are None."""
+    """Return the rows of an Arrow table as objects. A column that the table lacks is None."""
     return [StoredRow(**row) for row in rows.to_pylist()]
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Return counts by name as JSON, as the columns `losses` and `field_bytes` store them."""
+    """Return a mapping from names to counts as JSON. The columns `losses` and `field_bytes` have this form."""
     return json.dumps(dict(counts), separators=(",", ":"))

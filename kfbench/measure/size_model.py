@@ -1,8 +1,8 @@
-"""The size model: sizes in each format, computed from the shapes of records without their payload.
+"""The size model: compute the size of records in each format from their shapes.
 
-Sizes without a codec follow from lengths, times and offsets (law 1 of `formats.base.format`). So sizes of
-1,000,000,000 records need no byte of payload. The shapes come in blocks of records, and only sums are kept. The sums
-add up over blocks, cells and hosts.
+Shapes are lengths, timestamps and offsets. The size without a codec follows from them (law 1 of `formats.base.format`).
+So the model can size 1,000,000,000 records without a byte of payload. The shapes are processed in blocks of records,
+and only sums are kept. Sums of several blocks, cells and hosts can be added.
 """
 
 import resource
@@ -22,7 +22,10 @@ from kfbench.records import Records, Shapes
 
 @dataclass(kw_only=True)
 class Modelled:
-    """The size of all records so far in one format. cpu_ns, wall_ns: the time of `Format.size` only."""
+    """The total size in one format of all records that were added so far.
+
+    cpu_ns, wall_ns: the time of `Format.size` only.
+    """
 
     fmt: Format
     batches: int = 0
@@ -44,7 +47,7 @@ class Modelled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The sums as columns of the result table."""
+        """The sums as columns of one row of the result table."""
         return {
             "batches": self.batches,
             "size_bytes": self.size_bytes,
@@ -58,12 +61,12 @@ class Modelled:
 
 
 def verify_model(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> None:
-    """Raise Unverified unless encoded batches have the computed sizes and decode to the same records."""
+    """Raise Unverified unless encode writes batches of the computed sizes, and decode returns the same records."""
     log = fmt.encode(records, bounds, batch_fields=batch_fields, lossy=True)
     verify_records(fmt, records, bounds, batch_fields, log)
     verify_size(fmt, records, bounds, batch_fields, log)
 
 
 def resident_bytes() -> int:
-    """Return the peak memory of this process so far in bytes (getrusage(2) gives KiB on Linux, bytes on macOS)."""
+    """Return the peak resident memory of this process in bytes. getrusage(2) gives KiB on Linux, bytes on macOS."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,4 +1,4 @@
-"""Verification of a format's output before it is counted or timed. A failure becomes an error row, not a number."""
+"""Verify the output of a format before it is counted or timed. A failure is stored as an error instead of a number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,18 +17,18 @@ from kfbench.records import Records, Shapes
 
 
 class Unverified(KfbenchError):
-    """A format broke one of its promises: its output cannot be measured."""
+    """A format broke a promise, for example encode and decode gave other records. So its output is not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The outcome of a check.
+    """The outcome of one check of a golden vector or of a measurement.
 
     Args:
         check: the name of the check.
-        format: the name of the format, or of several formats.
-        subject: the golden vector or cell that was checked.
-        problem: the place and the difference; empty if the check passed.
+        format: the name of the format, or the names of several formats.
+        subject: the name of the golden vector or of the measured cell.
+        problem: a description of the difference and its place; empty if the check passed.
     """
 
     check: str
@@ -38,13 +38,16 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """The failure as one line of text."""
+        """The outcome as one line of text, for a failed check."""
         problem = self.problem.removeprefix(f"{self.format}: ")
         return f"{self.subject}: {self.format}: {self.check}: {problem}"
 
 
 def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """Raise Unverified unless `Format.size` gives the encoded size of every batch of an uncompressed log."""
+    """Compare the size that `Format.size` computes with the encoded size, batch by batch.
+
+    The log must be uncompressed. Raises Unverified if any batch differs; the message names the first one.
+    """
     sizes, written = fmt.size(records, bounds, batch_fields), np.diff(log.positions)
     if (batch := _first(sizes != written)) is not None:
         raise Unverified(
@@ -54,9 +57,14 @@ def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: Batc
 
 
 def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, log: EncodedLog) -> None:
-    """Raise Unverified unless `parts`, the breakdown of an uncompressed log, add up to the size of the log.
+    """Raise Unverified unless the bytes per field add up to the size of the log.
 
-    No part may be negative. The parts "key" and "value" must be the sizes of all keys and of all values.
+    No number may be negative. The fields "key" and "value" must have the size of all keys and of all values.
+
+    Args:
+        parts: the number of bytes per field, from `Format.breakdown`.
+        records: the records of the log.
+        log: the log, uncompressed.
     """
     if (total := sum(parts.values())) != log.positions[-1]:
         raise Unverified(f"{fmt.name}: breakdown adds up to {total} bytes, encode wrote {log.positions[-1]}")
@@ -68,9 +76,10 @@ def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, lo
 
 
 def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shapes: Shapes) -> None:
-    """Raise Unverified unless offsets, times and lengths that were read alone equal those of the decoded records.
+    """Compare metadata that was read without the payload with the decoded records.
 
-    shapes: the shapes of the decoded records. DecodedTimes has no lengths to compare.
+    Offsets, timestamps and lengths must be equal, otherwise Unverified is raised. DecodedTimes has no lengths to
+    compare. shapes: the shapes of the decoded records.
     """
     lengths = () if isinstance(metadata, DecodedTimes) else ("key_lengths", "value_lengths")
     for name in ("offsets", "timestamps_ms", *lengths):
@@ -81,7 +90,7 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
     """Raise Unverified unless `log` decodes to the records and header fields that were encoded.
 
-    What the format cannot carry is not compared. A second witness must compute the same checksums.
+    Fields that the format cannot carry are not compared. Another project's code must compute the same checksums.
     """
     if wrong := wrong_checksum(log.data, fmt):
         raise Unverified(f"{fmt.name}: {wrong}")
@@ -96,7 +105,7 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
         _verify_column(fmt, name, one, other)
     if expected != found:
         raise Unverified(f"{fmt.name}: payload differs after encode and decode{_payload_difference(expected, found)}")
-    if fmt.magic >= 2:  # v2 and later keep the producer's timestamp beside the append time
+    if fmt.magic >= 2:  # v2 and later store the producer's timestamp and the append time
         _verify_column(fmt, "create_timestamps_ms", records.timestamps_ms, back.create_timestamps_ms)
     if len(back) == len(bounds) - 1:  # plain messages of v0 and v1 have no batches
         rows = batch_fields.over(len(bounds) - 1)
@@ -109,9 +118,9 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
 
 
 def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
-    """Raise Unverified unless the bytes are a whole log of exactly these records, offsets included.
+    """Raise Unverified unless the bytes are a complete log of exactly these records, with their offsets.
 
-    A second witness must compute the same checksums. what: the text that error messages begin with.
+    Another project's code must compute the same checksums. what: the first words of each error message.
     """
     if wrong := wrong_checksum(data, fmt):
         raise Unverified(f"{what}: {wrong}")
@@ -129,7 +138,7 @@ def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
         raise Unverified(f"{what}: keys, values or headers differ{_payload_difference(expected, found)}")
 
 
-# Header fields that the caller sets and no encoder derives.
+# Header fields that decode must return as the caller set them. No encoder computes them.
 _READ_AS_WRITTEN: Final = {
     "producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control", "partition_leader_epoch",
     "delete_horizon_ms", "timestamp_type",
@@ -162,7 +171,7 @@ def _payload_difference(expected: Records, found: Records) -> str:
 
 
 def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> Records:
-    """Return the records as a reader of this format gets them, without what the format cannot carry."""
+    """Return the records without the fields that the format cannot carry, as decoding would give them."""
     can = fmt.capabilities
     timestamps_ms = records.timestamps_ms
     if not can.timestamps:

@@ -1,1 +1,1 @@
-"""The subject of `kfbench migrate`: the cost of moving to another record format, phase by phase."""
+"""The answer of `kfbench migrate`: the cost of moving to another record format, phase by phase."""

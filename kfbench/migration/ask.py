@@ -1,7 +1,7 @@
-"""The question of `kfbench migrate` and its answer: the cost of moving to another record format, phase by phase.
+"""The work of `kfbench migrate`: compute the cost of moving to another record format, phase by phase.
 
-Costs are measured on this machine, on nine shapes of records or on your log. Shares and prices turn costs into
-loads and bills (`bills`).
+Costs are measured on this machine, on nine generated sets of records or on your log. Shares of clients and prices turn
+costs into loads and bills (see `bills`).
 """
 
 import os
@@ -32,21 +32,24 @@ SAMPLES: Final[Mapping[str, Sample]] = {
 }
 
 DEFAULT_CODEC: Final = "lz4"
-MOST_TOPICS: Final = 4  # the largest; each takes about 10 s
+MOST_TOPICS: Final = 4  # the number of topics that are measured, the largest ones; each takes about 10 s
 
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MigratedSubject:
-    """A subject in all phases of a plan.
+    """The results for one set of measured records (a subject) in all phases of a plan.
 
     Args:
-        left_out: parts of a log that are not measured, in words.
-        by_conversion: the share of old consumers up to which the new format pays, by down-conversion against storage
-            and network.
-        by_bill: the same by the whole bill.
-        by_cpu: the same by all CPU, without bytes.
+        about: a description of the records.
+        left_out: descriptions of the parts of a log that are not measured.
+        costs: the measured costs of each operation.
+        loads: the load of each phase, by name.
+        by_conversion: the share of old consumers at which savings of storage and network equal the CPU costs of
+            down-conversion.
+        by_bill: the share at which the whole bills are equal.
+        by_cpu: the share at which the CPU costs of all operations are equal, without bytes.
     """
 
     name: str
@@ -73,7 +76,7 @@ class MigratedSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """A plan for given shares and prices.
+    """The answer for one plan, with the given shares and prices.
 
     codec: of the first subject; `Costs.codec` has that of each. damage: by file, as far as it was read. unmeasured: the
     topics that were not measured, with the reason. unread: a line for each file that could not be read.
@@ -114,18 +117,20 @@ def migrate(
     sources: Sequence[str | os.PathLike[str]] = (),
     track: Track = lambda items, _: items,
 ) -> Migration:
-    """Measure the plan's operations on your logs, or on nine shapes of records, and compute its phases.
+    """Measure the plan's operations on your logs, or on nine generated sets of records, and compute its phases.
 
-    Of each topic, MOST_TOPICS at most, the records of the first batches are used: at most 4 MiB, without control
-    batches, with offsets from 0. A short log is repeated. Damage is left out. Producer ids are left out if the plan
-    writes a format without them, because brokers refuse producers with ids then.
+    The MOST_TOPICS largest topics are measured. Of each the first batches are used: at most 4 MiB, without control
+    batches, with offsets from 0. A short log is repeated. Damage is left out. If the plan writes a format without
+    producer ids, they are left out too, because brokers then refuse producers with ids.
 
     Args:
         codec: None: for each topic the codec of most of its batches; for the nine shapes DEFAULT_CODEC.
         sources: segments, and folders with segments in them. None given: the nine shapes.
 
-    Raises IllegalCombination (a format of the plan lacks the codec), KfbenchError (no file, nothing readable in it,
-    records that a broker refuses), Unverified.
+    Raises:
+        IllegalCombination: a format of the plan lacks the codec.
+        KfbenchError: no file, nothing readable in it, or records that a broker refuses.
+        Unverified: an operation returns wrong records.
     """
     if codec:
         check_codec(plan, codec)

@@ -1,7 +1,8 @@
-"""Loads and bills of brokers in each phase of a plan (`plans`), all replicas and consumers together.
+"""Loads and bills of all brokers of a cluster in each phase of a migration plan (`plans`).
 
 - Cost: CPU time and bytes of one operation, from `measure` or from the rows of a run.
-- Load: CPU and bytes of all brokers in one phase, computed from costs and shares of old clients.
+- Load: CPU time and bytes of all brokers in one phase. It is computed from costs, and from the shares of old clients.
+  Work for replicas and for all consumers is included.
 - Bill: a load multiplied by prices.
 - Break-even: the share of old consumers at which the bills of two phases are equal.
 """
@@ -25,10 +26,12 @@ class Cost:
     """The measured cost of one operation on one log.
 
     Args:
-        cpu_ns: thread CPU time, the median.
+        source_bytes: size of its input.
+        target_bytes: size of its output.
+        cpu_ns: thread CPU time of one call, the median over the rounds.
         span_ns: the low and the high end of the 95 % interval of cpu_ns, or None.
-        ratio: CPU time against the plan's first operation in the same rounds.
-        losses: as EncodedLog.losses.
+        ratio: CPU time divided by that of the plan's first operation in the same rounds.
+        losses: the number of items of each kind that the operation removed, see `EncodedLog.losses`.
     """
 
     source_bytes: int
@@ -51,12 +54,18 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """The costs of a plan's operations on the same records. size_bytes: of those records in each format."""
+    """The costs of a plan's operations on the same records.
+
+    Args:
+        codec: the codec of all logs.
+        size_bytes: the size of these records in each format.
+        control: the first operation timed against itself. The interval must include 1.0.
+    """
 
     codec: str
     size_bytes: Mapping[str, int]
     operations: Mapping[Operation, Cost]
-    control: PairedRatio | None = None  # the first operation against itself: the interval must hold 1.0
+    control: PairedRatio | None = None
 
     def of(self, operation: Operation) -> Cost:
         """Return the cost of an operation. Raise InvalidConfig if it was not measured."""
@@ -66,7 +75,7 @@ class Costs:
         return self.operations[operation]
 
     def at(self, end: Literal[0, 1]) -> "Costs":
-        """Return the costs with every CPU time at the low (0) or the high (1) end of its interval."""
+        """Return the same costs, with the low (0) or the high (1) end of its interval as each CPU time."""
         operations = {
             operation: replace(cost, cpu_ns=cost.span_ns[end]) if cost.span_ns else cost
             for operation, cost in self.operations.items()
@@ -85,15 +94,18 @@ class Costs:
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Clients, copies and retention. Shares are from 0 to 1. Raises InvalidConfig, naming the field.
+    """Assumptions about clients, replicas and retention. Shares are from 0 to 1.
+
+    Raises InvalidConfig with the name of a field that is out of range.
 
     Args:
         old_producers: share of the produced records that come from old producers.
         old_consumers: share of the fetched records that go to old consumers.
-        fan_out: consumers that read each record.
-        replication: copies of each record, including the leader's.
+        fan_out: number of consumers that read each record.
+        replication: number of copies of each record, including the leader's.
+        retention_days: number of days that records stay on disk.
         old_data: share of the fetched records that were stored before the plan changed the format on disk.
-        canary_leaders: share of the leaders on the canary.
+        canary_leaders: share of the leaders on the canary, a broker that tries the new format before the others.
     """
 
     old_producers: float = 0.1
@@ -111,9 +123,9 @@ class Traffic:
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Prices in US dollars. GB is 10**9 bytes. Raises InvalidConfig, naming the field.
+    """Prices in US dollars. GB is 10**9 bytes. Raises InvalidConfig with the name of a field that is out of range.
 
-    The defaults are assumptions of PRICES_ASSUMED, in the range of public clouds' list prices.
+    The defaults are assumptions of the month PRICES_ASSUMED, in the range of public clouds' list prices.
     """
 
     cpu_core_hour: float = 0.04
@@ -140,23 +152,29 @@ ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """The work of brokers per GiB produced, for all replicas and consumers together.
+    """The work of all brokers per GiB produced, including the work for replicas and for all consumers.
 
-    "A GiB produced" is the records that take one GiB in the plan's old format. They are the same in every phase.
+    "A GiB produced" is the records that take one GiB in the plan's old format. They are the same records in every
+    phase.
 
     Args:
-        in_bytes: from producers to leaders, and from leaders to followers.
-        out_bytes: to consumers and followers. So replicated bytes count at both ends.
-        refused_produced: share of the records that producers send.
-        refused_fetched: share of the records that consumers request.
+        append_cpu_s: CPU seconds of appends.
+        fetch_cpu_s: CPU seconds of fetches.
+        down_convert_cpu_s: the part of fetch_cpu_s for consumers' fetches that are not zero-copy.
+        in_bytes: bytes from producers to leaders, and from leaders to followers.
+        out_bytes: bytes to consumers and followers. So replicated bytes count at both ends.
+        zero_copy_bytes: the part of out_bytes that is sent as stored.
+        disk_bytes: bytes stored by all replicas.
+        refused_produced: share of the records that producers send and that brokers refuse.
+        refused_fetched: share of the records that consumers request and that brokers refuse.
     """
 
     append_cpu_s: float = 0.0
     fetch_cpu_s: float = 0.0
-    down_convert_cpu_s: float = 0.0  # a part of fetch_cpu_s: consumers' fetches that are not zero-copy
+    down_convert_cpu_s: float = 0.0
     in_bytes: float = 0.0
     out_bytes: float = 0.0
-    zero_copy_bytes: float = 0.0  # a part of out_bytes
+    zero_copy_bytes: float = 0.0
     disk_bytes: float = 0.0
     refused_produced: float = 0.0
     refused_fetched: float = 0.0
@@ -167,7 +185,7 @@ class Load:
 
     @property
     def refuses(self) -> bool:
-        """True if requests are refused: the bill is lower then, although nothing is saved."""
+        """True if some requests are refused. The bill is lower then, although nothing is saved."""
         return self.refused_produced > 0 or self.refused_fetched > 0
 
     @property
@@ -186,7 +204,7 @@ class Load:
 
 
 def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
-    """Return the load of brokers in one phase; for a canary phase, the load of the canary alone.
+    """Return the load of all brokers in one phase; for a canary phase, the load of the canary alone.
 
     In the phase `plan.before` all clients are old.
     """
@@ -222,7 +240,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
 
 
 def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
-    """Return the formats of clients, each with its share. A share of 0 is left out."""
+    """Return the old and the new clients' format, each with the share of these clients. A share of 0 is left out."""
     return [(name, share) for name, share in ((plan.old, old_share), (plan.new, 1 - old_share)) if share]
 
 
@@ -233,7 +251,7 @@ def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
 
 
 def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
-    """Return the load of one fetch of the measured log after a forced upgrade, at the upgraded size."""
+    """Return the load of one fetch of the whole measured log after a forced upgrade, with its size then."""
     if cell.action not in ZERO_COPY:
         if not splits(plan, costs.codec):
             return _fetched(cell, stored, costs)
@@ -274,7 +292,7 @@ class Bill:
 
 
 def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
-    """Return the bill for used CPU time, for bytes on disk during the retention, and for bytes in and out.
+    """Return the bill for used CPU time, for bytes on disk during the retention, and for bytes in and out of brokers.
 
     Refused requests cost nothing: see `Load.refuses`.
     """
@@ -291,12 +309,12 @@ class BreakEven:
     """The share of old consumers at which the new format costs as much as the old one.
 
     Args:
-        share: None: the new format always or never pays.
+        share: the share, 0 to 1. None: the new format is always or never cheaper.
         pays: the side of the share on which the new format is cheaper.
-        saved_without: US dollars per GiB produced without old consumers; negative: it costs more.
-        saved_with_all: the same with only old consumers.
-        span: between these two shares the intervals of CPU times do not decide whether it pays. None: there is no such
-            share, or there are no intervals.
+        saved_without: US dollars saved per GiB produced when there are no old consumers; negative: it costs more.
+        saved_with_all: US dollars saved per GiB produced when all consumers are old.
+        span: between these two shares the 95 % intervals of CPU times do not decide which format is cheaper. None:
+            there is no undecided share, or there are no intervals.
     """
 
     share: float | None
@@ -312,12 +330,12 @@ Counted = Literal["down-conversion", "everything"]
 def break_even(
     plan: Plan, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted = "down-conversion"
 ) -> BreakEven:
-    """Compare the bills of the plan's phases `goal` and `before`.
+    """Compare the bills of two phases of a plan: `goal` and `before`.
 
     In `before` all clients are old and nothing is converted. A bill is linear in the share of old consumers, so its
     values at two shares are enough. Raises InvalidConfig if one of the phases refuses a client.
 
-    counted: "everything" is the whole bill. "down-conversion" counts storage, network and the CPU of old consumers'
+    counted: "everything" is the whole bill. "down-conversion" counts storage, network and the CPU time of consumers'
     fetches that are not zero-copy. It leaves out zero-copy and appends, including up-conversions for old producers.
     """
     found = _crossing(plan, costs, costs, traffic, prices, counted)
@@ -327,8 +345,8 @@ def break_even(
     ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
     if all(end.share is None and end.pays == ends[0].pays for end in ends):
         return found
-    # One end saves at least as much as the other at every share, so no two ends pay on opposite sides. An end that
-    # always or never pays counts as a share of 0 or 1.
+    # `ends` are the break-evens with the most and the least favourable CPU times. One of them saves at least as much as
+    # the other at every share, so they never pay on opposite sides. "Always" or "never" counts as a share of 0 or 1.
     always_at = 0.0 if any(end.pays == "above" for end in (found, *ends)) else 1.0
     shares = [
         (always_at if end.pays == "always" else 1 - always_at) if end.share is None else end.share for end in ends
@@ -337,7 +355,7 @@ def break_even(
 
 
 def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> BreakEven:
-    """Return the break-even without its span. before, goal: the costs of operations in each of the two phases."""
+    """Return the break-even without its span. before, goal: the costs to use for the phases of these names."""
     all_old = replace(traffic, old_producers=1.0, old_consumers=1.0)
 
     def bill_of(phase: str, costs: Costs, given: Traffic) -> float:

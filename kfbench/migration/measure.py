@@ -1,7 +1,8 @@
-"""Measured costs of a migration's operations. They take the same records, are timed interleaved and verified before.
+"""Measure the costs of a migration's operations. All operations take the same records and are timed interleaved.
 
-An append is a leader's work on producers' requests in its request buffer. Zero-copy is a fetch that returns a view of
-the log. The operating system's work for disk and network is not measured.
+Before the timing, the result of each operation is verified. An append is a leader's work on producers' requests in its
+request buffer. Zero-copy is a fetch that returns a view of the log. The operating system's work for disk and network is
+not measured.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +32,10 @@ UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
 
 
 class Produced(NamedTuple):
-    """Records in batches as producers send them. bounds: int64[batches + 1]."""
+    """Records in batches as producers send them.
+
+    bounds: the index of the first record of each batch, and the end, int64[batches + 1].
+    """
 
     records: Records
     bounds: Int64
@@ -39,14 +43,20 @@ class Produced(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The input of an operation. times: how often it holds the measured log (1.0: once)."""
+    """The input of an operation. times: how often the log contains all measured records (1.0: once)."""
 
     log: EncodedLog
     times: float
 
 
 class Prepared(NamedTuple):
-    """An operation that is ready to be timed, with the size of its result and its losses."""
+    """An operation that is ready to be timed.
+
+    Args:
+        arm: the call to time, with its preparation and its check.
+        size_bytes: the size of its result.
+        losses: the number of items that it removes, by kind.
+    """
 
     arm: Arm
     size_bytes: int
@@ -65,8 +75,12 @@ def measure_costs(
 ) -> Costs:
     """Measure a plan's operations on these records, in batches as producers send them (offsets from 0, no holes).
 
-    A sample is one call, so use enough records: the fixed cost of a call must not show. Raises Unverified if a path
-    returns wrong records, IllegalCombination, and Refused if a broker refuses the records.
+    One time sample is one call. Use enough records that the fixed cost of a call is a small part of it.
+
+    Raises:
+        Unverified: an operation returns wrong records.
+        IllegalCombination: a format of the plan lacks the codec.
+        Refused: a broker refuses the records.
     """
     given = Produced(records, bounds, batch_fields)
     logs = {}
@@ -76,7 +90,7 @@ def measure_costs(
         verify_records(fmt, *given, logs[name])
     wanted = operations(plan, codec)
     sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
-    # One buffer for all, as in cpu.prepare: with separate buffers an arm differs from itself by a few percent.
+    # All calls use one buffer, as in cpu.prepare. With separate buffers, the same call would differ by a few percent.
     buffer = np.empty(max(len(source.log.data) for source in sources.values()), np.uint8)
     prepared = [_prepare(operation, sources[operation].log, given, buffer) for operation in wanted]
     arms = [each.arm for each in prepared]
@@ -107,7 +121,8 @@ def measure_costs(
 def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> Source:
     """Return the input of an operation.
 
-    A fetch without conversion has a fixed cost only. So its input is as large as a consumer's fetch.
+    A fetch without conversion has only a fixed cost, so its input is as large as a consumer's usual fetch
+    (FETCH_BYTES).
     """
     log = logs[operation.source]
     if operation.path == "down-convert upgraded":
@@ -122,7 +137,7 @@ def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> S
 
 
 def _prepare(operation: Operation, source: EncodedLog, given: Produced, buffer: Bytes) -> Prepared:
-    """Call an operation once and verify its result. Raise Unverified."""
+    """Call an operation once and verify its result. Raise Unverified if it is wrong."""
     log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
     call = _call(operation, log)
 
@@ -175,7 +190,10 @@ def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -
 
 
 def _verify(operation: Operation, data: Bytes, given: Produced) -> None:
-    """Raise Unverified unless `data` is a log of these records, without the properties that a format cannot carry."""
+    """Raise Unverified unless `data` is a log of the given records.
+
+    Properties that the formats cannot carry may be missing.
+    """
     path, source, target = operation
     fmt = FORMATS[target]
     expected = carried(fmt, carried(FORMATS[source], *given), given.bounds, given.batch_fields)

@@ -4,7 +4,8 @@ The matrix (format on disk × producer × consumer) lists conversions, zero-copy
 or encoded here.
 
 Clients and brokers are named by the newest record format that they know. A client of Kafka 0.10.2 or later asks the
-broker for its request versions (KIP-35, KIP-97) and uses no newer format. An older client is refused.
+broker for its request versions (KIP-35, KIP-97), and uses no newer format. An older client does not ask, and is refused
+if the broker does not know its format.
 """
 
 import tomllib
@@ -28,7 +29,7 @@ Action = Literal[
     "down-convert",  # produce and fetch
     "zero-copy",  # fetch: bytes are sent as stored on disk
     "scan",  # fetch: zero-copy after reading the magic of every batch
-    "copy",  # fetch: no conversion, but the broker reads all bytes to find that out
+    "copy",  # fetch: nothing is converted, but the broker reads all bytes to find out that this is so
     "refused",
     "unreadable",  # fetch: the broker no longer reads the format on disk
 ]
@@ -39,18 +40,20 @@ ZERO_COPY: Final[tuple[Action, ...]] = ("zero-copy", "scan")
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """The settings of brokers in one phase. Formats are given by name.
+    """The settings of brokers in one phase of a plan. Formats are given by name.
 
     Args:
+        source: the section of a KIP that describes these settings.
         writes: the format in which new records are stored.
         knows: the newest format that the broker knows.
         stored: all formats that may be on disk, including older data.
-        least_produced, least_fetched: the oldest format that clients may use.
-        least_read: the oldest format that is read from disk.
-        scans: for a reader older than `writes` the broker reads the magic of each batch, and keeps zero-copy if all
-            fit. Without `scans` there is no zero-copy for this reader.
+        least_produced, least_fetched: the oldest format that producers and consumers may use.
+        least_read: the oldest format on disk that the broker still reads.
+        scans: for a reader older than `writes`, the broker reads the magic of each batch. It sends stored bytes
+            (zero-copy) if the reader knows all of them. False: this reader gets no zero-copy.
         negotiates: clients ask the broker for its request versions.
-        only_old: all clients and followers use the old format (a canary).
+        only_old: all clients and followers use the old format. So it is on a canary, a broker that tries the new format
+            first.
         forces: stored data is upgraded once, at start-up.
     """
 
@@ -71,10 +74,12 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The phases of a migration from format `old` to `new`. formats: all formats in the plan.
+    """The phases of a migration from format `old` to `new`.
 
-    before, goal: the phases whose bills are compared. In `before` all clients are old. rest: the phase of the brokers
-    other than a canary.
+    Args:
+        formats: all formats in the plan.
+        before, goal: the names of the two phases whose bills are compared. In `before` all clients are old.
+        rest: the name of the phase of all other brokers, while one broker is a canary.
     """
 
     name: str
@@ -88,7 +93,7 @@ class Plan:
     rest: str | None = None
 
     def phase(self, name: str) -> Phase:
-        """Return a phase by name. Raise InvalidConfig."""
+        """Return the phase with this name. Raise InvalidConfig if there is none."""
         for phase in self.phases:
             if phase.name == name:
                 return phase
@@ -109,9 +114,9 @@ PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in
 
 
 class Operation(NamedTuple):
-    """A measured path from one format to another.
+    """A path of a broker that is measured, from one format to another.
 
-    "down-convert upgraded" is a fetch by a reader of `target`. A forced upgrade made the stored data from `source`.
+    "down-convert upgraded" is a fetch by a reader of `target`, of stored data that a forced upgrade made from `source`.
     """
 
     path: PathName
@@ -125,8 +130,8 @@ class Cell:
 
     Args:
         spoken: the format of the request.
-        format: the format of the data stored or delivered; None: there is none.
-        lost: properties that the step removes, if records have them.
+        format: the format of the data that is stored or delivered; None: there is no data.
+        lost: properties that the action removes from records that have them.
         error: Kafka's name of the refusal.
         idempotent: the error for idempotent and transactional producers, if other producers are served.
     """
@@ -141,7 +146,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A combination in the matrix. stored: the format of the fetched data."""
+    """A row of the matrix: the actions for one producer and one consumer. stored: the format of the fetched data."""
 
     phase: str
     stored: str
@@ -159,7 +164,7 @@ class Row:
 
 
 def find(name: str) -> Plan:
-    """Return a plan by name. Raise InvalidConfig."""
+    """Return the plan with this name. Raise InvalidConfig if there is none."""
     if name not in PLANS:
         raise InvalidConfig(f"no plan {name!r} (plans: {', '.join(PLANS)})")
     return PLANS[name]
@@ -172,7 +177,7 @@ def check_codec(plan: Plan, codec: str) -> None:
 
 
 def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
-    """Return the action on a produce request. producer: the newest format that the producer knows."""
+    """Return the broker's action on a produce request. producer: the newest format that the producer knows."""
     spoken = _spoken(phase, producer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_produced):
         return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
@@ -185,18 +190,18 @@ def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
     else:
         action = "up-convert" if step > 0 else "down-convert"
     losses = lost(spoken, phase.writes)
-    # LogValidator: a producer id is never dropped on the way to disk.
+    # As in Kafka's LogValidator, a broker refuses to store records without their producer id.
     error = "UNSUPPORTED_FOR_MESSAGE_FORMAT" if "producer_id" in losses else None
     return Cell(action=action, spoken=spoken, format=phase.writes, lost=losses, idempotent=error)
 
 
 def refuses_idempotent(plan: Plan) -> bool:
-    """Return True where brokers refuse idempotent and transactional producers in some phase."""
+    """Return True if brokers refuse idempotent and transactional producers in some phase of the plan."""
     return any("producer_id" in FORMATS[phase.writes].capabilities.missing for phase in plan.phases)
 
 
 def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> Cell:
-    """Return the action on a fetch of data in format `stored`. consumer: the newest format that the consumer knows."""
+    """Return the broker's action on a fetch of data in format `stored`. consumer: the newest format that it knows."""
     spoken = _spoken(phase, consumer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_fetched):
         return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
@@ -221,13 +226,16 @@ def _index(name: str) -> int:
 
 
 def lost(source: str, target: str) -> tuple[str, ...]:
-    """Return the properties that `source` can carry and `target` cannot. A log that has them loses them."""
+    """Return the properties that `source` can carry and `target` cannot."""
     missing_before = FORMATS[source].capabilities.missing
     return tuple(name for name in FORMATS[target].capabilities.missing if name not in missing_before)
 
 
 def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
-    """Return all rows: phase × format on disk × producer × consumer. Raise IllegalCombination."""
+    """Return all rows: phase × format on disk × producer × consumer.
+
+    Raise IllegalCombination if a format of the plan lacks the codec.
+    """
     check_codec(plan, codec)
     return tuple(
         Row(
@@ -250,9 +258,9 @@ def _clients(plan: Plan, phase: Phase) -> Iterator[tuple[str, str]]:
 
 
 def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
-    """Return the operations that cause the plan's loads.
+    """Return the operations whose costs the plan's loads are computed from.
 
-    The first one, an append in the old format, is the base of ratios.
+    The first one, an append in the old format, is the base: the other CPU times are divided by its time.
     """
     found = [Operation("append", plan.old, plan.old)]
     for row in matrix(plan, codec):
@@ -269,12 +277,12 @@ def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
 
 
 def fetching(cell: Cell, stored: str) -> Operation:
-    """Return the operation of a fetch that is served. stored: the format on disk."""
+    """Return the operation of a fetch that is not refused. stored: the format on disk."""
     assert cell.action in ("zero-copy", "scan", "copy", "down-convert")
     # The cost of zero-copy and of a scan does not depend on the reader.
     return Operation(cell.action, stored, stored if cell.action in ZERO_COPY else cell.spoken)
 
 
 def splits(plan: Plan, codec: str) -> bool:
-    """Return True if a forced upgrade makes one batch of each old record. These cost more than new batches."""
+    """Return True if a forced upgrade makes one batch of each old record. These batches cost more than new ones."""
     return codec == "none" and _index(plan.old) < 2

@@ -1,4 +1,7 @@
-"""Subjects of a migration, the records to measure with: nine generated shapes, or the first batches of a log."""
+"""The records that a migration is measured with, called a subject: generated ones, or the first batches of a log.
+
+There are nine generated subjects: three sizes of values times three sizes of batches.
+"""
 
 import os
 from collections import Counter
@@ -31,7 +34,7 @@ PRODUCER_FIELDS: Final = ("producer_id", "producer_epoch", "base_sequence", "is_
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """The limits of a subject. size_bytes: of keys and values."""
+    """The largest amount of records to measure with. size_bytes: bytes of keys and values."""
 
     size_bytes: int
     batches: int
@@ -45,7 +48,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Records to measure with, in batches as producers sent them.
+    """Records to measure with (a subject), in batches as producers sent them.
 
     Args:
         about: a description.
@@ -67,7 +70,10 @@ class Subject:
 
 
 def generated_subjects(sample: Sample) -> list[Subject]:
-    """Generate records of every value length in batches of every size, each at most as large as `sample`."""
+    """Generate nine sets of records: every value size in batches of every size.
+
+    Each is at most as large as `sample`.
+    """
     subjects = []
     for value_bytes in VALUE_BYTES:
         for batch_size in BATCH_SIZES:
@@ -88,7 +94,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
 
 
 def without_producers(subject: Subject) -> Subject:
-    """Return the subject without producer ids, as producers that are not idempotent send it."""
+    """Return these records without producer ids, as if their producers were not idempotent."""
     count = int((subject.batch_fields.rows["producer_id"] >= 0).sum())
     if not count:
         return subject
@@ -101,7 +107,7 @@ def without_producers(subject: Subject) -> Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class _FirstBatches:
-    """The first batches of a log with records from clients."""
+    """The first batches of a log that clients sent."""
 
     records: Records
     batch_counts: Int64  # records of each batch
@@ -119,7 +125,7 @@ class Logs(NamedTuple):
 def find_logs(sources: Iterable[str | os.PathLike[str]]) -> Logs:
     """Return the segments of each topic. A segment without a topic belongs to its folder, or stands for itself.
 
-    Raises KfbenchError where there is no segment.
+    Raises KfbenchError if there is no segment.
     """
     topics: dict[str, list[Segment]] = {}
     unread: list[str] = []
@@ -153,7 +159,7 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
     """
     first = _first_batches(parts, sample)
     records, batches = len(first.records), len(first.batch_counts)
-    # A short log is repeated, so that the fixed cost of a call does not show.
+    # A short log is repeated, so that the fixed cost of a call is a small part of the measured time.
     times = sample.repeats(first.records.shapes.payload_bytes, batches, records)
     repeated = first.records.take(np.tile(np.arange(records), times))
     producers: dict[str, Any] = {column: np.tile(values, times) for column, values in first.producers.items()}

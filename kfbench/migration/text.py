@@ -23,7 +23,7 @@ LOAD_TITLES = ("append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk"
 
 
 def migration_text(answer: Migration) -> str:
-    """Return the answer as blocks of text."""
+    """Return the whole answer as text, in blocks that are separated by empty lines."""
     return "\n\n".join("\n".join(lines) for lines in _blocks(answer))
 
 
@@ -40,7 +40,7 @@ def _blocks(answer: Migration) -> Iterator[list[str]]:
 
 
 def _headline(answer: Migration) -> list[str]:
-    """Return a line per subject: bytes, when the new format pays, and the saving without old consumers."""
+    """Return a line per measured set of records: bytes saved, dollars saved, and when the new format pays."""
     plan = answer.plan
     lines = [f"{plan.name}: {plan.summary}"]
     for subject in answer.subjects:
@@ -89,7 +89,7 @@ def _assumptions(answer: Migration) -> list[str]:
 
 
 def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Return the conversions of a matrix to an older format: they may lose something."""
+    """Return all conversions to an older format in a matrix, as pairs (format, older format)."""
     produced = [(row.produce.spoken, row.produce.format) for row in rows]
     fetched = [(row.stored, row.fetch.format) for row in rows]
     return sorted({(source, target) for source, target in (*produced, *fetched) if target and target < source})
@@ -112,7 +112,7 @@ def _action(cell: Cell) -> str:
 
 
 def _load_tables(answer: Migration, phase: Phase) -> list[str]:
-    """Return the loads of a phase. A canary phase has two tables: of the canary, and of the cluster."""
+    """Return tables of the loads in a phase. A canary phase has two tables: of the canary, and of the cluster."""
     lines = []
     for name in answer.subjects[0].loads:
         if name == phase.name or name.startswith(f"{phase.name}: "):
@@ -186,7 +186,7 @@ def _break_even(answer: Migration) -> list[str]:
 
 
 def pays_text(found: BreakEven) -> str:
-    """Return a break-even with as many digits as the rounds support.
+    """Return a break-even in words, rounded to a whole percent from 10 % on, and to a tenth below.
 
     Examples: "below 9.1 % (8.2 to 10)", "above 24 %", "always (open: 97 to 100 %)".
     """

@@ -1,1 +1,1 @@
-"""Reports of a stored run: tables, sentences, figures and a published page."""
+"""Reports of a stored run: tables, sentences and figures, written as a folder with a web page."""

@@ -1,4 +1,4 @@
-"""A whole report: its first screen, and its sections in the order of SECTIONS."""
+"""Build a whole report: its first screen, and its sections in the order of SECTIONS."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,11 @@ from kfbench.tables import Table, listed
 
 
 class Entry(NamedTuple):
-    """A section of reports. short: its name in the contents. answer: return the content, or why a run has none."""
+    """The definition of one section of the report.
+
+    short: its name in the table of contents. title: its question. answer: a function that returns the content, or the
+    reason why the run has none.
+    """
 
     name: str
     short: str
@@ -49,16 +53,16 @@ class Entry(NamedTuple):
 
 
 def over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
-    """Return the section of bytes along one axis."""
+    """Define a section about bytes along one axis, such as the key size."""
     return Entry(name, short, title, partial(axis.axis_answer, axis=axis_name, name=name))
 
 
 def cpu_over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
-    """Return the section of CPU time along one axis."""
+    """Define a section about CPU time along one axis, such as the key size."""
     return Entry(name, short, title, partial(cpu.cpu_answer, axis=axis_name, name=name))
 
 
-# The sections, in their order. Blocks of the sweep that no section explains stand before the noise.
+# The sections, in their order. New sections for blocks of the sweep come before the section about noise.
 SECTIONS: Final = (
     Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
     Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
@@ -119,13 +123,16 @@ SECTIONS: Final = (
     Entry("noise", "Noise", "How far can the CPU numbers be trusted?", control.noise_answer),
 )
 NOISE: Final = "noise"
-# A text is printed once. These sections choose first, because the texts of their blocks are about nothing else.
+# The text of a block is printed in one section only. These sections choose first: their blocks fit no other section.
 FIRST_TEXTS: Final = (NAME, "compressed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A report. lead, table, figures and costs are the first screen; costs: the CPU time of the winners."""
+    """The content of a report. The first screen shows lead, table, figures and costs.
+
+    costs: a table of the CPU time of the winners.
+    """
 
     lead: str
     table: Table | None
@@ -135,11 +142,13 @@ class Page:
 
 
 def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None) -> Page:
-    """Build each section that the run has rows for. The last section lists the missing sections.
+    """Build the report. A section without any row in the run is left out, and the last section lists it.
 
-    sweep: the blocks of the sweep. The text of a block stands in the section that shows most of its rows. A block that
-    no
-    section shows gets a section of its own. noise_facts: those of the manifest.
+    Args:
+        results: the rows of the run.
+        sweep: the blocks of the sweep. The text of a block is printed in the section that shows most of its rows. A
+            block that no section shows gets its own section.
+        noise_facts: the noise checks from the run's manifest.
     """
     run = Views(results, noise_facts)
     head = [reference.overhead_figure(results, run.verdicts.named_formats)]
@@ -169,7 +178,10 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
 
 
 def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[Block]) -> list[Section]:
-    """Return the sections with the texts of their blocks, and a section per block that none of them explains."""
+    """Add the explanations of the sweep's blocks to the sections.
+
+    A block (a set of measurements in the sweep's TOML) that fits no section gets a new section.
+    """
     unused = {block.name: block for block in sweep}
     order = list(unused)
     texts: dict[str, list[Block]] = {}
@@ -188,7 +200,7 @@ def _text_rank(section: Section) -> int:
 
 
 def _lead(results: Results, verdicts: Verdicts) -> str:
-    has_unnamed = verdicts.research_formats and not verdicts.classes  # a verdict would name them
+    has_unnamed = verdicts.research_formats and not verdicts.classes  # the verdict would name them
     research = f"{listed(verdicts.research_formats)} has a section of its own." if has_unnamed else ""
     parts = reference.lead_sentence(results, verdicts.research_formats), verdict.verdict_sentence(verdicts), research
     return " ".join(filter(None, parts))

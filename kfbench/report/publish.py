@@ -1,13 +1,14 @@
-"""Reports as folders that can be read, mailed or committed: `OUT/<date>.<n>/`.
+"""Write a report as a folder `OUT/<date>.<n>/` that can be read, mailed or committed.
 
 A report that is not for publishing goes to `OUT/unpublished/<date>.<n>/`, which git ignores (docs/publish.md).
 
 Laws (tests/report/test_publish.py):
-1. The same run gives the same bytes on every machine with the same version of the code and its libraries. A report
-   depends on no clock, host or path of the machine. Times of peers, numbers computed from the formats (claims, holes),
-   definitions of classes, and assumed traffic and prices are those of the version, not of the run.
-2. An existing report is never changed. A new report goes to a new `<n>`, unless one with the same bytes exists.
-3. A half-written report has another name. It is written next to its place and renamed when it is complete.
+1. The same run gives the same bytes on every machine with the same versions of the code and of its libraries. A report
+  depends on no clock, host or path of the machine. Some contents belong to the version of the code, not to the run:
+  times of other implementations, numbers computed from the formats (claims, holes), definitions of classes, and assumed
+  traffic and prices.
+2. An existing report is never changed. A new report goes to a new `<n>`, unless a report with the same bytes exists.
+3. A half-written report has another name. It is written next to its final place and renamed when it is complete.
 4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
 """
 
@@ -43,16 +44,20 @@ NO_NUMBERS = "no row of this run is a number"
 
 
 def publish(run: Path, out: Path) -> Path:
-    """Render a finished run into a folder under `out`, and return that folder.
+    """Write the report of a finished run to a folder under `out`, and return that folder.
 
-    Raises RunError for a run that is missing, unfinished or of another schema.
+    Raises RunError if the run is missing, unfinished or of another schema.
     """
     opened = open_run(run)
     return place(dict(render(opened)), out, run_date(opened.manifest))
 
 
 def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
-    """Write the files to a new folder OUT/<date>.<n> and return it; return an existing folder with the same bytes."""
+    """Write the files to a new folder OUT/<date>.<n>, and return it.
+
+    If an existing folder has exactly these files, return that folder and write nothing. files: path in the folder ->
+    bytes.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for existing in sorted(out.glob(f"{date}.*"), key=_serial):
         if existing.is_dir() and _same(existing, files):
@@ -71,18 +76,24 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
 
 
 def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
-    """Return True for a whole sweep with `publish = true`, and for an older run of the default profile."""
+    """Return True if the run's report may be published.
+
+    That is a whole sweep with `publish = true`, or an older run of the whole default profile.
+    """
     is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
     return bool(manifest.get("publish", is_whole_default))
 
 
 def place_of(run: Path, reports: Path) -> Path:
-    """Return the folder for a finished run's report without `--out`. Raises RunError as `publish` does."""
+    """Return the folder in which a finished run's report is written if the user gives no `--out`.
+
+    Raises RunError if the run is missing, unfinished or of another schema.
+    """
     return reports if is_for_publishing(open_run(run).manifest) else reports / UNPUBLISHED
 
 
 def newest(reports: Path, profile: str | None = None) -> Path:
-    """Return the newest report that is for publishing. profile: only reports of this profile.
+    """Return the folder of the newest report that is for publishing. profile: consider only reports of this profile.
 
     Raises RunError if there is none.
     """
@@ -99,7 +110,7 @@ def newest(reports: Path, profile: str | None = None) -> Path:
 
 
 def _claim(staging: Path, out: Path, date: str) -> Path:
-    """Rename the folder to the next free `<date>.<n>`, even if another process takes a number meanwhile."""
+    """Rename the folder to the next free `<date>.<n>`. Other processes may take numbers at the same time."""
     for n in count(1 + max(map(_serial, out.glob(f"{date}.*")), default=0)):
         target = out / f"{date}.{n}"
         if target.exists():
@@ -125,12 +136,12 @@ def _same(directory: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def run_date(manifest: Mapping[str, Any]) -> str:
-    """Return the day of the sweep, not of the rendering."""
+    """Return the day on which the sweep started (YYYY-MM-DD)."""
     return str(manifest["started"])[:10]
 
 
 def render(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield the path in the report and the bytes of every file."""
+    """Yield the path and the bytes of every file of the report."""
     manifest = run.manifest
     results = Results(run.measurements())
     if results.ok.empty:
@@ -164,7 +175,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
 
 
 def blocks(manifest: Mapping[str, Any]) -> list[Block]:
-    """Return the blocks of the sweep's TOML."""
+    """Return the blocks of the sweep with their titles and texts. They are read from the run's manifest."""
     return [Block(name=grid["name"], title=grid["title"], analysis=grid["analysis"]) for grid in manifest["grids"]]
 
 
@@ -181,13 +192,13 @@ def subtitle(manifest: Mapping[str, Any]) -> str:
 
 
 def _revision(revision: str | None) -> str:
-    """Return the first twelve digits of the revision, with a mark for uncommitted code."""
+    """Return the first twelve digits of the git revision, with a mark for uncommitted changes."""
     commit, _, dirty = (revision or "unknown").partition("-")
     return commit[:12] + (f"-{dirty}" if dirty else "")
 
 
 def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return names and values that a reader needs to judge or repeat the run."""
+    """Return the properties of the run that a reader needs to judge or repeat it, as pairs of name and value."""
     environment = manifest["environment"]
     names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
     own = {name: manifest[name] for name in names if name in manifest}
@@ -205,7 +216,10 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _engine_shares(stages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the engine's share of all slots' time, by kind. A resumed run has several stages per kind."""
+    """Return the engine's share of the workers' time, per kind of measurement.
+
+    It is the share in which no task measured or waited for the host lock. A resumed run has several stages per kind.
+    """
     slot_s: dict[str, float] = defaultdict(float)
     engine_s: dict[str, float] = defaultdict(float)
     for stage in stages:
@@ -237,7 +251,7 @@ def _environment(autoescape: bool) -> jinja2.Environment:
 
 
 def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index.html") -> str:
-    """Return a page with its style, script and figures inside."""
+    """Return the web page with its style, script and figures inside."""
     plain = _environment(autoescape=False)
     css = plain.get_template("style.css").render(
         light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
@@ -267,7 +281,7 @@ def _markdown(page: Mapping[str, Any]) -> str:
 
 
 def _parquet(run: Run) -> bytes:
-    """Return all rows as one file, small enough to commit."""
+    """Return all rows of the run as one Parquet file, compressed strongly so that it can be committed."""
     sink = io.BytesIO()
     pq.write_table(run.table, sink, compression="zstd", compression_level=12)
     return sink.getvalue()

@@ -1,4 +1,4 @@
-"""The parts of a report: figures with a caption, sections with a computed answer, and what a run has no rows for."""
+"""The parts of a report: figures, sections with their answers, and notes about missing sections."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +12,14 @@ from kfbench.tables import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A picture and its words.
+    """A picture with its texts.
 
     Args:
-        alt: the content of the picture in words.
-        numbers: the name of the table that holds all drawn numbers; panel -> name where each panel has its own table.
+        name: the name of the figure's file and of its anchor in the page.
+        svg: the picture as SVG text.
+        alt: a description of the picture in words.
+        caption: the text below the picture.
+        numbers: the name of the table that has all drawn numbers. If each panel has its own table: panel -> name.
     """
 
     name: str
@@ -28,7 +31,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """A section or figure that a run has no rows for. what: its title; why: the rows that the run lacks."""
+    """A section or figure that the run has no rows for. what: its title. why: the reason."""
 
     what: str
     why: str
@@ -36,7 +39,7 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A block of a sweep: a grid of measurements with a title and an explanation in the sweep's TOML."""
+    """A block of a sweep: a set of measurements with a title and an explanation (`analysis`) in the sweep's TOML."""
 
     name: str
     title: str
@@ -45,12 +48,12 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """The blocks whose texts a section prints.
+    """Select the blocks of the sweep whose explanations a section prints.
 
     Args:
-        rows: rows that the section shows.
-        of: `any` takes every block that has one of these rows. `most` takes the block that has the most of their cells;
-            among equals, the first of the sweep.
+        rows: the rows that the section shows.
+        of: `any` selects every block that has one of these rows. `most` selects the block that measured the most of the
+            shown workload settings (cells). If several have the most, it selects the first of the sweep.
         titled: print each text under its block's title, after the tables.
     """
 
@@ -59,7 +62,10 @@ class Texts:
     titled: bool = False
 
     def names(self, stored: pd.DataFrame, order: Sequence[str]) -> list[str]:
-        """Return the names of these blocks. stored: all rows of the run; order: all blocks, as the sweep has them."""
+        """Return the names of the selected blocks.
+
+        stored: all rows of the run. order: the names of all blocks, in the order of the sweep.
+        """
         if self.of == "any":
             present = set(self.rows["grid"])
             return [name for name in order if name in present]
@@ -71,16 +77,18 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer to a section's question. A topic returns a string instead where the run lacks the rows for an answer.
+    """The content of a section.
+
+    If the run lacks the rows for a section, its function returns the reason as a string instead.
 
     Args:
         means: the computed answer in sentences.
         prose: paragraphs before the tables.
-        texts: the blocks whose texts follow these paragraphs.
-        figures: the figures, and those that the run has no rows for.
-        tables: the open tables; None for one without rows.
+        texts: selects the blocks of the sweep whose explanations follow these paragraphs.
+        figures: the figures, and the figures that the run has no rows for.
+        tables: the open tables; None for a table without rows.
         more: the folded tables.
-        wrap: True if the tables hold sentences.
+        wrap: True if the tables contain sentences.
     """
 
     means: str = ""
@@ -94,12 +102,12 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A question with its answer, ready to print.
+    """A section of a report: a question and its answer, ready to print. The other fields are those of Answer.
 
     Args:
-        short: the name in the contents.
+        short: the name in the table of contents.
         title: the question.
-        blocks: blocks whose texts stand under their own titles, after the tables.
+        blocks: blocks whose explanations are printed under their own titles, after the tables.
         missing: the figures that the run has no rows for.
     """
 
@@ -118,7 +126,7 @@ class Section:
 
     @classmethod
     def of(cls, name: str, short: str, title: str, answer: Answer) -> Self:
-        """Return the section without the tables and figures that have no numbers."""
+        """Create a section from an answer. Tables and figures without numbers are left out."""
         return cls(
             name=name,
             short=short,
@@ -134,7 +142,10 @@ class Section:
         )
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Section":
-        """Return the section with the texts of these blocks, where their authors wrote any."""
+        """Return a copy of the section with the explanations of these blocks.
+
+        Blocks without an explanation are skipped.
+        """
         written = tuple(block for block in blocks if block.analysis.strip())
         if self.texts is not None and self.texts.titled:
             return replace(self, blocks=written)
@@ -142,12 +153,15 @@ class Section:
 
 
 def with_cells(tables: Iterable[Table | None]) -> tuple[Table, ...]:
-    """Return the tables that have more than the names of their rows."""
+    """Return the tables that have cells besides the names of their rows."""
     return tuple(table for table in tables if table is not None and has_cells(table))
 
 
 def has_cells(table: Table) -> bool:
-    """Return False for a table with only dashes after the names of its rows. A table of words counts as filled."""
+    """Return False if a table has only dashes after the names of its rows.
+
+    The first column has the names of the rows. A table of words without numbers must have a value in each column.
+    """
     body = list(zip(*table.rows, strict=True))[1:]
     is_absent = [all(cell is None for cell in column) for column in body]
     has_numbers = any(not isinstance(cell, str | None) for column in body for cell in column)

@@ -1,4 +1,4 @@
-"""Sources of records: log segments, tables, folders of either, a topic. `find` lists their parts."""
+"""Sources of records: log segments, tables, folders of either, a topic. `find` lists the parts that are to be read."""
 
 import os
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ REPLICAS: Final = "segments of other replicas"
 
 
 def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
-    """Return the parts of all sources, in the order of `paths`, each once. A large file has several parts.
+    """Return the parts to read of all paths, in the order of `paths`. A large file has several parts.
 
-    A file's name tells if it is a table or a segment. A folder with a segment counts as a folder of segments, any other
-    folder as a folder of tables. columns: the columns of tables that make a record.
+    No file is returned twice. A file's name says whether it is a table or a segment. A folder with a segment counts as
+    a folder of segments, any other folder as a folder of tables. columns: the columns of tables that make a record.
 
-    If other sources have parts, these are skipped: tables next to segments, a folder with neither, a table that cannot
-    be read, and segments of another replica of the same partition. Raises KfbenchError if no source has a part, and for
-    a path that does not exist.
+    These are skipped if another path has parts: tables next to segments, a folder with neither, a table that cannot be
+    read, and segments of another replica of the same partition. Raises KfbenchError if no path has a part, and for a
+    path that does not exist.
     """
     parts: list[Part] = []
     skipped: dict[str, Skipped] = {}

@@ -1,7 +1,7 @@
-"""Arrow columns as text, and as JSON in the form of `json.dumps` without spaces and without ASCII escapes.
+"""Convert Arrow columns to text, and to JSON as `json.dumps` writes it, without spaces and without ASCII escapes.
 
-Arrow's kernels convert whole columns: they quote strings, and join lists and structs. Times become ISO 8601, and maps
-become objects. Floats without a JSON number become null.
+Arrow's kernels convert whole columns: they quote strings, and join lists and structs. Timestamps become ISO 8601, and
+maps become objects. NaN and infinite floats become null.
 """
 
 import json
@@ -20,7 +20,7 @@ CONTROL: Final = r"[\x00-\x1f]"
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return True for a type of text or of bytes, which may be text."""
+    """Return True for a type of text or of bytes (bytes may be text)."""
     types = pa.types
     return any(
         is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
@@ -28,7 +28,10 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def plain(array: Array) -> Array:
-    """Return the same items in a type without dictionary, view or fixed size, which few of Arrow's kernels accept."""
+    """Return the same items in a simpler type: no dictionary, no view, no fixed size.
+
+    Few of Arrow's kernels accept these types.
+    """
     types, kind = pa.types, array.type
     if types.is_dictionary(kind):
         return plain(array.dictionary_decode())
@@ -42,14 +45,14 @@ def plain(array: Array) -> Array:
 
 
 def entries_of(array: Array) -> Array:
-    """Return a map as list<struct<key, value>>."""
+    """Return a column of maps as a column of list<struct<key, value>>."""
     kind = array.type
     entry = pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)])
     return array.cast(pa.list_(pa.field("entries", entry)))
 
 
 def text_of(array: Array, place: str) -> Array:
-    """Return a column as text or bytes: lists, structs and maps become JSON, other types their text.
+    """Return a column as text or bytes. Lists, structs and maps become JSON, other types their text.
 
     place: the column's name in the message of InvalidRecords.
     """
@@ -64,12 +67,12 @@ def text_of(array: Array, place: str) -> Array:
 
 
 def json_of(array: Array, place: str) -> Array:
-    """Return the JSON text of each item, large_string[n]; null is `null`. Raise InvalidRecords for bytes."""
+    """Return the JSON text of each item, large_string[n]. A null item is `null`. Raise InvalidRecords for bytes."""
     return _json(plain(array), place).fill_null("null")
 
 
 def join_parts(*parts: Array | str) -> Array:
-    """Join the parts of each item. The result is null if one part is null."""
+    """Concatenate the parts of each item, for example a prefix and a column. The result is null if any part is null."""
     return pc.binary_join_element_wise(
         *(pa.scalar(part, TEXT) if isinstance(part, str) else part for part in (*parts, ""))
     )
@@ -100,7 +103,7 @@ def _json(array: Array, place: str) -> Array:
 
 
 def _scalars(array: Array, place: str) -> Array:
-    """Return numbers, booleans, dates and times as text."""
+    """Convert numbers, booleans, dates and times to text."""
     types, kind = pa.types, array.type
     if types.is_timestamp(kind):
         # Without its zone, Arrow prints the time in UTC.
@@ -123,7 +126,7 @@ def _object(array: Array, place: str) -> Array:
 
 
 def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
-    """Return one JSON object per row, large_string[n]. texts: the JSON texts of each column."""
+    """Return one JSON object per row, large_string[n]. names, texts: the name and the JSON texts of each column."""
     if not names:
         return pa.repeat(pa.scalar("{}", TEXT), n)
     parts: list[Array | str] = []
@@ -133,7 +136,10 @@ def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
 
 
 def cells_of(text: Array) -> Array:
-    """Return CSV cells as JSON: numbers, `true` and `false` without a change, null as `null`, others as strings."""
+    """Convert CSV cells to JSON.
+
+    Numbers, `true` and `false` stay as they are, null becomes `null`, others become strings.
+    """
     text = text.cast(TEXT)
     return pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)).fill_null("null")
 

@@ -1,7 +1,7 @@
-"""Columns of a table as the parts of records: keys, values, times, headers, partitions.
+"""Convert columns of a table to the parts of records: keys, values, timestamps, headers, partitions.
 
 A column of binary or text becomes keys, values or header values without a change or a copy. Numbers, booleans and dates
-become their text; lists, structs and maps become JSON. Times and partitions: see `time_columns`. Headers: see
+become their text; lists, structs and maps become JSON. Timestamps and partitions: see `time_columns`. Headers: see
 `header_columns`.
 """
 
@@ -28,10 +28,10 @@ ONE_PARTITION: Final = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The names of the columns that become the parts of a record.
+    """The names of the table columns that become the parts of a record.
 
-    Without `value`, the whole row becomes the value, as JSON. Without `timestamp`, records have no time (-1). Without
-    `partition`, all rows of a file are one partition.
+    Without `value`, the whole row becomes the value, as JSON. Without `timestamp`, records have no timestamp (-1).
+    Without `partition`, all rows of a file are one partition.
     """
 
     key: str | None = None
@@ -42,12 +42,12 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns to read, each once."""
+        """The names of the table columns to read, each once."""
         return list(dict.fromkeys(name for field in fields(self) if (name := getattr(self, field.name)) is not None))
 
     @property
     def words(self) -> str:
-        """The source of each part of a record, as text: a column, or the default."""
+        """A text that says where each part of a record comes from: a column, or the default."""
         absent = {
             "key": "none",
             "value": "the whole row as JSON",
@@ -60,7 +60,11 @@ class Columns:
 
 
 class Fault(NamedTuple):
-    """Rows that make no record, all for the same reason. row: the first one, counted from 0. rows: their number."""
+    """Rows that cannot become records, all for the same reason.
+
+    row: the index of the first one, counted from 0. rows: their number. field: the column's name. promise: the rule
+    that the first one breaks.
+    """
 
     row: int
     rows: int
@@ -69,7 +73,7 @@ class Fault(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The cells of some rows for each part of a record. None: the user named no column for this part."""
+    """The cells of some rows, one column per part of a record. None: the user named no column for this part."""
 
     value: ByteStrings
     key: ByteStrings | None
@@ -79,7 +83,10 @@ class Parts(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The records of the sound rows, their partitions int32[records], and the faults of the other rows."""
+    """The result of converting rows: their records, and the faults of the rows that cannot become records.
+
+    partitions: int32[records].
+    """
 
     records: Records
     partitions: NDArray[np.int32]
@@ -87,14 +94,17 @@ class Rows(NamedTuple):
 
 
 def rows_as_json(batch: pa.RecordBatch) -> Array:
-    """Return each row as a JSON object, large_string[n]."""
+    """Return each row as the text of a JSON object, large_string[n]."""
     return json_of(batch.to_struct_array(), "the whole row as a value")
 
 
 def parts_of(
     batch: pa.RecordBatch, columns: Columns, as_json: Callable[[pa.RecordBatch], Array] = rows_as_json
 ) -> Parts:
-    """Return the cells of rows. as_json: converts whole rows to values. Raises InvalidRecords for other types."""
+    """Return the cells of the rows, split into the parts of a record.
+
+    as_json: a function that converts whole rows to values. Raises InvalidRecords for a column of an unusable type.
+    """
 
     def column(name: str | None) -> Array | None:
         return None if name is None else plain(batch.column(name))
@@ -112,7 +122,7 @@ def parts_of(
 
 
 def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
-    """Raise InvalidRecords for a column that is missing in the table, or is there twice."""
+    """Raise InvalidRecords if a named column is missing in the table, or occurs twice."""
     for name in columns.names:
         if table_names.count(name) != 1:
             problem = "several columns" if name in table_names else "no column"
@@ -120,7 +130,7 @@ def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
 
 
 def rows_of(parts: Parts, columns: Columns) -> Rows:
-    """Return the records of rows. A row is a fault if its time, headers or partition cannot be read."""
+    """Convert rows to records. A row whose timestamp, headers or partition cannot be read becomes a fault."""
     n = len(parts.value.lengths)
     is_sound, faults = np.ones(n, np.bool_), []
     times_ms = np.full(n, NO_TIMESTAMP, np.int64)
@@ -153,7 +163,7 @@ def rows_of(parts: Parts, columns: Columns) -> Rows:
 
 
 def _shown(scalar: Any) -> str:
-    """Return the first SHOWN_CHARACTERS of a cell, for a message."""
+    """Return the first SHOWN_CHARACTERS characters of a cell, for an error message."""
     cell = scalar.as_py()
     cell = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
     text = "null" if cell is None else repr(cell)

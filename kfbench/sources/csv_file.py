@@ -1,4 +1,4 @@
-"""CSV files: a first row of names, then rows of cells. An empty cell is null, `""` is an empty text.
+"""Read CSV files: a first row of column names, then rows of cells. An empty cell is null, `""` is an empty text.
 
 If a whole row becomes JSON, cells with a JSON number, `true` or `false` stay as they are. All others become strings.
 """
@@ -23,15 +23,16 @@ from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.row_runs import RowRun, damage_only, row_runs
 from kfbench.sources.text_file import TEXT_BYTES, OpenText, opened
 
-ANY_BYTES: Final = "latin-1"  # Arrow reports a bad row as text; every byte is a character of latin-1
+ANY_BYTES: Final = "latin-1"  # Arrow reports a bad row as text, and latin-1 can decode every byte
 
 
 def read(path: str, columns: Columns) -> Iterator[RowRun]:
-    """Yield the rows of a file.
+    """Yield the rows of a CSV file.
 
     Raises KfbenchError for a missing column and for a row without end; OSError; ArrowException.
     """
-    refused, pending = list[Damage](), list[Damage]()  # rows of another width; those that are not yielded yet
+    # Rows with a wrong number of cells: those that Arrow has just reported, and those that were not yielded yet.
+    refused, pending = list[Damage](), list[Damage]()
     separator = "\t" if ".tsv" in Path(path).name.lower() else ","
     names = _column_names(path, separator)
     check_columns(columns, names)
@@ -62,7 +63,7 @@ def read(path: str, columns: Columns) -> Iterator[RowRun]:
 
 
 def _open_reader(source: "_Blocks", names: list[str], columns: Columns, separator: str, refused: list[Damage]) -> Any:
-    """Return a reader of batches of rows. It adds rows of another width to `refused`."""
+    """Return Arrow's reader of batches of rows. It appends rows with a wrong number of cells to `refused`."""
 
     def refuse(row: Any) -> str:
         refused.append(
@@ -92,7 +93,10 @@ def _open_reader(source: "_Blocks", names: list[str], columns: Columns, separato
 
 
 def _next_batch(reader: Any, row: int) -> pa.RecordBatch | None:
-    """Return the next rows, which begin at `row`; None: the file ends. Raise InvalidRecords for a row without end."""
+    """Return the next rows; None at the end of the file. Raise InvalidRecords for a row without end.
+
+    row: the number of the first of these rows, for the message.
+    """
     try:
         return reader.read_next_batch()
     except StopIteration:
@@ -105,7 +109,7 @@ def _next_batch(reader: Any, row: int) -> pa.RecordBatch | None:
 
 
 def _column_names(path: str, separator: str) -> list[str]:
-    """Return the cells of the first row. Raises InvalidRecords."""
+    """Return the cells of the first row, which are the column names. Raises InvalidRecords if there is no row."""
     with opened(path) as file:
         text = file.stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
     try:
@@ -115,7 +119,10 @@ def _column_names(path: str, separator: str) -> list[str]:
 
 
 def _restore_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return cells with the bytes of the file. Reading as ANY_BYTES turned each byte above 0x7F into two bytes."""
+    """Return the cells with the bytes that they have in the file.
+
+    Reading the file as ANY_BYTES turned each byte above 0x7F into two bytes.
+    """
     return pa.RecordBatch.from_arrays([_bytes_of(column) for column in batch.columns], batch.schema.names)
 
 
@@ -134,7 +141,7 @@ def _bytes_of(column: Any) -> Any:
 
 
 class _Blocks(RawIOBase):
-    """A file that ends at the first error of reading, and keeps the error.
+    """A file for Arrow's reader. At the first read error it pretends to end, and stores the error in `error`.
 
     Arrow reads ahead. An exception would lose rows that it has read but not parsed yet.
     """
@@ -157,7 +164,7 @@ class _Blocks(RawIOBase):
         return data.removeprefix(BOM_UTF8) if is_first else data
 
     def end(self) -> int:
-        """Return the end of the next block in the file. After the last block, return its end again."""
+        """Return the position in the file at which the next block ends. After the last block, return its end again."""
         return self._ends.popleft() if len(self._ends) > 1 else self._ends[0]
 
 

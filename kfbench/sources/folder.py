@@ -1,6 +1,7 @@
-"""The files of a folder and of all folders below it, and the skipped entries. A broker may write to them meanwhile.
+"""List the files in a folder and its subfolders, and the entries that are skipped.
 
-Links to files or folders are not followed: their targets could appear twice, or form a circle.
+A broker may write to the folder meanwhile. Links to files or folders are not followed: their targets could be listed
+twice, or form a cycle.
 """
 
 import os
@@ -25,9 +26,10 @@ class File(NamedTuple):
 def walk(
     root: Path, holds_records: Callable[[Path], bool], left_out: Callable[[str], str | None] = lambda _: None
 ) -> Iterator[File | Skipped]:
-    """Yield files and skipped entries in the order of their names.
+    """Yield the files and the skipped entries of a folder and its subfolders, sorted by name in each folder.
 
-    holds_records: True for a path whose file has records. left_out: the reason to skip a folder of this name, or None.
+    holds_records: a function that returns True for the path of a file with records. left_out: a function that returns
+    the reason to skip a folder of this name, or None.
     """
 
     def below(folder: Path) -> Iterator[File | Skipped]:
@@ -59,7 +61,7 @@ def walk(
 
 
 def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:
-    """Return a skipped entry for a path that cannot be read. A path that no longer exists has no data."""
+    """Return the skipped entry for a path that cannot be read. If the path no longer exists, no data is missing."""
     if not os.path.lexists(path):
         return Skipped(path=os.fspath(path), size_bytes=0, reason=GONE)
     reason = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path}: ")
@@ -79,7 +81,10 @@ def _link(path: Path, root: Path, holds_records: Callable[[Path], bool]) -> Skip
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the bytes of all files in a folder and below it, without files that cannot be seen."""
+    """Return the number of bytes of all files in a folder and its subfolders.
+
+    Files that cannot be accessed do not count.
+    """
     size_bytes = 0
     for parent, _, names in os.walk(folder):
         for name in names:

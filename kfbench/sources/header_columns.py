@@ -1,4 +1,4 @@
-"""Headers in a column of a table: list<struct<key, value>>, a map or JSON text.
+"""Read record headers from a table column of type list<struct<key, value>>, map, or JSON text.
 
 JSON text is an object, or a list of {"key": …, "value": …}.
 """
@@ -18,7 +18,7 @@ from kfbench.sources.arrow_text import Array, entries_of, is_text, plain, text_o
 
 
 class ParsedHeaders(NamedTuple):
-    """The headers of rows. is_bad: bool[rows], True for rows whose cell holds something else."""
+    """The headers of table rows. is_bad: bool[rows], True for rows whose cell cannot be read as headers."""
 
     headers: HeaderColumns
     is_bad: NDArray[np.bool_]
@@ -33,7 +33,7 @@ _HEADERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[_Pair])
 
 
 def headers_of(array: Array, column: str) -> ParsedHeaders:
-    """Return the headers of each row; a null has none. Raise InvalidRecords for another type of column."""
+    """Return the headers of each row. A null cell has no headers. Raise InvalidRecords for another type of column."""
     is_bad = np.zeros(len(array), np.bool_)
     if pa.types.is_null(array.type):
         return ParsedHeaders(HeaderColumns.none(len(array)), is_bad)
@@ -70,7 +70,11 @@ def _json_headers(array: Array) -> ParsedHeaders:
 
 
 def unquoted(raws: list[msgspec.Raw]) -> ByteStrings:
-    """Return JSON values as bytes: strings as UTF-8 without quotes, null and nothing as null, others unchanged."""
+    """Return JSON values as bytes.
+
+    A string becomes its UTF-8 text without quotes. null and an absent value become null. Other values keep their JSON
+    text.
+    """
     items = [bytes(raw) or b"null" for raw in raws]
     data, starts, lengths = ByteStrings.from_arrow("JSON", pa.array(items, pa.large_binary()))
     if not items:

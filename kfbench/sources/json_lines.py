@@ -1,4 +1,4 @@
-"""JSON lines: one object per line. Only the fields that the user named are parsed."""
+"""Read JSON lines: one object per line. Only the fields that the user named are parsed."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -24,7 +24,7 @@ LONGEST_ROW: Final = 64 << 20
 
 
 def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowRun]:
-    """Yield the rows of a file. span: only lines that begin in these bytes; only plain text can have one.
+    """Yield the rows of a file. span: read only lines that begin in these bytes. Compressed files cannot have a span.
 
     Raises InvalidRecords for a column that no line has, OSError.
     """
@@ -55,7 +55,7 @@ def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowR
 
 
 def _check_seen(path: str, decoder: msgspec.json.Decoder[Any], names: Sequence[str]) -> None:
-    """Read until each column was seen once. Raise InvalidRecords for a column that no line has."""
+    """Read the file until each column has occurred once. Raise InvalidRecords for a column that no line has."""
     absent, last = dict(enumerate(names)), 0
     try:
         for data, _ in _blocks(path):
@@ -71,7 +71,10 @@ def _check_seen(path: str, decoder: msgspec.json.Decoder[Any], names: Sequence[s
 
 
 class _Lines(NamedTuple):
-    """Lines that are not blank, their numbers int64[lines], and the number of the line after them."""
+    """The lines of a text that are not blank.
+
+    numbers: int64[lines], their line numbers. next_number: the number of the line after the text.
+    """
 
     lines: ByteStrings
     numbers: Int64
@@ -79,7 +82,7 @@ class _Lines(NamedTuple):
 
 
 def _split(data: NDArray[np.uint8], number: int) -> _Lines:
-    """Split text into lines. number: that of the first line."""
+    """Split text into lines. number: the number of the first line."""
     breaks = np.flatnonzero(data == ord("\n"))
     if data[-1] != ord("\n"):
         breaks = np.append(breaks, len(data))
@@ -92,7 +95,10 @@ def _split(data: NDArray[np.uint8], number: int) -> _Lines:
 
 
 def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
-    """Return a decoder of the named fields as raw JSON. A missing field is empty; other fields are skipped."""
+    """Return a decoder that reads the named fields of an object as raw JSON.
+
+    A missing field is empty. Other fields are skipped.
+    """
     fields = [(f"c{i}", msgspec.Raw, msgspec.Raw(b"")) for i in range(len(names))]
     return msgspec.json.Decoder(
         msgspec.defstruct("Row", fields, rename={f"c{i}": name for i, name in enumerate(names)}, gc=False)
@@ -100,7 +106,11 @@ def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
 
 
 class _Decoded(NamedTuple):
-    """Rows, the indices of their lines int64[rows], and the index and reason of each line that is no row."""
+    """The result of decoding lines.
+
+    rows: the decoded objects. good: int64[rows], the indices of their lines. bad: the index of each line that is no
+    row, and the reason.
+    """
 
     rows: list[Any]
     good: Int64
@@ -139,7 +149,10 @@ def _parts_of_items(items: dict[str, ByteStrings], lines: ByteStrings, columns: 
 
 
 class _LineStart(NamedTuple):
-    """The position of a line's first byte in the file, and the line's number, counted from 1."""
+    """The beginning of a line.
+
+    at: the position of its first byte in the file. number: the line's number, counted from 1.
+    """
 
     at: int
     number: int
@@ -148,7 +161,8 @@ class _LineStart(NamedTuple):
 def _first_line(path: str, start: int) -> _LineStart | None:
     """Return the first line that begins at byte `start` or after it.
 
-    None: there is no such line, or the line before it is longer than LONGEST_ROW. That line's reader reports that.
+    None: there is no such line, or the line before it is longer than LONGEST_ROW. The reader of that longer line
+    reports it.
     """
     if not start:
         return _LineStart(0, 1)
@@ -164,14 +178,14 @@ def _first_line(path: str, start: int) -> _LineStart | None:
 
 
 class _Block(NamedTuple):
-    """Whole lines of text, and the bytes that they take in the file, which may be compressed."""
+    """Whole lines of text. size_bytes: the number of bytes that they take in the file, which may be compressed."""
 
     data: NDArray[np.uint8]
     size_bytes: int
 
 
 def _blocks(path: str, start: int = 0, end: int | None = None) -> Iterator[_Block]:
-    """Yield the lines of a file that begin in bytes `start` to `end` - 1. Raises InvalidRecords, OSError."""
+    """Yield the lines that begin in the bytes `start` to `end` - 1 of a file. Raises InvalidRecords, OSError."""
     with opened(path) as (stream, bytes_taken):
         rest, at = b"", start
         if start:

@@ -1,6 +1,7 @@
-"""Log segments: single files, topic-partition folders, log dirs, a broker's data dir.
+"""Find and read log segments: single files, topic-partition folders, log dirs, a broker's data dir.
 
-All folders below a folder are searched; links are not followed. Kafka's `LogFileUtils` and `LocalLog` define the names.
+All subfolders of a folder are searched; links are not followed. Kafka's `LogFileUtils` and `LocalLog` define the names
+of files and folders.
 """
 
 import errno
@@ -30,13 +31,13 @@ from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read
 from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
-COLUMN_BYTES: Final = 48  # of a record or a header in memory, in addition to its payload
-FIRST_BYTES: Final = 64 << 10  # decompressed first, to learn how much the batches of a file grow
+COLUMN_BYTES: Final = 48  # bytes that a record or a header takes in memory, in addition to its payload
+FIRST_BYTES: Final = 64 << 10  # bytes that are read first, to learn how much the batches of a file grow
 # A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While a record is read,
 # it takes about 300 bytes of memory, even if it is empty.
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
-RUN_BYTES: Final = 32 << 20  # decompressed bytes of several batches
-RUN_RECORDS: Final = 1 << 19  # records of several batches, by their headers
+RUN_BYTES: Final = 32 << 20  # the most decompressed bytes of batches that are read together
+RUN_RECORDS: Final = 1 << 19  # the most records of batches that are read together, as their headers count them
 OVER_A_RUN: Final = tuple(
     status.PROMISES[state][1]
     for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
@@ -59,19 +60,22 @@ FOLDERS: Final[Mapping[str, str]] = {
     "future": "replicas that move to another log dir, and are there twice",
     "stray": "stray partitions",
 }
-# `LocalLog` shortens the part before the point, so that file systems accept the name.
+# `LocalLog` shortens the name before the dot, so that file systems accept it.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """One segment file or a share of it: a `Part`. A share has the batches that begin in bytes `start` to `end` - 1.
+    """One segment file or a share of it, a `Part`. A share has the batches that begin in bytes `start` to `end` - 1.
 
-    topic "" and partition None: the folder has no name of a partition. written_bytes: the file's size without the zeros
-    that a broker allocated ahead. is_last: the last segment of its folder, which a broker may be writing. end None: the
-    file's end, which may move until it is read. limits: limits of what its bytes may make the reader allocate; None:
-    LIMITS. piece_bytes: the bytes that are read at a time; None: PIECE_BYTES.
+    Attributes:
+        written_bytes: the file's size without the zeros that a broker allocated ahead.
+        topic, partition: "" and None if the folder's name is not that of a partition.
+        is_last: True if it is the last segment of its folder, which a broker may be writing.
+        end: None is the file's end, which may move until it is read.
+        limits: limits of the memory that the reader allocates; None: LIMITS.
+        piece_bytes: the number of bytes to read at a time; None: PIECE_BYTES.
     """
 
     name: str
@@ -96,7 +100,7 @@ class Segment:
         return f"{folder}/{path.name}" + (f"@{self.start}" if self.start else "")
 
     def shares(self) -> list["Segment"]:
-        """Split the segment into shares of about SHARE_BYTES."""
+        """Split the segment into shares of about SHARE_BYTES each."""
         return [replace(self, start=span.start, end=span.end) for span in spans(self.written_bytes)]
 
     @property
@@ -104,7 +108,10 @@ class Segment:
         return self.limits or LIMITS
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the batches. Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file."""
+        """Yield the batches in chunks.
+
+        Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file.
+        """
         try:
             descriptor = os.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
@@ -126,7 +133,12 @@ class Segment:
                 yield from self._chunks_before(file, error, end, budget)
 
     def _tail_chunks(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
-        """Yield the trailing bytes or the damage after the last whole batch, which ends at byte `end`."""
+        """Yield a chunk about the bytes after the last whole batch: an incomplete batch, or damage.
+
+        Zeros yield nothing.
+
+        end: the byte at which the last whole batch ends.
+        """
         kind = tail_kind(file, end, trailing_bytes, self.is_last, self._limits)
         if kind == "zeros":
             return
@@ -137,7 +149,10 @@ class Segment:
         yield _empty_chunk(damage=(lost,))
 
     def _chunks_before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
-        """Yield the batches from byte `start` to a length that cannot be skipped. The rest of the file is damage."""
+        """Yield the batches from byte `start` to a length that cannot be skipped, then the rest of the file as damage.
+
+        A rest of zeros is no damage. error: the error about that length.
+        """
         lost_bytes = os.fstat(file.fileno()).st_size - error.position
         data = read_bytes(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget, self._limits)
@@ -151,9 +166,9 @@ def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Ch
 
 
 def _chunks(data: Bytes, positions: Int64, at: int, budget: int, limits: Limits) -> Generator[Chunk, None, int]:
-    """Yield the batches of `data`, which begins at byte `at` of the file, about `budget` bytes at a time.
+    """Yield the batches of `data`, about `budget` bytes at a time. Return the budget for the next batches.
 
-    Each chunk adjusts the budget to the growth of its batches. Return the budget for the next batches.
+    at: the byte of the file at which `data` begins. Each chunk adjusts the budget to the growth of its batches.
     """
     first, batches = 0, len(positions) - 1
     records = np.append(0, np.cumsum(_record_counts(data, positions, limits)))
@@ -169,14 +184,17 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int, limits: Limits)
 
 
 def _record_counts(data: Bytes, positions: Int64, limits: Limits) -> Int64:
-    """Return the number of records in each batch's header, or 1 if the header has no count."""
+    """Return the number of records that each batch's header states, int64[batches]; 1 if the header has no count."""
     counts = np.empty(len(positions) - 1, np.int64)
     scan.counts(data, positions, limits.batch_records, counts)
     return counts
 
 
 def _is_run_limit(promise: str) -> bool:
-    """Return True for a limit that applies to a whole run of batches, so that fewer batches may keep it."""
+    """Return True for a limit on all batches that are read together, so that fewer batches may be below it.
+
+    promise: the text of the error.
+    """
     return promise in OVER_A_RUN or "past the limit" in promise
 
 
@@ -216,7 +234,7 @@ def _chunk(data: Bytes, positions: Int64, at: int, limits: Limits) -> Iterator[C
 
 
 def _budget(chunk: Chunk, budget: int) -> int:
-    """Return the bytes of batches that decompress to CHUNK_BYTES if they grow like the batches of `chunk`."""
+    """Return the number of bytes of batches that decompress to CHUNK_BYTES, if they grow like those of `chunk`."""
     shapes = chunk.records.shapes
     plain_bytes = shapes.payload_bytes + COLUMN_BYTES * (len(shapes) + shapes.header_count)
     if not plain_bytes:
@@ -225,7 +243,7 @@ def _budget(chunk: Chunk, budget: int) -> int:
 
 
 def find(path: str | os.PathLike[str]) -> Found:
-    """Return the segments of a file or a folder.
+    """Return the segment at a path, or all segments in a folder and its subfolders.
 
     Raises KfbenchError for a path that does not exist or cannot be read, and for a folder without a segment.
     """
@@ -265,7 +283,7 @@ def find(path: str | os.PathLike[str]) -> Found:
 
 
 def segment_at(path: Path) -> Segment:
-    """Return the segment file at a path. Raises KfbenchError if there is no such file, or it is a folder."""
+    """Return the segment file at a path. Raises KfbenchError if there is no file, or the path is a folder."""
     return _segment(path, is_last(path.name, names_in_folder_of(path)))
 
 
@@ -299,7 +317,7 @@ def _segment(path: Path, may_be_written: bool) -> Segment:
 
 
 def _written_bytes(path: Path, size_bytes: int) -> int:
-    """Return the size without zeros at the end. Up to 11 zeros belong to the last batch."""
+    """Return the file's size without zeros at the end. Up to 11 zeros count as part of the last batch."""
     try:
         with path.open("rb", buffering=0) as file:
             end = size_bytes
@@ -318,7 +336,7 @@ def _written_bytes(path: Path, size_bytes: int) -> int:
 
 
 def _first_hole(file: FileIO, size_bytes: int) -> int:
-    """Return the position of the hole at the end of a sparse file, or the file's size if it has no such hole."""
+    """Return the position at which the unallocated end of a sparse file begins; the file's size if it has none."""
     try:
         hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
     except (AttributeError, OSError):  # no holes on this system

@@ -1,4 +1,4 @@
-"""Parquet files: row groups, of which only the named columns are read."""
+"""Read Parquet files, row group by row group. Only the columns that the user named are read."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,9 @@ from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
 from kfbench.sources.row_runs import RowRun, damage_only, first_line, row_runs, runs_of_size, share
 
-MOST_ROWS: Final = 65_536  # decoded at a time
-# Of rows decoded at a time, if each cell were as large as its whole dictionary: any number of rows may share an entry.
+MOST_ROWS: Final = 65_536  # the largest number of rows that are decoded at a time
+# The most bytes that are decoded at a time. Any number of rows may share an entry of a dictionary, so each cell counts
+# as if it were as large as the whole dictionary.
 DECODED_BYTES: Final = 256 << 20
 # A page begins with its type and its uncompressed size: two fields of Thrift's compact protocol, at most 2 * (1 + 5)
 # bytes.
@@ -26,14 +27,17 @@ DICTIONARY_PAGE: Final = 2
 
 
 class GroupShare(NamedTuple):
-    """A share of a file: its row groups (None: all) and its bytes in the file."""
+    """A share of a file: its row groups (None: all), and the number of bytes that they take in the file."""
 
     groups: Span | None
     size_bytes: int
 
 
 def split(path: Path, columns: Columns) -> list[GroupShare]:
-    """Split a file into shares of about SHARE_BYTES. Raises KfbenchError (no such column), OSError, ArrowException."""
+    """Split a file into shares of about SHARE_BYTES each.
+
+    Raises KfbenchError for a missing column, OSError, ArrowException.
+    """
     with pq.ParquetFile(path) as file:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
@@ -48,7 +52,7 @@ def _group_bytes(group: Any) -> int:
 
 
 def read(path: str, columns: Columns, groups: Span | None) -> Iterator[RowRun]:
-    """Yield the rows of some row groups; None: of all. Raises KfbenchError, OSError, ArrowException."""
+    """Yield the rows of the row groups `groups`; None: of all. Raises KfbenchError, OSError, ArrowException."""
     # Buffered and not read ahead: a row group may be larger than memory.
     with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
         names = file.schema_arrow.names
@@ -89,9 +93,10 @@ def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
 
 
 def _entry_bytes(column: Any, path: str) -> int:
-    """Return the largest possible size of one entry of a column's dictionary; 0: the column has no dictionary.
+    """Return an upper bound of the bytes of one entry in a column's dictionary; 0: the column has no dictionary.
 
-    It is the uncompressed size of the dictionary's page. If the page cannot be read, it is the size of the column.
+    The bound is the uncompressed size of the dictionary's page. If the page cannot be read, it is the size of the
+    column.
     """
     if not column.has_dictionary_page:
         return 0
@@ -104,9 +109,9 @@ def _entry_bytes(column: Any, path: str) -> int:
 
 
 def _page_bytes(start: bytes) -> int | None:
-    """Return the uncompressed size in the header of a dictionary page (PageHeader in parquet.thrift).
+    """Return the uncompressed size that the header of a dictionary page states (PageHeader in parquet.thrift).
 
-    None: these bytes are no such header.
+    start: the first bytes of the page. None: they are not the header of a dictionary page.
     """
     found = PAGE_HEADER.match(start)
     if found is None:
@@ -117,7 +122,7 @@ def _page_bytes(start: bytes) -> int | None:
 
 
 def _merge_small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Merge small batches to about CHUNK_BYTES / 4, so that the cost per batch stays small."""
+    """Merge small record batches into larger ones of about CHUNK_BYTES / 4, because each batch has a fixed cost."""
     small: list[pa.RecordBatch] = []
     small_bytes = 0
     for batch in batches:

@@ -1,10 +1,10 @@
-"""Parts of a source of records. One worker reads a part from beginning to end, in chunks.
+"""Parts of a source of records. One worker reads a part from beginning to end, in chunks. Four rules hold:
 
 1. A part is small enough to be pickled for a worker: it has a path or offsets, never records. A large file is split
-   into several parts with the same name, if its kind can be split.
-2. `chunks` yields the same chunks every time and on every host, in the source's order. So a sample of them does not
+   into several parts with the same name, if its kind of file can be split.
+2. `chunks` yields the same chunks every time and on every host, in the source's order. So a sample of chunks does not
    depend on the reader.
-3. A chunk's keys, values and headers take at most about CHUNK_BYTES, whatever the source's size.
+3. The keys, values and headers of a chunk take at most about CHUNK_BYTES, whatever the source's size.
 4. A chunk's `damage` lists the damage that was left out. Damage that makes the rest of a part unreadable is raised as
    KfbenchError or OSError, after the chunks before it.
 """
@@ -22,19 +22,23 @@ from kfbench.log.damage import Damage
 from kfbench.records import Records
 
 CHUNK_BYTES: Final = 16 << 20
-SHARE_BYTES: Final = 64 << 20  # of a large file; a worker reads a share in a few seconds
+SHARE_BYTES: Final = 64 << 20  # large files are split into shares of this size; a worker reads one in a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Records of a part, in its order, with the timestamps that producers wrote.
+    """Some neighbouring records of a part, with the timestamps that producers wrote.
 
-    bounds int64[batches + 1] and fields: the batches; bounds None: the source has no batches, so the caller has to
-    assume some. size_bytes: the bytes of these records in the source. partitions: int32[records]; None: all records are
-    of the part's partition. kinds: the number of batches by format and codec, such as "v2 lz4". damage: the damage
-    since the previous chunk, with positions in the part's unit. trailing_bytes: the size of an incomplete batch at the
-    end of a log, which is no damage. log, start, end: what was read of a log segment, and its first byte and its end in
-    the file; None in other sources and where only damage is reported.
+    Attributes:
+        size_bytes: the bytes of these records in the source.
+        bounds: int64[batches + 1], the boundaries of batches; None: the source has no batches, the caller assumes some.
+        fields: the header fields of the batches.
+        partitions: int32[records]; None: all records are of the part's partition.
+        kinds: the number of batches by format and codec, such as "v2 lz4".
+        damage: the damage since the previous chunk, with positions in the part's unit.
+        trailing_bytes: the size of an incomplete batch at the end of a log, which is no damage.
+        log: the decoded batches of a log segment; None in other sources, and if there is only damage to report.
+        start, end: `log` was read from the bytes start to end - 1 of the file.
     """
 
     records: Records
@@ -51,12 +55,14 @@ class Chunk:
 
 
 class Part(Protocol):
-    """One file, a share of a file, or one partition of a topic.
+    """One file, one share of a large file, or one partition of a topic.
 
-    name: the path or topic partition, as the user knows it; shares of a file have the same name. topic and partition:
-    the origin of the records, "" and None if unknown. size_bytes: the bytes in the source. unit: the unit of positions
-    ("byte", "row", "line", "offset"), which count from the beginning of the whole file. key: identifies the part
-    independently of the source's place, so that a copy gets the same sample.
+    Attributes:
+        name: the path or topic partition, as the user knows it; shares of a file have the same name.
+        topic, partition: the origin of the records; "" and None if unknown.
+        size_bytes: the number of bytes in the source.
+        unit: the unit of positions ("byte", "row", "line", "offset"), which count from the beginning of the whole file.
+        key: identifies the part independently of where the source is stored, so that a copy gets the same sample.
     """
 
     @property
@@ -82,7 +88,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A file or folder that is not read. is_data: it has records, which are missing in the result."""
+    """A file or folder that is not read. is_data: True if it has records, which are then missing in the result."""
 
     path: str
     size_bytes: int
@@ -92,20 +98,20 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The parts to read, in a fixed order, and the files and folders that are skipped."""
+    """The result of a search for sources: the parts to read, in a fixed order, and the skipped files and folders."""
 
     parts: tuple[Part, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
 class Span(NamedTuple):
-    """A share of a file: bytes `start` to `end` - 1. end None: the file's end."""
+    """A share of a file: the items `start` to `end` - 1, in bytes or in row groups. end None: up to the file's end."""
 
     start: int
     end: int | None
 
 
 def spans(size_bytes: int) -> list[Span]:
-    """Return the shares of a file, of about SHARE_BYTES each."""
+    """Split a file of `size_bytes` bytes into shares of about SHARE_BYTES each."""
     starts = range(0, max(size_bytes - SHARE_BYTES // 2, 1), SHARE_BYTES)
     return list(map(Span, starts, [*starts[1:], None]))

@@ -1,4 +1,4 @@
-"""Runs of rows: the result of reading a table file of any kind, and helpers for the readers of all kinds."""
+"""Runs of neighbouring table rows, which the readers of all kinds of tables yield, and helpers for these readers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -13,12 +13,16 @@ from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns, Parts, parts_of, rows_as_json
 
-# Arrow raises OSError for damaged content too. The last two come from damaged names and sizes.
+# Errors that mean damage. Arrow raises OSError for damaged content too. Damaged names and sizes raise the last two.
 UNREADABLE: Final = (pa.ArrowException, InvalidRecords, OSError, UnicodeDecodeError, OverflowError)
 
 
 class RowRun(NamedTuple):
-    """Neighbouring rows of a file. numbers: int64[rows], rising, counted from 1. damage: what was left out."""
+    """Neighbouring rows of a table file.
+
+    numbers: int64[rows], the rows' numbers in ascending order, counted from 1. size_bytes: the bytes of these rows in
+    the file. damage: rows that were left out, and the reasons.
+    """
 
     numbers: Int64
     parts: Parts
@@ -27,7 +31,7 @@ class RowRun(NamedTuple):
 
 
 def damage_only(damage: Sequence[Damage], size_bytes: int = 0) -> RowRun:
-    """Return a run that has damage and no rows."""
+    """Return a run without rows that only reports damage."""
     nothing = Parts(ByteStrings.from_list("", []), None, None, None, None)
     return RowRun(np.zeros(0, np.int64), nothing, size_bytes, tuple(damage))
 
@@ -39,9 +43,10 @@ def row_runs(
     size_bytes: int,
     as_json: Callable[[pa.RecordBatch], Any] = rows_as_json,
 ) -> Iterator[RowRun]:
-    """Yield rows as parts of records. as_json: converts whole rows to values.
+    """Yield the rows of `batch` with their cells split into the parts of a record.
 
-    Arrow does not tell which item it cannot convert. So halve the rows until that item is found; it is damage.
+    as_json: a function that converts whole rows to values. Arrow does not say which item it cannot convert. So the rows
+    are halved until that item's row is found. This row is damage.
     """
     n = batch.num_rows
     try:
@@ -58,16 +63,19 @@ def row_runs(
 
 
 def runs_of_size(sizes: Int64, run_size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first index and the end of each run of neighbours whose sizes add up to about run_size."""
+    """Group neighbours whose sizes add up to about run_size.
+
+    Yield (first index, index after the last) of each group.
+    """
     cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // run_size)) + 1
     return pairwise([0, *cuts.tolist(), len(sizes)])
 
 
 def share(size_bytes: int, rows: int, n: int) -> int:
-    """Return the bytes of `rows` of n rows, if all rows have the same size."""
+    """Return the number of bytes of `rows` rows, if n rows of equal size take `size_bytes` bytes."""
     return size_bytes * rows // n if n else 0
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error. Arrow appends lines about its source code."""
+    """Return the first line of an error's message. Arrow appends lines about its own source code."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

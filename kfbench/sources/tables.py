@@ -1,9 +1,10 @@
-"""Records in tables: Parquet, JSON lines and CSV. The user names the columns.
+"""Read records from tables: Parquet, JSON lines and CSV. The user names the columns.
 
-Tables have no batches and no offsets. The caller assumes batches, and offsets count from 0. A row that makes no record
-is damage: a time that cannot be read, a line that is no JSON object, a CSV row of another width. It is left out and
-listed with its number, counted from 1 without the header of a CSV file. A part of a file that cannot be read is damage
-too; reading continues at the next row group or line.
+Tables have no batches and no offsets. The caller assumes batches, and offsets count from 0.
+
+A row that cannot become a record is damage. Examples: a timestamp that cannot be read, a line that is no JSON object, a
+CSV row with a wrong number of cells. The row is left out and listed with its number, counted from 1 without the header
+of a CSV file. A section of a file that cannot be read is damage too. Reading continues at the next row group or line.
 
 Text may be compressed as a whole (.gz, .bz2, .lz4, .zst).
 """
@@ -44,7 +45,7 @@ PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # names 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One file or a share of it, a `Part`.
+    """One table file or a share of it, a `Part`.
 
     span: the row groups of a Parquet file, or the bytes in which lines of JSON begin; None: the whole file.
     """
@@ -71,7 +72,7 @@ class Table:
         return f"{place}@{self.span.start}" if self.span and self.span.start else place
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the records. Raises KfbenchError for a missing column and for a file whose rest cannot be read."""
+        """Yield the records. Raises KfbenchError for a missing column, and if the rest of the file cannot be read."""
         try:
             yield from _chunks(self._row_runs(), self.columns)
         except UNREADABLE as error:
@@ -86,7 +87,7 @@ class Table:
 
 
 def find(path: str | os.PathLike[str], columns: Columns) -> Found:
-    """Return the tables of a file, or of a folder and all folders below it. Raises KfbenchError if there is none."""
+    """Return the tables of a file, or of a folder and its subfolders. Raises KfbenchError if there is none."""
     root = Path(path)
     if not root.is_dir():
         kind = kind_of(root)
@@ -119,19 +120,19 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
 
 
 def has_table(folder: Path) -> bool:
-    """Return True if a folder or a folder below it has a table."""
+    """Return True if there is a table in a folder or its subfolders."""
     files = (each.path for each in walk(folder, lambda _: False) if isinstance(each, File))
     return any(is_table(folder, file) for file in files)
 
 
 def is_table(folder: Path, file: Path) -> bool:
-    """Return True if a file below a folder has the name of a table, and no part of its path is hidden."""
+    """Return True if a file's name is that of a table, and no name between `folder` and the file is hidden."""
     is_hidden = file.is_relative_to(folder) and any(name.startswith(HIDDEN) for name in file.relative_to(folder).parts)
     return not is_hidden and kind_of(file) is not None
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
-    """Return the kind of table that a file's name tells; None: no table."""
+    """Return the kind of table by the file's name; None: the name is not that of a table."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -142,7 +143,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     """Return a file as one part, or a large file as several parts.
 
-    CSV and compressed text stay whole: the end of a CSV row depends on all quotes before it.
+    CSV and compressed text are not split: the end of a CSV row depends on all quotes before it.
     """
     size_bytes = path.stat().st_size
     if not size_bytes:
@@ -163,7 +164,10 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
 
 
 def _topic(path: Path) -> str:
-    """Return the name of the file or, for a part file, of its table's folder: events of events/day=1/part-0.parquet."""
+    """Return the file's name without suffixes as topic name; for a part file, the name of its table's folder.
+
+    Example: `events` for events/day=1/part-0.parquet.
+    """
     name = path.name
     while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED):
         name = name.removesuffix(suffix)
@@ -173,7 +177,7 @@ def _topic(path: Path) -> str:
 
 
 def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
-    """Yield rows as chunks of about CHUNK_BYTES, with their damage."""
+    """Yield the records of row runs in chunks of about CHUNK_BYTES, with their damage."""
     offset = 0
     for run in runs:
         rows, n = rows_of(run.parts, columns), len(run.numbers)
@@ -201,7 +205,7 @@ def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
 
 
 def _record_bytes(records: Records) -> Int64:
-    """Return the bytes of each record's key, value and headers, plus 1."""
+    """Return the number of bytes of each record's key, value and headers, plus 1: int64[records]."""
     shapes = records.shapes
     sizes = 1 + np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
     if shapes.has_headers:

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed as a whole."""
+"""Open text files, uncompressed or compressed as a whole."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,14 +7,15 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 COMPRESSED: Final = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
-TEXT_BYTES: Final = 4 << 20  # read and parsed at a time
+TEXT_BYTES: Final = 4 << 20  # bytes to read and parse at a time
 
 
 class OpenText(NamedTuple):
-    """An open file as plain text.
+    """An open file as uncompressed text.
 
-    bytes_taken(held_bytes): the position in the file, without the last held_bytes, which were read but are not parsed
-    yet. In a compressed file held bytes cannot be told apart, so they count as taken.
+    bytes_taken(held_bytes): a function that returns the number of bytes of the file that were parsed. held_bytes: the
+    number of bytes at the end that were read but not parsed yet. In a compressed file they count as parsed, because
+    their compressed size is unknown.
     """
 
     stream: pa.NativeFile

@@ -1,7 +1,7 @@
-"""Times and partition numbers in columns of a table, as int64.
+"""Read timestamps and partition numbers from table columns, as int64.
 
-Times may be integers in ms, Arrow timestamps, dates or text. Text is an integer in ms, or ISO 8601, where no zone means
-UTC.
+Timestamps may be integers in ms, Arrow timestamps, dates or text. Text is an integer in ms, or ISO 8601, where no zone
+means UTC.
 """
 
 from typing import Final, NamedTuple
@@ -20,18 +20,22 @@ ISO_8601: Final = (
     r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,9}))?(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
 INTEGER: Final = r"^-?\d{1,18}$"
-LAST_MS: Final = np.iinfo(np.int64).max // 2  # a linger time may be added to it
+LAST_MS: Final = np.iinfo(np.int64).max // 2  # the sum of this and a producer's linger time must fit int64
 
 
 class Integers(NamedTuple):
-    """One integer per row: values int64[n]. is_bad bool[n]: True, with value -1, if the cell holds no integer."""
+    """One integer per row: values int64[n]. is_bad bool[n]: True if the cell has no integer; its value is then -1."""
 
     values: Int64
     is_bad: NDArray[np.bool_]
 
 
 def times_of(array: Array, column: str) -> Integers:
-    """Return ms since 1970. Raise InvalidRecords for a type of column that holds no times."""
+    """Return one timestamp per row, in ms since 1970.
+
+    A cell is bad if it has no time, or a time before 1970. column: the column's name for messages. Raises
+    InvalidRecords for a type of column that cannot have times.
+    """
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         zone = kind.tz if pa.types.is_timestamp(kind) else None
@@ -45,9 +49,9 @@ def times_of(array: Array, column: str) -> Integers:
 
 
 def integers_of(array: Array, column: str) -> Integers:
-    """Return integers, also from whole floats, because a null turns a column of integers into floats.
+    """Return one integer per row. Whole floats are accepted, because a null turns a column of integers into floats.
 
-    Raises InvalidRecords for other types of columns.
+    column: the column's name for messages. Raises InvalidRecords for a type of column that cannot have integers.
     """
     kind = array.type
     if pa.types.is_null(kind):
@@ -96,7 +100,10 @@ def _parse_texts(array: Array) -> Integers:
 
 
 def _seconds(texts: Array) -> Integers:
-    """Return seconds since 1970. Arrow refuses all texts if one is no time, so halve them until that text is alone."""
+    """Convert ISO 8601 texts to seconds since 1970.
+
+    Arrow refuses all texts if one of them is invalid. So the texts are halved until the invalid one is found.
+    """
     try:
         seconds = texts.cast(pa.timestamp("s")).cast(pa.int64())
         return Integers(seconds.to_numpy(zero_copy_only=False), np.zeros(len(texts), np.bool_))

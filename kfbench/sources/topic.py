@@ -1,8 +1,8 @@
-"""A topic on a broker: the options of Spark's Kafka source, and the records that it returns.
+"""Read a topic from a broker: the options of Spark's Kafka source, and the records that it returns.
 
 A consumer gets records without batches, so the caller assumes batches. Positions are offsets. Compaction, transaction
-markers and aborted transactions leave gaps in them. Source: Spark's "Structured Streaming + Kafka Integration Guide",
-batch queries.
+markers and aborted transactions leave gaps between offsets. Source: Spark's "Structured Streaming + Kafka Integration
+Guide", batch queries.
 """
 
 import json
@@ -22,9 +22,9 @@ from kfbench.sources.part import Chunk
 
 SCHEME: Final = "kafka://"
 USAGE: Final = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest]"
-NO_LEADER: Final = -2  # the size of a partition without a leader
+NO_LEADER: Final = -2  # stands for the size of a partition without a leader
 EARLIEST, LATEST = "earliest", "latest"
-NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # in the JSON of Spark's options
+NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # the numbers that stand for these words in the JSON of Spark's options
 NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 ADDRESS: Final = re.compile(r"(?:[^:\s\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
 COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp": "timestamp_ms", "headers": "headers"}
@@ -32,10 +32,11 @@ COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A topic, and the offsets to read.
+    """A topic on a broker, and the offsets to read.
 
-    starting: the first offset to read. ending: the offset after the last one. Each is "earliest", "latest", or one
-    offset per partition to read. options: the consumer's options, by Kafka's names.
+    starting: the first offset to read. ending: the offset after the last one. Each is "earliest", "latest", or a
+    mapping from partition to offset. A mapping also selects the partitions to read. options: the consumer's options, by
+    Kafka's names.
     """
 
     bootstrap: str
@@ -48,8 +49,8 @@ class Topic:
     def parse(cls, url: str) -> Self:
         """Parse kafka://HOST:PORT,…/TOPIC?from=…&to=…&config=…&kafka.NAME=…. Raises InvalidConfig.
 
-        from, to: "earliest", "latest" or PARTITION:OFFSET,…. config: a properties file of the consumer, as for Kafka's
-        tools. kafka.NAME: one option.
+        from, to: "earliest", "latest" or PARTITION:OFFSET,…. config: the path of a properties file of a consumer, as
+        Kafka's tools take it. kafka.NAME: the consumer option NAME.
         """
         # urlsplit of newer Python releases refuses an IPv6 address after another address.
         address, _, query = url.partition("#")[0].partition("?")
@@ -75,25 +76,25 @@ class Topic:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties of a Kafka client."""
+        """The configuration of a Kafka client for this topic: `bootstrap.servers` and `options`."""
         return {"bootstrap.servers": self.bootstrap, **self.options}
 
     @property
     def partitions(self) -> list[int] | None:
-        """The partitions to read; None: all."""
+        """The numbers of the partitions to read; None: all partitions."""
         for offsets in (self.starting, self.ending):
             if isinstance(offsets, Mapping):
                 return sorted(offsets)
         return None
 
     def of(self, partitions: Iterable[int]) -> Self:
-        """Return the topic with these partitions to read, if it names no partition."""
+        """Return the topic restricted to these partitions. If it already selects partitions, return it unchanged."""
         if not isinstance(self.starting, str):
             return self
         return replace(self, starting=dict.fromkeys(partitions, NUMBERS[self.starting]))
 
     def source_options(self) -> dict[str, str]:
-        """Return the options of Spark's Kafka source for a batch query."""
+        """Return the options for Spark's Kafka source in a batch query."""
         if self.partitions is None:
             wanted = {"subscribe": self.name}
         else:
@@ -129,7 +130,7 @@ def _offsets(url: str, key: str, text: str) -> str | Mapping[int, int]:
 
 
 def _properties(path: str) -> dict[str, str]:
-    """Read a file of NAME=VALUE lines. Raises InvalidConfig, OSError."""
+    """Read a properties file, whose lines are NAME=VALUE. Raises InvalidConfig, OSError."""
     found = {}
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         text = line.strip()
@@ -143,9 +144,9 @@ def _properties(path: str) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicPartition:
-    """A partition of a topic, a `Part` that reads rows of Spark's Kafka source.
+    """One partition of a topic, a `Part`. Its records come from rows of Spark's Kafka source.
 
-    size_bytes: the bytes on the broker; 0: unknown.
+    size_bytes: the number of bytes on the broker; 0: unknown. batches: the rows.
     """
 
     topic: str
@@ -172,7 +173,7 @@ class TopicPartition:
 
 
 def by_partition(topic: str, batches: Iterable[pa.RecordBatch]) -> TopicPartition | None:
-    """Return the partition of some rows of Spark's Kafka source, which share one partition; None: no rows."""
+    """Return a TopicPartition for rows of Spark's Kafka source that all have the same partition; None: no rows."""
     rest = iter(batches)
     for batch in rest:
         if batch.num_rows:

@@ -1,7 +1,7 @@
-"""Runs on disk: `measurements/*.parquet` and `manifest.json`.
+"""Benchmark runs on disk. A run is a folder with `measurements/*.parquet` and `manifest.json`.
 
 While a run is written, its manifest has the state `running`. At the end the manifest is replaced atomically, and has
-the state `complete`. No report reads an interrupted run; `resume_run` continues it. Each part of the measurements is
+the state `complete`. No report reads an interrupted run; `resume_run` continues it. Each Parquet file (a part) is
 written atomically and never changed. Checksums of its pages detect damage to values; the schema detects damage to the
 footer.
 

@@ -1,4 +1,7 @@
-"""The manifest of a run: the facts that reports need, and the facts that a resuming sweep must share."""
+"""The manifest of a run (`manifest.json`).
+
+It has the facts that reports show, and those that a resuming sweep must share.
+"""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +17,7 @@ from kfbench.measure.schema import SCHEMA_VERSION
 
 MANIFEST: Final = "manifest.json"
 RUNNING, COMPLETE = "running", "complete"
-# Only the sweep that began a run may resume it. These facts must be the same; the values are their names in messages.
+# Only the sweep that began a run may resume it: these facts must be equal. The values are the facts' names in messages.
 SAME: Final = {
     "profile_text": "the text of the profile",
     "seed": "the seed",
@@ -55,7 +58,7 @@ class _Noise(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """The part of a manifest that a report reads."""
+    """The keys of a manifest that reports read, with their types. `read_complete` checks them."""
 
     started: datetime
     profile: str
@@ -68,7 +71,10 @@ class _Manifest(msgspec.Struct):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run, in any state. Raises RunError if it is no run or has another schema version."""
+    """Return the manifest of a run in any state.
+
+    Raises RunError if the folder is no run, or has another schema version.
+    """
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
@@ -89,7 +95,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_complete(path: Path) -> dict[str, Any]:
-    """Return the manifest of a complete run. Raises RunError."""
+    """Return the manifest of a complete run. Raises RunError for another state, or a key of a wrong type."""
     file, manifest = path / MANIFEST, read_manifest(path)
     if manifest.get("state") != COMPLETE:
         raise RunError(
@@ -103,7 +109,7 @@ def read_complete(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a run that a sweep with these facts may resume. Raises RunError for any other run."""
+    """Return the manifest of an interrupted run if a sweep with these facts may resume it. Otherwise raise RunError."""
     file, manifest = path / MANIFEST, read_manifest(path)
     if manifest.get("state") != RUNNING:
         raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
@@ -118,7 +124,10 @@ def to_json(content: Mapping[str, Any]) -> str:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """Return the first difference of a fact in words; empty if nothing differs."""
+    """Return a text about the first difference between two values of a fact; "" if they are equal.
+
+    name: the fact's name in the text.
+    """
     if before == now:
         return ""
     if isinstance(before, dict) and isinstance(now, dict):

@@ -1,4 +1,4 @@
-"""The parts of a run's measurements: Parquet files of one schema."""
+"""The parts of a run's measurements: Parquet files that all have the same schema."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,18 +20,18 @@ class SoundParts(NamedTuple):
 
 
 def parts_of(run: Path) -> list[Path]:
-    """Return the files of a run's parts, or the one file of a report."""
+    """Return the Parquet files of a run, sorted by name. In a report it is one file, `measurements.parquet`."""
     one = run / f"{MEASUREMENTS}.parquet"
     return [one] if one.is_file() else sorted((run / MEASUREMENTS).glob("*.parquet"))
 
 
 def read_parts(parts: Sequence[Path]) -> pa.Table:
-    """Return the rows of all these parts. Raises RunError."""
+    """Return the rows of all these files in one table. Raises RunError."""
     return pa.concat_tables([_read(part) for part in parts])
 
 
 def sound_rows(run: Path) -> pa.Table:
-    """Return the rows of an unfinished run that `resume_run` would keep. Change nothing."""
+    """Return the readable rows of an unfinished run, which `resume_run` would keep. No file is changed."""
     return sound_parts(run).rows
 
 
@@ -46,7 +46,10 @@ def sound_parts(run: Path) -> SoundParts:
 
 
 def set_damaged_aside(run: Path) -> SoundParts:
-    """Rename damaged parts. Delete half-written files and errors of a busy host."""
+    """Rename damaged parts to `*.damaged`. Delete half-written files and rows about errors of a busy host.
+
+    Return the rows that can be read, and the new names.
+    """
     rows, damaged = sound_parts(run)
     renamed = [part.rename(part.with_suffix(".damaged")) for part in damaged]
     measurements = run / MEASUREMENTS
@@ -56,7 +59,7 @@ def set_damaged_aside(run: Path) -> SoundParts:
 
 
 def _read(part: Path) -> pa.Table:
-    """Read one part. Raises RunError for columns that are not of SCHEMA and for damaged values."""
+    """Read one Parquet file. Raises RunError if its columns are not those of SCHEMA, or a value is damaged."""
     try:
         _check_columns(part, pq.read_schema(part))
         return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)

@@ -1,4 +1,4 @@
-"""A complete run, opened for reading."""
+"""A complete benchmark run, opened for reading."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A complete run, or the copy of a run in a published report."""
+    """A complete run, or its copy in a published report. path: its folder. manifest: the content of `manifest.json`."""
 
     path: Path
     manifest: Mapping[str, Any]
 
     @cached_property
     def table(self) -> pa.Table:
-        """All rows, of kfbench.measure.schema.SCHEMA, in the order of IDENTITY."""
+        """All rows, with the columns of kfbench.measure.schema.SCHEMA, sorted by the columns of IDENTITY."""
         table = read_parts(parts_of(self.path))
         if len(table) != self.manifest["rows"]:
             raise RunError(f"{self.path}: measurements: {len(table)} rows, but {MANIFEST} has {self.manifest['rows']}")
@@ -39,7 +39,7 @@ class Run:
 
 
 def open_run(path: str | Path) -> Run:
-    """Open a run, or the copy of a run in a report. Raises RunError if it is incomplete or of another schema."""
+    """Open a run, or its copy in a report. Raises RunError if it is incomplete or has another schema version."""
     path = Path(path)
     manifest = read_complete(path)
     if not parts_of(path):

@@ -1,4 +1,4 @@
-"""Write a run: begin, resume, complete."""
+"""Write a benchmark run: create or resume it, add rows, complete it."""
 
 import errno
 import fcntl
@@ -20,18 +20,18 @@ from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable,
 from kfbench.store.parts import MEASUREMENTS, PART, PASSING, set_damaged_aside
 from kfbench.store.run import Run
 
-LOCK: Final = "lock"  # the writing process holds this lock; the kernel frees it when the process dies
+LOCK: Final = "lock"  # a file that the writing process locks; the operating system unlocks it if the process dies
 
 
 class RunWriter:
-    """The writer of a run. `create_run` or `resume_run` makes one, `complete` ends the run.
+    """The writer of one run. `create_run` or `resume_run` returns it, and `complete` ends the run.
 
-    It is a context manager. At its end it releases the lock, so another process may write the run.
+    It is a context manager. On exit it releases the lock, so that another process may write the run.
 
     Args:
         lock: the file descriptor of the locked lock file.
         found: the rows that a resumed run already has.
-        damaged: the parts that could not be read, under their new names.
+        damaged: the files that could not be read, under their new names.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class RunWriter:
         return self._manifest
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Add facts to the manifest on disk, so they survive a session that dies. Raises RunError."""
+        """Add facts to the manifest on disk at once, so that they survive if this process dies. Raises RunError."""
         self._manifest |= facts
         self._write_manifest(self._manifest)
 
     def add(self, rows: pa.Table, *, passing: bool = False) -> None:
-        """Write one part of the measurements atomically; without rows, write nothing.
+        """Write rows as one new Parquet file, atomically. If there are no rows, write nothing.
 
-        passing: the rows are errors of a busy host, which `resume_run` deletes. Raises RunError for a row that the run
-        already has, and if the part cannot be written.
+        passing: True if the rows are errors of a busy host, which `resume_run` deletes. Raises RunError for a row that
+        the run already has, and if the file cannot be written.
         """
         if not rows.num_rows:
             return
@@ -106,7 +106,7 @@ class RunWriter:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[Path]:
-        """Yield a temporary path in the same folder, and rename this file to `path` at the end."""
+        """Yield a temporary path in the folder of `path`. At the end rename the temporary file to `path`."""
         unfinished = path.with_suffix(".tmp")
         try:
             yield unfinished
@@ -119,9 +119,9 @@ class RunWriter:
 
 
 def check_place(out: Path) -> None:
-    """Raise RunError if no run can be written under `out`. Change nothing.
+    """Raise RunError if no run can be written in the folder `out`. Nothing is created.
 
-    This early check is incomplete: `create_run` may still fail.
+    This early check does not find every problem: `create_run` may still fail.
     """
     place = runs = out / "runs"
     while not place.exists() and place != place.parent:
@@ -138,7 +138,7 @@ def check_place(out: Path) -> None:
 
 
 def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
-    """Begin a run in OUT/runs/<date>.<n>/, with the first free n. `facts` go into its manifest.
+    """Create a run in the folder OUT/runs/<date>.<n>/, with the first free n. Write `facts` into its manifest.
 
     Raises RunError if the folder cannot be written.
     """
@@ -161,10 +161,12 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
 def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, Any]) -> RunWriter:
     """Continue an interrupted run of the same sweep.
 
-    Damaged parts are renamed. Half-written files and errors of a busy host are deleted. Raises RunError, without any
-    change, if the run is complete, of another schema, of another sweep (see SAME), or still being written.
+    Damaged files are renamed. Half-written files and errors of a busy host are deleted.
 
-    again: the facts of this session, which become an item of `resumed` in the manifest.
+    Raises RunError, without any change, for a run that is complete, has another schema version, or is being written.
+    Raises it too for a run of another sweep (see SAME in `store.manifest`).
+
+    again: facts about this session. They are appended to the list `resumed` in the manifest.
     """
     path = Path(path)
     check_resumable(path, facts)
@@ -189,7 +191,10 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
 
 
 def _new_folder(runs: Path, date: str) -> Path:
-    """Make a new folder for a run. mkdir is atomic, so two processes that start at once get two folders."""
+    """Create the first folder <date>.<n> that does not exist yet.
+
+    mkdir is atomic, so two processes that start at the same time get two folders.
+    """
     n = 1
     while True:
         path = runs / f"{date}.{n}"
@@ -209,7 +214,7 @@ def _write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _sync_and_rename(unfinished: Path, path: Path) -> None:
-    """Flush the file to disk before renaming it. After a power cut there is the old file or the whole new one."""
+    """Flush a file to disk, then rename it to `path`. A power cut leaves the old file or the whole new one."""
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())
     unfinished.replace(path)

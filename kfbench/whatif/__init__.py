@@ -1,1 +1,1 @@
-"""The answer of `kfbench what-if`: what a log would take in other formats, codecs and batches."""
+"""The answer of `kfbench what-if`: the size of a log in other formats, codecs and batches."""

@@ -1,4 +1,4 @@
-"""The answer of a what-if as typed values: the bytes of a log now and in other formats, codecs and batches."""
+"""The answer of a what-if as typed values: the size of a log now, and in other formats, codecs and batches."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,7 +16,7 @@ from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source, saving
 
-# Groups of formats in the headline, in their order.
+# Names of the groups of formats in the headline, in the order in which they are shown.
 TODAY: Final = "today"
 PROPOSALS: Final = "proposed"
 OWN: Final = "own"
@@ -24,10 +24,15 @@ OWN: Final = "own"
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """The bytes of all sound batches in one format under one codec. batching None: batches as recorded.
+    """The size of all undamaged batches in one combination of format, codec and batches (an arm).
 
-    size_bytes None: no stretch was drawn, so there is no estimate. error_bytes: the standard error of an estimate; 0:
-    the size is exact; None: one stretch alone has no standard error.
+    Args:
+        level: the codec's level; None: it has no levels.
+        size_bytes: None: no batches were compressed as a sample, so there is no estimate.
+        error_bytes: the standard error of an estimate. 0: the size is exact. None: the sample is a single stretch of
+            consecutive batches.
+        batching: the producer's settings for other batches; None: the log's own batches.
+        batches: the number of other batches.
     """
 
     format: str
@@ -42,9 +47,13 @@ class Arm:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The bytes of v2 at one level of a codec, in batches as recorded; size_bytes and error_bytes as in `Arm`.
+    """The size of v2 at one level of a codec, in the log's own batches.
 
-    cpu_ms_per_mb: CPU time to encode 10**6 bytes of plain v2, the codec included, by one thread of this machine.
+    Args:
+        is_default: this is the codec's default level.
+        size_bytes, error_bytes: see `Arm`.
+        cpu_ms_per_mb: CPU time in ms to encode and compress 10**6 bytes of uncompressed v2, by one thread of this
+            machine.
     """
 
     codec: str
@@ -57,7 +66,10 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicAnswer:
-    """A topic (or a file or folder in its place), and its fewest bytes in v2. `best` as in `WhatIf.best`."""
+    """The size of one topic now, and the smallest way to store it in v2.
+
+    If the topic is unknown, a file or folder takes its place. best: see `WhatIf.best`.
+    """
 
     topic: str
     base_bytes: int
@@ -72,7 +84,15 @@ class TopicAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """The bytes of plain v2 that went through the codecs, of all there are. share: as asked for."""
+    """The size of the sample that was compressed.
+
+    Args:
+        share: the wanted share of all bytes, 0 to 1.
+        seed: the seed that chose the sample.
+        plain_bytes: bytes of uncompressed v2 in the sample.
+        of_bytes: bytes of uncompressed v2 in the whole source.
+        stretches: number of stretches in the sample. A stretch is about 64 KiB of consecutive batches.
+    """
 
     share: float
     seed: int
@@ -87,13 +107,24 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """The bytes now and in every format and codec.
+    """The size of a log now, and in every format and codec.
 
-    arms: batches as recorded. rebatched: the same records in other batches. breakdown: format -> {field: bytes}, no
-    codec, batches as recorded. losses: format -> {what it cannot carry: count}. illegal: pairs of format and codec that
-    were asked for and that no Kafka version has. overhead: records per batch -> {format: bytes per record beside the
-    payload}. sent_records: all but control records. uniform_records: those in break_even and overhead. rate None:
-    neither the log nor the user gives one. columns: of tables.
+    Args:
+        sources: the files or partitions that were read.
+        skipped: the files or partitions that were not read.
+        arms: a size per format and codec, in the log's own batches (assumed ones if it has none).
+        rebatched: sizes of the same records in other batches.
+        breakdown: format -> {field: bytes}, without a codec, in the batches of `arms`.
+        losses: format -> {property that it cannot carry: number of items}.
+        illegal: the requested pairs of format and codec that no Kafka version has.
+        break_even: the batch sizes from which one format takes fewer bytes than another.
+        overhead: records per batch -> {format: bytes per record without keys, values and headers}.
+        assumed: the producer's settings for assumed batches; None: all sources have batches.
+        rate: None: neither the log nor the user gives a rate.
+        sent_records: number of records, without control records.
+        uniform_records: number of records in `break_even` and `overhead`.
+        columns: the columns of tables that make a record; None: there is no table.
+        levels: the sizes of v2 at other levels.
     """
 
     sources: tuple[Source, ...]
@@ -118,21 +149,20 @@ class WhatIf:
 
     @property
     def best(self) -> Arm:
-        """The arm of v2 with the fewest bytes, at default levels, in batches as recorded or in others."""
+        """The size of v2 with the fewest bytes, of all codecs at default levels, and of all batches."""
         return smallest(arm for arm in (*self.arms, *self.rebatched) if arm.format == BASE_FORMAT)
 
     @property
     def recoded(self) -> tuple[str, ...]:
-        """The formats that were tried with codecs in other batches; all of them, if only "none" was asked for."""
+        """The formats that were compressed in other batches; without any codec but "none", all formats."""
         with_codec = tuple(dict.fromkeys(arm.format for arm in self.rebatched if arm.codec != "none"))
         return with_codec or tuple(dict.fromkeys(arm.format for arm in self.rebatched))
 
     @property
     def headline(self) -> dict[str, tuple[Arm, ...]]:
-        """The arms with the fewest bytes per group of formats: in batches as recorded, then in others.
+        """The sizes with the fewest bytes per group of formats: first in the log's own batches, then in other batches.
 
-        In other batches only `recoded` formats compete: without a codec, a format would be compared with others under
-        theirs.
+        In other batches only the formats of `recoded` compete. Any other format has no compressed size there.
         """
         others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
         groups = {TODAY: {BASE_FORMAT}, PROPOSALS: PROPOSED, OWN: self.breakdown.keys() - SHIPPED - PROPOSED}
@@ -140,7 +170,10 @@ class WhatIf:
         return {group: tuple(arm for arm in arms if arm is not None) for group, arms in smallest.items()}
 
     def _smallest(self, arms: Iterable[Arm], formats: Container[str]) -> Arm | None:
-        """Return the smallest arm of these formats. Formats that lose something do not compete, except the base."""
+        """Return the smallest size in these formats.
+
+        A format that loses something does not compete, unless it is v2.
+        """
         competing = [
             arm
             for arm in arms
@@ -152,12 +185,15 @@ class WhatIf:
 
     @property
     def now_bytes(self) -> int:
-        """The bytes that could be read, as they are stored."""
+        """The number of bytes that could be read, as they are stored."""
         return sum(source.sound_bytes for source in self.sources)
 
     @property
     def base_bytes(self) -> int:
-        """The bytes that savings are shares of: those now. Of sources without batches: plain v2 in the assumed ones."""
+        """The number of bytes of which savings are shares.
+
+        It is the size now. A source without batches counts as uncompressed v2 in the assumed batches.
+        """
         return sum(source.base_bytes for source in self.sources)
 
     @property
@@ -171,12 +207,12 @@ class WhatIf:
 
     @property
     def batches_words(self) -> str:
-        """The batches that `arms` are in."""
+        """A description of the batches in which the sizes in `arms` are."""
         return "batches as recorded" if self.assumed is None else self.assumed.words
 
     @property
     def assumed_of(self) -> tuple[str, ...]:
-        """The sources whose batches are assumed."""
+        """The paths of the sources whose batches are assumed."""
         return tuple(source.path for source in self.sources if source.is_assumed)
 
     @property
@@ -189,7 +225,7 @@ class WhatIf:
 
     @property
     def data_bytes(self) -> int:
-        """All bytes of the sources, read or not."""
+        """The number of all bytes of the sources, read or not."""
         return sum(max(source.size_bytes, source.sound_bytes) for source in self.sources) + sum(
             each.size_bytes for each in self.skipped if each.is_data
         )
@@ -201,16 +237,22 @@ class WhatIf:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The distinct `Source.stream`."""
+        """The names of all topics, or of the file or folder in the place of an unknown topic (`Source.stream`)."""
         return tuple(dict.fromkeys(source.stream for source in self.sources))
 
     def size(self, format_name: str, codec: str) -> int | None:
-        """Return the bytes of one arm as recorded; None where the format has no such codec."""
+        """Return the size in bytes with this format and codec in the log's own batches.
+
+        None: the format has no such codec, or there is no estimate.
+        """
         return next((arm.size_bytes for arm in self.arms if (arm.format, arm.codec) == (format_name, codec)), None)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per arm: format, codec, level, linger_ms, batch_size_bytes, batches, size_bytes, error_bytes,
-        saving (share of `base_bytes`), saving_against_v2, is_best."""
+        """Return a row per combination of format, codec and batches.
+
+        Columns: format, codec, level, linger_ms, batch_size_bytes, batches, size_bytes, error_bytes, saving (share of
+        `base_bytes`), saving_against_v2, is_best.
+        """
         return pd.DataFrame(
             {
                 "format": arm.format,
@@ -229,12 +271,12 @@ class WhatIf:
         )
 
     def _repr_html_(self) -> str:
-        """Show the arms in a notebook, smallest first."""
+        """Show the rows of `to_pandas` in a notebook, smallest first."""
         html: str = self.to_pandas().sort_values("size_bytes").to_html(index=False, na_rep="–")
         return html
 
     def payload_of(self, name: str) -> int:
-        """Return the payload bytes that a format carries."""
+        """Return the number of bytes of keys, values and headers that a format carries."""
         return sum(self.breakdown[name].get(part, 0) for part in PAYLOAD)
 
     @property
@@ -243,18 +285,21 @@ class WhatIf:
         return [name for name in self.breakdown if "headers" in self.losses[name]]
 
     def saving(self, arm: Arm) -> float | None:
-        """Return the saved share of `base_bytes`; below 0: it takes more."""
+        """Return the share of `base_bytes` that this size saves; below 0: it takes more."""
         return None if arm.size_bytes is None else saving(arm.size_bytes, self.base_bytes)
 
     def saving_against_v2(self, arm: Arm) -> float | None:
-        """Return the saved share of what v2 takes under the same codec in the same batches."""
+        """Return the share that this size saves of v2's bytes with the same codec in the same batches."""
         place = (BASE_FORMAT, arm.codec, arm.batching)
         arms = self.rebatched if arm.batching else self.arms
         base = next((each.size_bytes for each in arms if (each.format, each.codec, each.batching) == place), None)
         return None if arm.size_bytes is None or base is None else saving(arm.size_bytes, base)
 
     def month(self, size_bytes: int | None = None) -> Month | None:
-        """Return a month of the log if all of it took size_bytes; None: `base_bytes`."""
+        """Return the cost of a month if the whole log took size_bytes (None: `base_bytes`).
+
+        Without a rate, return None.
+        """
         if self.rate is None:
             return None
         share = 1.0 if size_bytes is None else size_bytes / self.base_bytes
@@ -264,12 +309,15 @@ class WhatIf:
         return None if arm.size_bytes is None else self.month(arm.size_bytes)
 
     def dollars_saved(self, arm: Arm) -> float | None:
-        """Return the US$ saved per month; below 0: it costs more."""
+        """Return the US$ per month that this size saves; below 0: it costs more."""
         of_arm, now = self.month_of(arm), self.month()
         return None if of_arm is None or now is None else now.total - of_arm.total
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for --json. Savings are shares of the bytes now, and of v2's under the same codec."""
+        """Return values for --json.
+
+        Savings are shares of the bytes now, and of v2's bytes with the same codec.
+        """
         return {
             "sources": [
                 asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
@@ -322,7 +370,7 @@ class WhatIf:
 
 
 def smallest(arms: Iterable[Arm]) -> Arm:
-    """Return the arm with the fewest bytes; the first of equals. Arms without an estimate come last."""
+    """Return the size with the fewest bytes; of equal ones, the first. Sizes without an estimate come last."""
     return min(arms, key=lambda arm: inf if arm.size_bytes is None else arm.size_bytes)
 
 

@@ -1,7 +1,8 @@
-"""Your log in other formats, codecs and batches. The answer of `kfbench what-if`.
+"""Compute the answer of `kfbench what-if`: the size of your log in other formats, codecs and batches.
 
-Compressed bytes are those of our codecs at their default levels. A producer's level and library are not in its log: v2
-with the codec of a segment may differ from the bytes now. Formats are therefore compared with v2 too, codec by codec.
+Compressed bytes are made by our codecs at their default levels. A log does not show the level and library of its
+producer. So v2 with the codec of a segment may differ from the bytes now. Therefore formats are also compared with v2
+under the same codec.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def what_if(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> WhatIf:
-    """Read segments, tables and folders of them, or a topic; return their bytes in other formats, codecs and batches.
+    """Read segments, tables and folders of them, or a topic; return their size in other formats, codecs and batches.
 
     Damage is left out and listed. v2 is always among the formats, as the base.
 
@@ -72,11 +73,13 @@ def what_if(
         codecs: names. None: all.
         columns: the columns of tables that make a record.
         connector: source of Spark's Kafka connector (see `topic_mapped`).
-        batchings: other batches for the same records. Tables and topics have none: the first is assumed.
-        sample_bytes: about how much of the source is compressed, drawn by `seed`. None: all of it.
-        rate_mb_s: 10**6 bytes per second as stored now, or of plain v2 where the source has no batches. None: derived
-            from the timestamps.
-        traffic, prices: for a month's cost. None: the documented defaults.
+        batchings: a producer's settings for other batches of the same records. Tables and topics have no batches, so
+            the first setting is assumed for them.
+        sample_bytes: about how many bytes of the source are compressed. None: all.
+        seed: decides which batches are compressed.
+        rate_mb_s: the log's rate in 10**6 bytes per second, as stored now. If the source has no batches: as
+            uncompressed v2. None: it is computed from the timestamps.
+        traffic, prices: assumptions for a month's cost. None: the documented defaults.
         master: a Spark master. None: threads of this process.
         console: where a command shows its progress.
         archive: the environment of a cluster's executors (see packing).
@@ -122,7 +125,7 @@ def _question(
     batchings: Sequence[Batching] | None,
     seed: int,
 ) -> Question:
-    """Return the question without its sample. recoded: formats that are compressed in other batches too."""
+    """Return the question without its sample. recoded: the formats that are also compressed in other batches."""
     return Question(
         arms=tuple(arms),
         batchings=tuple(BATCHINGS if batchings is None else batchings),
@@ -134,7 +137,10 @@ def _question(
 
 
 def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:
-    """Compile kernels for a command and show it. A caller from Python may not expect processes."""
+    """Compile kernels for a command, in other processes, and show the progress.
+
+    Without a console nothing is done: a caller from Python may not expect processes.
+    """
     if console is not None and any(part.size_bytes for part in parts):
         from kfbench.whatif.compiling import compile_for_what_if
 
@@ -142,9 +148,10 @@ def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Cons
 
 
 def _arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:
-    """Return the pairs of format and codec that Kafka allows, then the others, each with the base format.
+    """Return two lists of pairs of format and codec: the pairs that Kafka allows, then the others.
 
-    Raises InvalidConfig for an unknown name and IllegalCombination for a format that has none of the codecs.
+    The base format is always among the formats. Raises InvalidConfig for an unknown name and IllegalCombination for a
+    format that has none of the codecs.
     """
     format_names, codec_names = _known(formats, FORMATS, "format"), _known(codecs, CODECS, "codec")
     legal = {name: FORMATS[name].capabilities.codecs for name in dict.fromkeys([*format_names, BASE_FORMAT])}
@@ -162,7 +169,7 @@ def _known(names: Sequence[str] | None, known: Mapping[str, object], noun: str) 
 
 
 def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]) -> Question:
-    """Complete the question by the share of these parts that makes a sample of `sample_bytes`."""
+    """Return the question with the share of these files or partitions that makes a sample of about `sample_bytes`."""
     if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
         raise InvalidConfig(f"{parts[0].topic}: the broker does not tell its size: a sample is impossible, ask for all")
     size_bytes = max(sum(part.size_bytes for part in parts), 1)
@@ -175,7 +182,11 @@ def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]
 
 
 def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] | None) -> Found:
-    """Return the parts of segments and tables. Tables need batchings; columns need a table."""
+    """Find the segments and tables in the given files and folders.
+
+    Raise InvalidConfig if a table has no `batchings` (settings of a producer), or if columns are named and there is no
+    table.
+    """
     found = find([paths] if isinstance(paths, str | os.PathLike) else paths, columns)
     tables = [part for part in found.parts if isinstance(part, Table)]
     if tables:
@@ -193,7 +204,7 @@ def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
 
 
 def _why_unreadable(sources: Sequence[Source]) -> str:
-    """Return why no record could be read, by the first source."""
+    """Return the reason why no record of the first source could be read."""
     first = sources[0]
     if first.unreadable:
         why = first.unreadable

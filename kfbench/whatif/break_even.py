@@ -1,7 +1,7 @@
-"""Batch sizes from which one format takes fewer bytes than another, on the records of a tally.
+"""Find the batch sizes from which one format takes fewer bytes than another, for the records of a log.
 
-The sizes compared are those beside the keys, values and headers that a format carries: a format that cannot carry
-headers does not win by leaving them out.
+Keys, values and headers that a format carries are not counted. So a format that cannot carry headers does not win
+because it leaves them out.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,15 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import UNIFORM
 
-SINGLE = ("v0", "v1")  # every plain message stands alone: its size does not depend on the batch
+SINGLE = ("v0", "v1")  # formats without batches of plain messages: the size does not depend on records per batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """`format` takes fewer bytes than `other` from `at` records per batch on; after, at: see `Bracket`."""
+    """The result that `format` takes fewer bytes than `other` from `at` records per batch on.
+
+    after: the largest tested number of records per batch at which it does not. See `Bracket`.
+    """
 
     format: str
     other: str
@@ -26,7 +29,7 @@ class Crossing:
 
     @property
     def words(self) -> str:
-        """The batch sizes in words: 5; 11-12; always; never."""
+        """The result in words. Examples: "5", "11-12" (at one of these numbers), "always", "never"."""
         if self.at is None:
             return "never"
         if self.after is None:
@@ -35,7 +38,7 @@ class Crossing:
 
 
 def break_evens(tally: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
-    """Compare each batched format with v0, v1 and v2, as far as they are among the formats."""
+    """Compare each format that has batches with v0, v1 and v2, if they are among `formats`."""
     levels = [level for level in UNIFORM if tally.uniform_records[level]]
     for name in formats:
         for other in formats:
@@ -46,5 +49,5 @@ def break_evens(tally: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
 
 
 def overhead_bytes(tally: Tally, level: int, name: str) -> int:
-    """Return the bytes of a format beside the payload that it carries, in batches of `level` records."""
+    """Return the bytes in batches of `level` records, without the keys, values and headers that the format carries."""
     return tally.uniform[level, name] - tally.uniform_payload[level, FORMATS[name].capabilities.headers]

@@ -1,4 +1,4 @@
-"""Build the answer of a what-if from the sums of all parts."""
+"""Build the answer of a what-if from the sums of all files or partitions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def build_answer(
     traffic: Traffic,
     prices: Prices,
 ) -> WhatIf:
-    """Return the answer. rate None: derived from the timestamps."""
+    """Return the answer. rate None: it is computed from the timestamps."""
     sizes, names = sums.sizes(), question.formats
     levels = [level for level in UNIFORM if sums.uniform_records[level]]
     return WhatIf(
@@ -80,7 +80,10 @@ def _arm(name: str, codec: str, size: Estimate) -> Arm:
 
 
 def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
-    """Yield every format without a codec, and those of `recoded` with each. Control batches stay as they are."""
+    """Yield the sizes in other batches: all formats without a codec, the formats in `recoded` with each codec.
+
+    Control batches are added as they are.
+    """
     for batching, (name, codec) in product(question.batchings, question.arms):
         if codec != "none" and name not in question.recoded:
             continue
@@ -91,7 +94,11 @@ def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
 
 
 def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level]:
-    """Scale the bytes at the default level by the ratio that the stretches at every level have."""
+    """Yield the size of v2 at each level of each codec.
+
+    It is the size at the default level, multiplied by a ratio from the sample: bytes at this level / bytes at the
+    default level.
+    """
     for codec, level in question.levels:
         default = _size(codec, plain_bytes, sums.coded.get((BASE_FORMAT, codec)))
         drawn = sums.levels.get((codec, level))
@@ -111,7 +118,7 @@ def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level
 
 
 def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
-    """Yield the topics, the largest first."""
+    """Yield the answer for each topic, the largest topic first. Topics without records are left out."""
     sources: dict[str, list[Source]] = {}
     for source in sums.sources:
         sources.setdefault(source.stream, []).append(source)

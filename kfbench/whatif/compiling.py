@@ -17,9 +17,9 @@ from kfbench.whatif.tally import tally
 
 
 def compile_for_what_if(formats: Collection[str] | None, console: Console) -> None:
-    """Compile what `kfbench what-if` needs for these formats (None: all), unless this was done before.
+    """Compile the kernels that `kfbench what-if` needs for these formats (None: all). Skip those compiled before.
 
-    On a terminal a bar shows it, elsewhere one line.
+    A terminal shows a progress bar, other outputs one line.
     """
     wanted = {BASE_FORMAT, *(FORMATS if formats is None else formats)}
     left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
@@ -33,7 +33,7 @@ def compile_for_what_if(formats: Collection[str] | None, console: Console) -> No
     ]
     for (_, names), is_done in compile_in_processes(calls, console):
         for name in names if is_done else ():
-            with suppress(OSError):  # compiled again the next time: loaded, that is
+            with suppress(OSError):  # without the mark the next call only loads the compiled kernels
                 _mark(name).touch()
 
 
@@ -42,8 +42,8 @@ def _mark(name: str) -> Path:
 
 
 def compile_sizes(names: Names) -> None:
-    """Compile what a log in other formats takes: sizes, where bytes go, and encoding for a codec."""
-    plain, _, bounds = sample_records()  # few logs have headers, whose kernels take as long again
+    """Compile the kernels that compute the size of a log in these formats: sizes, bytes by field, and encoding."""
+    plain, _, bounds = sample_records()  # without headers: few logs have them, and they double the time
     for name in names:
         fmt = FORMATS[name]
         fmt.size(plain, bounds)
@@ -52,7 +52,7 @@ def compile_sizes(names: Names) -> None:
 
 
 def compile_what_if(names: Names) -> None:
-    """Compile reading a log of the base format and giving it other batches, then sizes of the formats."""
+    """Compile the kernels that read a log of the base format and change its batches, then those of `compile_sizes`."""
     plain, _, bounds = sample_records()
     question = Question(
         arms=tuple((BASE_FORMAT, codec) for codec in CODECS),

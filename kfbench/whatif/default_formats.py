@@ -1,4 +1,4 @@
-"""The formats of a what-if unless the user names some: v2, v3, columnar, and the smallest other lossless one."""
+"""The formats of a what-if when the user names none: v2, v3, columnar, and the smallest other lossless format."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -10,13 +10,16 @@ from kfbench.sources import Part
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, sent
 
 MAIN_FORMATS: Final = ("v2", "v3", "columnar")
-OTHER_FORMAT: Final = "v3-headers-first"  # where no batch can be looked at before the rest: a topic, a damaged file
+OTHER_FORMAT: Final = "v3-headers-first"  # used if the first batches cannot be read: a topic, a damaged file
 
 
 def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assumed: Batching | None) -> tuple[str, ...]:
-    """Choose by the first batches of the largest part, among the formats that have these codecs (None: all).
+    """Choose the formats by the first batches of the largest file or partition.
 
-    assumed: the batches of sources that have none.
+    Args:
+        parts: the files or partitions that are read.
+        codecs: a format must have all of them to be chosen besides v2, v3 and columnar; None: all codecs.
+        assumed: the producer's settings for sources that have no batches.
     """
     wanted = set(CODECS if codecs is None else codecs)
     others = [name for name in FORMATS if name not in MAIN_FORMATS and wanted <= set(FORMATS[name].capabilities.codecs)]
@@ -35,7 +38,7 @@ def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
         chunk = next((chunk for chunk in part.chunks() if len(chunk.records)), None)
     except InvalidConfig:
         raise
-    except (KfbenchError, OSError):  # whoever reads the part reports it
+    except (KfbenchError, OSError):  # the error is reported later, when all records are read
         return None
     if chunk is None:
         return None

@@ -1,7 +1,7 @@
-"""The bytes under a codec, estimated from a sample of stretches of batches.
+"""Estimate the size of batches under a codec, from a sample of stretches. A stretch is a run of consecutive batches.
 
-Totals follow from the sample by the ratio to the bytes without a codec (a ratio estimate over clusters: Cochran,
-Sampling Techniques, 6.4 and 9A).
+The size without a codec is known for all batches. It is multiplied by the compression ratio of the sample (a ratio
+estimate over clusters: Cochran, Sampling Techniques, 6.4 and 9A).
 """
 
 from math import sqrt
@@ -9,10 +9,14 @@ from typing import NamedTuple, Self
 
 
 class Estimate(NamedTuple):
-    """Bytes under a codec and their standard error.
+    """The estimated size under a codec, and its standard error.
 
-    size_bytes None: nothing was drawn. error_bytes 0: everything was drawn, the size is exact. None: one stretch alone
-    has no standard error.
+    The sample consists of stretches of consecutive batches.
+
+    Args:
+        size_bytes: None: nothing was sampled.
+        error_bytes: 0: everything was compressed, so the size is exact. None: only one stretch was sampled, so there is
+            no standard error.
     """
 
     size_bytes: int | None
@@ -20,7 +24,15 @@ class Estimate(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Sums over the stretches drawn: their bytes without a codec (plain) and with it (coded)."""
+    """Sums over the sample, which consists of stretches of consecutive batches.
+
+    Args:
+        stretches: number of stretches.
+        plain: bytes without a codec.
+        coded: bytes with the codec.
+        plain_squares, products, coded_squares: sums of plain * plain, plain * coded and coded * coded over the
+            stretches.
+    """
 
     stretches: int = 0
     plain: int = 0
@@ -37,7 +49,7 @@ class Drawn(NamedTuple):
         return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
 
     def estimate(self, plain_bytes: int) -> Estimate:
-        """Estimate the bytes that `plain_bytes` take under the codec, and the standard error."""
+        """Estimate the size under the codec of batches that take `plain_bytes` without it, and the standard error."""
         if self.plain == plain_bytes:
             return Estimate(self.coded, 0)
         if not self.plain:

@@ -1,4 +1,4 @@
-"""The cost of a month of a log in storage and network, from its rate in bytes per day."""
+"""The cost of storing and transferring a log for a month, computed from its rate in bytes per day."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,16 +12,21 @@ from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
 
 DAY_S: Final = 86_400
-LEAST_SPAN_MS: Final = 60_000  # a topic whose times span less gives no rate
+LEAST_SPAN_MS: Final = 60_000  # a topic whose timestamps span less time gives no rate
 MB: Final = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """A topic, or a file or folder in its place: its bytes and the time in which they came.
+    """The size of a topic and the time span in which its records came.
 
-    first_ms, last_ms: of all records. bulk_first_ms, bulk_last_ms: without the ends (`Times.bulk`); the rate comes from
-    these. strange: records with a time that no clock shows.
+    If the topic is unknown, a file or folder takes its place.
+
+    Args:
+        first_ms, last_ms: the first and the last timestamp of all records.
+        bulk_first_ms, bulk_last_ms: the first and the last timestamp without the records at both ends (see
+            `Times.bulk`). The rate is computed from these.
+        strange: number of records with a timestamp that no clock shows.
     """
 
     name: str
@@ -36,10 +41,14 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """Bytes per day before replication: as stored now, or of plain v2 where the source has no batches.
+    """The rate of a log in bytes per day, before replication.
 
-    told_by: the origin of the rate. streams: the most bytes per day first. untold_bytes: of streams that span less than
-    LEAST_SPAN_MS and are not in the rate.
+    Bytes are counted as stored now. If the source has no batches, they are bytes of uncompressed v2.
+
+    Args:
+        told_by: the origin of the rate.
+        untold_bytes: bytes of topics that span less than LEAST_SPAN_MS. They are not in the rate.
+        streams: the rate of each topic, the largest rate first.
     """
 
     bytes_a_day: float
@@ -50,7 +59,13 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class Month:
-    """A month of a log: bytes kept by all replicas, bytes in and out of brokers, and their US$."""
+    """The cost of a log in a month.
+
+    Args:
+        stored_bytes: bytes on the disks of all replicas.
+        network_bytes: bytes in and out of brokers.
+        storage, network: their cost in US$.
+    """
 
     stored_bytes: float
     network_bytes: float
@@ -63,9 +78,11 @@ class Month:
 
 
 def rate_of(sources: Iterable[Source], times: Mapping[str, Times]) -> Rate | None:
-    """Sum the rates of all streams: the bytes of a stream's bulk over the time of its bulk.
+    """Return the sum of all topics' rates; None if the timestamps of each topic span less than LEAST_SPAN_MS.
 
-    None where no stream spans LEAST_SPAN_MS. times: `Tally.times`.
+    The rate of a topic is computed without the records at both ends. Their share of the bytes is left out, too.
+
+    times: `Tally.times`.
     """
     parts_by_stream: dict[str, list[Source]] = {}
     for source in sources:
@@ -100,14 +117,14 @@ def rate_of(sources: Iterable[Source], times: Mapping[str, Times]) -> Rate | Non
 
 
 def rate_of_user(rate_mb_s: float) -> Rate:
-    """Return the rate that the user gives: rate_mb_s * 10**6 bytes per second. Raises InvalidConfig."""
+    """Return the rate that the user gives: rate_mb_s * 10**6 bytes per second. Raise InvalidConfig."""
     if not isfinite(rate_mb_s) or rate_mb_s <= 0:
         raise InvalidConfig(f"rate_mb_s: {rate_mb_s:g} is not above 0")
     return Rate(bytes_a_day=rate_mb_s * MB * DAY_S, told_by="user")
 
 
 def month(bytes_a_day: float, traffic: Traffic, prices: Prices) -> Month:
-    """Return a month's storage and network, counted as in `migration.bills.load`.
+    """Return the cost of a month's storage and network. Bytes are counted as in `migration.bills.load`.
 
     Bytes in go from producers to leaders and from leaders to followers. Bytes out go to consumers and followers. Each
     replica keeps its bytes for the retention.

@@ -1,4 +1,4 @@
-"""The sentences of a what-if: what limits the answer, what was not read, and the rate behind a month."""
+"""The sentences of a what-if: limits of the answer, parts that were not read, and the rate behind a month's cost."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -14,12 +14,12 @@ from kfbench.whatif.record_times import moment
 from kfbench.whatif.source import Source
 
 MOST_DAMAGE_LINES: Final = 20
-MOST_NAMES: Final = 10  # topics and files in a line
+MOST_NAMES: Final = 10  # the largest number of topics or files that a line names
 SPAN_UNITS_S: Final = (("days", 86_400), ("hours", 3_600))
 
 
 def answer_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield what the answer is about, what it assumes and how exact it is."""
+    """Yield sentences about the subject of the answer, its assumptions and its exactness."""
     if answer.lost_bytes:
         share = percent(answer.lost_bytes / answer.data_bytes, 2)
         yield f"Left out: {share} of {answer.data_bytes:,} bytes, damaged or unreadable; the result is about the rest."
@@ -61,7 +61,7 @@ def error_notes(arms: Iterable[Arm | Level]) -> Iterator[str]:
 
 
 def source_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield damage by place, what was not read and why, and how records were interpreted."""
+    """Yield damage by place, skipped files with the reason, and remarks on the interpretation of records."""
     damage = [line for source in answer.sources for line in _damage_lines(source)]
     yield from damage[:MOST_DAMAGE_LINES]
     if len(damage) > MOST_DAMAGE_LINES:
@@ -88,7 +88,10 @@ def _damage_lines(source: Source) -> Iterator[str]:
 
 
 def _skipped_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield a line per source that was not read, or one for many with the same reason; then what is no data."""
+    """Yield a line per source that was not read, then one line about files that are no data.
+
+    If more than MOST_NAMES sources have the same reason, they share a line.
+    """
     paths: dict[str, list[str]] = {}
     sizes: dict[str, list[int]] = {}
     for each in answer.skipped:
@@ -115,7 +118,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def rate_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield the rate behind a month's cost, and the prices."""
+    """Yield the rate from which a month's cost is computed, and the prices."""
     rate = answer.rate
     if rate is None:
         return
@@ -128,7 +131,7 @@ def rate_notes(answer: WhatIf) -> Iterator[str]:
 
 
 def month_notes(answer: WhatIf) -> Iterator[str]:
-    """Yield the rate, the prices, the month's bytes and dollars now, and the times of each topic."""
+    """Yield the rate, the prices, the bytes and dollars of a month now, and the time span of each topic."""
     rate, now = answer.rate, answer.month()
     if rate is None or now is None:
         return
@@ -144,7 +147,7 @@ def month_notes(answer: WhatIf) -> Iterator[str]:
 
 
 def stream_note(stream: Stream) -> str:
-    """Return the rate of a stream, with the times that it is computed from."""
+    """Return the rate of a topic, with the times from which it is computed."""
     words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB per day; times {_span(stream.first_ms, stream.last_ms)}"
     if (stream.first_ms, stream.last_ms) != (stream.bulk_first_ms, stream.bulk_last_ms):
         words += f"; counted, without the ends: {_span(stream.bulk_first_ms, stream.bulk_last_ms)}"

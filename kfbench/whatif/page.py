@@ -1,4 +1,4 @@
-"""The answer of `kfbench what-if` as a page, with its JSON beside it."""
+"""The answer of `kfbench what-if` as an HTML page, with a JSON file next to it."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
 from kfbench.whatif.tables import Section, sections, uniform_table
 
-MOST_NAMES = 3  # topics in the title
+MOST_NAMES = 3  # the largest number of topics that the title names
 
 
 def publish(answer: WhatIf, out: Path) -> Path:
@@ -26,7 +26,7 @@ def publish(answer: WhatIf, out: Path) -> Path:
 
 
 def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
-    """Yield the path in the report and the bytes of every file."""
+    """Yield every file of the report: its path in the report and its bytes."""
     figures = tuple(_figures(answer))
     topics = [Path(topic).name for topic in answer.topics]
     figure_tables = [uniform_table(answer), breakdown.groups_table(field_groups(answer), name="groups")]
@@ -70,9 +70,10 @@ def _figures(answer: WhatIf) -> Iterator[Figure]:
 
 
 def field_groups(answer: WhatIf) -> dict[str, pd.DataFrame]:
-    """Return the panel of the figure of fields: a row per format, a column per group of fields, bytes per record.
+    """Return the data of the figure that shows the overhead by group of fields.
 
-    Empty where no format is drawn.
+    The key describes the batches. The table has a row per format and a column per group, in bytes per record. Without a
+    format that can be drawn, the result is empty.
     """
     drawn = [name for name in look.STYLES if name in answer.breakdown]
     fields = pd.DataFrame({name: answer.breakdown[name] for name in drawn}) / max(answer.records, 1)

@@ -1,4 +1,8 @@
-"""The question that every part is asked: formats, codecs, other batches, and the share that is sampled."""
+"""The question that is answered for every part: formats, codecs, other batches, and the share that is compressed.
+
+A part is a file, a share of a file or a partition. A stretch is a sequence of consecutive batches; only a sample of the
+stretches is compressed.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,23 +13,28 @@ from kfbench.errors import InvalidConfig
 from kfbench.sources import Part
 from kfbench.whatif.rebatch import Batching
 
-MOST_TOPICS: Final = 12  # topics with a row of their own, and at least one stretch in the sample
+MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in the sample
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The work on each part. It is small, because it travels with every task.
+    """The settings for the work on each part: a file, a share of a file or a partition.
+
+    They are small, because they are sent with every task. A stretch is about 64 KiB of consecutive batches. Only a
+    sample of all stretches is compressed.
 
     Args:
-        arms: pairs of format and codec for the batches as recorded.
-        batchings: other batches for the same records, sized in every format, and under every codec for `recoded`.
+        arms: pairs of format and codec. Their sizes are computed in the log's own batches.
+        batchings: a producer's settings for other batches of the same records. Sizes without a codec are computed for
+            all formats.
         recoded: the formats that are compressed in other batches too.
-        levels: pairs of codec and level. v2 is compressed at each of them, in batches as recorded.
-        assumed: the batches of sources that have none.
+        levels: pairs of codec and level. v2 is compressed at each of them, in the log's own batches.
+        assumed: a producer's settings for the batches of sources that have none.
         share: the share of stretches that is compressed, above 0 and at most 1.
-        level_share: the share of stretches that is compressed at every level.
-        seed: draws the stretches.
-        always: keys of parts whose first stretch is always drawn; at every level only that of the first key.
+        level_share: the share of stretches that is compressed at every level, above 0 and at most 1.
+        seed: decides which stretches are compressed.
+        always: keys of parts (`Part.key`). The first stretch of these parts is compressed in any case; at every level,
+            only the first stretch of the first key is.
     """
 
     arms: tuple[tuple[str, str], ...]
@@ -49,7 +58,7 @@ class Question:
 
     @property
     def coded(self) -> list[tuple[str, str]]:
-        """The arms with a codec."""
+        """The pairs of format and codec without the codec "none"."""
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
     def is_certain(self, part: Part, number: int) -> bool:
@@ -57,11 +66,20 @@ class Question:
         return self.share < 1 and not number and part.key in self.always
 
     def draws(self, part: Part, stream: object, number: int, times: int = 1) -> bool:
-        """Return whether the sample holds stretch `number` of a stream of the part. times: multiplies the share."""
+        """Return True if a stretch (consecutive batches) of the part is in the sample.
+
+        Args:
+            stream: identifies a way to divide the records into batches, or the chunks ("uniform").
+            number: the number of the stretch, counted in this stream.
+            times: multiplies the share of stretches in the sample.
+        """
         return self._draws(part, stream, number, min(self.share * times, 1.0), self.always)
 
     def draws_levels(self, part: Part, number: int) -> bool:
-        """Return whether stretch `number` of the batches as recorded is compressed at every level."""
+        """Return True if a stretch of the log's own batches is compressed at every level.
+
+        number: the number of the stretch in the part.
+        """
         return bool(self.levels) and self._draws(part, "levels", number, self.level_share, self.always[:1])
 
     def _draws(self, part: Part, stream: object, number: int, share: float, always: tuple[str, ...]) -> bool:
@@ -72,7 +90,10 @@ class Question:
 
 
 def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
-    """Return the keys for `Question.always`: one part of each of the MOST_TOPICS largest topics, largest first."""
+    """Return the keys of parts (files or partitions) whose first batches are always in the sample.
+
+    They are one part of each of the MOST_TOPICS largest topics, the largest topic first.
+    """
     topics: dict[str, list[Part]] = {}
     for part in parts:
         topics.setdefault(part.topic or part.name, []).append(part)
@@ -81,5 +102,5 @@ def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
 
 
 def _draw_order(part: Part, seed: int) -> tuple[bool, bytes, str]:
-    """Order parts by a hash; empty parts come last."""
+    """Return a sort key that orders files or partitions by a hash. Empty ones come last."""
     return not part.size_bytes, blake2b(f"{seed}/{part.key}".encode(), digest_size=8).digest(), part.key

@@ -1,7 +1,7 @@
-"""The same records in other batches: as a producer with another linger.ms and batch.size would send them.
+"""Put records into other batches, as a producer with another linger.ms and batch.size would send them.
 
-Every producer has an accumulator for each partition. Each producer id is one producer; records without an id are of one
-producer together. The new offsets have no holes. Sources: KafkaProducer's `RecordAccumulator`,
+A producer fills one batch at a time for each partition. Each producer id counts as one producer. All records without an
+id count as those of one producer. The new offsets have no holes. Sources: KafkaProducer's `RecordAccumulator`,
 `ProducerBatch.tryAppend`.
 """
 
@@ -21,13 +21,13 @@ from kfbench.layouts import NO_SEQUENCE
 from kfbench.log.segment import join_records
 from kfbench.records import Records
 
-LATEST_MS: Final = 1 << 42  # the year 2109; no client has a later time, or one before 1970
-# A time more than AHEAD_MS ahead of most of the records that follow it is wrong: no clock showed it.
+LATEST_MS: Final = 1 << 42  # the year 2109; timestamps after it or before 1970 are wrong
+# A timestamp is wrong if it is more than AHEAD_MS (one hour) later than most of the records that follow it.
 AHEAD_MS: Final = 3_600_000
-FOLLOWING: Final = 32  # records that are compared; a quarter of them must confirm a time
-OPEN_BYTES: Final = 32 << 20  # of records that wait for their batch to close; beyond it all batches are closed
+FOLLOWING: Final = 32  # number of following records that are compared; a quarter of them must confirm a timestamp
+OPEN_BYTES: Final = 32 << 20  # if records in open batches take this much, all batches are closed
 
-# Fields of a record's batch that name its producer and its broker.
+# The fields of a record that come from its batch: they identify its producer, and its broker's settings.
 OWNER: Final = np.dtype(
     [
         ("producer_id", np.int64),
@@ -46,9 +46,9 @@ OF_BATCHES: Final = tuple(name for name in OWNER.names or () if name != "partiti
 
 @dataclass(frozen=True, order=True)
 class Batching:
-    """A producer's settings for batches. batch_size_bytes: uncompressed (a producer that compresses fits more into it).
+    """A producer's settings for batches. Raises InvalidConfig for values out of range.
 
-    Raises InvalidConfig.
+    batch_size_bytes: bytes before compression. A producer that compresses fits more into a batch.
     """
 
     linger_ms: float
@@ -75,9 +75,9 @@ BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(
 
 
 def batchings_of(lingers_ms: Sequence[float] | None, batch_sizes: Sequence[int] | None) -> tuple[Batching, ...] | None:
-    """Return all pairs, with Kafka 4's default where one list is not given; None where neither is.
+    """Return all pairs of the two settings; None if both lists are missing.
 
-    Raises InvalidConfig.
+    For a missing list Kafka 4's default is used. Raises InvalidConfig.
     """
     if not lingers_ms and not batch_sizes:
         return None
@@ -87,7 +87,7 @@ def batchings_of(lingers_ms: Sequence[float] | None, batch_sizes: Sequence[int] 
 
 
 class Batches(NamedTuple):
-    """Records in batches, as formats take them."""
+    """Records in batches, in the form that the formats' methods take."""
 
     records: Records
     bounds: Int64
@@ -95,7 +95,7 @@ class Batches(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Records of clients, one OWNER row each; they have no offsets and no batches yet."""
+    """Records that clients sent, before they are put into batches. owners: an OWNER row per record."""
 
     records: Records
     owners: NDArray[np.void]
@@ -104,7 +104,10 @@ class Sent(NamedTuple):
         return Sent(self.records.take(indices), self.owners[indices])
 
     def batched(self, bounds: Int64) -> Batches:
-        """Make batches with these boundaries and offsets from 0. A batch has the fields of its first record."""
+        """Put the records into batches with these boundaries. Offsets count from 0.
+
+        A batch gets the fields of its first record's owner row.
+        """
         first = self.owners[bounds[:-1]]
         columns: dict[str, Any] = {name: first[name] for name in OF_BATCHES}
         fields = BatchFields(**columns)
@@ -114,7 +117,10 @@ class Sent(NamedTuple):
 def sent(
     records: Records, bounds: Int64 | None, fields: BatchFields, partitions: NDArray[np.int32] | None = None
 ) -> Sent:
-    """Return the records that clients sent: all but control records. partitions int32[n]; None: one for all."""
+    """Return the records that clients sent: all except control records.
+
+    partitions: the partition of each record, int32[records]; None: all are of one partition.
+    """
     batches = 1 if bounds is None else len(bounds) - 1
     counts = np.array([len(records)]) if bounds is None else np.diff(bounds)
     rows = np.broadcast_to(fields.over(batches), batches)
@@ -132,10 +138,13 @@ def sent(
 
 
 class _Cut(NamedTuple):
-    """Records cut into batches.
+    """Records divided into batches.
 
-    bounds: int64[batches + 1]. is_closed: bool[batches]; no later record can enter the batch: it is not the last of its
-    producer. is_ahead: bool[records].
+    Args:
+        bounds: the index of the first record of each batch, and the end, int64[batches + 1].
+        is_closed: True if no later record can enter the batch, because it is not the last one of its producer,
+            bool[batches].
+        is_ahead: True if the timestamp of the record is too late to be right, bool[records].
     """
 
     bounds: Int64
@@ -144,9 +153,12 @@ class _Cut(NamedTuple):
 
 
 class Rebatcher:
-    """Makes batches of records that come piece by piece. A batch that may still take a record waits for the next piece.
+    """Puts records that come in pieces into batches.
 
-    ahead: records given back whose time is ahead of those that follow; it did not move the clock.
+    A batch that may still take a record waits for the next piece. The clock of a producer is the latest timestamp so
+    far that was right.
+
+    ahead: number of returned records whose timestamp was too late to be right. These do not move the clock.
     """
 
     def __init__(self, batching: Batching) -> None:
@@ -156,7 +168,7 @@ class Rebatcher:
         self._clocks_us: dict[Any, int] = {}
 
     def add(self, given: Sent, last: bool = False) -> Iterator[Batches]:
-        """Yield the batches that are closed by now; with `last` all of them."""
+        """Add a piece of records. Yield the batches that are closed by now; with `last` all of them."""
         if self._waiting is not None:
             records = join_records([self._waiting.records, given.records])
             given = Sent(records, np.concatenate([self._waiting.owners, given.owners]))
@@ -177,18 +189,22 @@ class Rebatcher:
             yield given.batched(bounds.astype(np.int64))
 
     def _batches(self, given: Sent, starts: Int64) -> "_Cut":
-        """Cut the records of each producer into batches."""
+        """Divide the records of each producer into batches.
+
+        starts: the index of the first record of each producer and partition, and the end.
+        """
         linger_us, shapes = round(self._batching.linger_ms * 1000), given.records.shapes
         times_us = np.clip(shapes.timestamps_ms, 0, LATEST_MS) * 1000
         ahead = np.zeros(len(times_us), np.bool_)
         producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
         for producer, (first, end) in zip(producers, pairwise(starts.tolist()), strict=True):
-            # Records that wait come again. With those that follow, a time may turn out to be wrong: so may the clock.
+            # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
+            # clock is.
             shown = np.append(self._clocks_us.get(producer, times_us[first]), times_us[first:end])
             wrong = _ahead(shown)
             shown[wrong] = 0
             ahead[first:end] = wrong[1:]
-            times_us[first:end] = np.maximum.accumulate(shown)[1:]  # a clock does not run back
+            times_us[first:end] = np.maximum.accumulate(shown)[1:]  # the producer's clock never goes back
         # Any gap longer than linger closes a batch; the same gap separates two producers.
         gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
         gaps_us[starts[1:-1]] = linger_us + 1
@@ -196,13 +212,17 @@ class Rebatcher:
         batches = linger(np.cumsum(gaps_us), shapes.columns, linger_us, self._batching.batch_size_bytes, 1.0, bounds)
         bounds = bounds[: batches + 1]
         is_last = np.isin(bounds[1:], starts[1:])
-        # Records that wait come again: the clock goes back to the start of their batch.
+        # Waiting records are examined again, so the clock goes back to the start of their batch.
         self._clocks_us |= dict(zip(producers, times_us[bounds[:-1][is_last]].tolist(), strict=True))
         return _Cut(bounds, ~is_last, ahead)
 
 
 def _ahead(times_us: Int64) -> NDArray[np.bool_]:
-    """Mark times that fewer than a quarter of the FOLLOWING records come near or pass. The last is never marked."""
+    """Return True for each timestamp that is too late to be right. The last one is never marked.
+
+    Up to FOLLOWING following records are compared. A timestamp is right if a quarter of them are at most AHEAD_MS
+    earlier, or later.
+    """
     ahead = np.zeros(len(times_us), np.bool_)
     if not (np.diff(np.maximum.accumulate(times_us)) > AHEAD_MS * 1000).any() and (
         times_us[0] - times_us.min() <= AHEAD_MS * 1000
@@ -216,7 +236,10 @@ def _ahead(times_us: Int64) -> NDArray[np.bool_]:
 
 
 def _by_producer(given: Sent) -> tuple[Sent, Int64]:
-    """Sort the records by producer and partition, else in their order; return them and each start: int64[k + 1]."""
+    """Sort the records by producer and partition, otherwise in their order.
+
+    Return them, and the index of the first record of each producer and partition, with the end: int64[k + 1].
+    """
     keys = [given.owners[name] for name in PRODUCER]
     if all((key == key[0]).all() for key in keys):
         return given, np.array([0, len(given.records)])

@@ -1,7 +1,8 @@
-"""The times of a log's records, as sums that add up over its parts, and the time that their bulk spans.
+"""The timestamps of a log's records as a histogram, and the time span of most records.
 
-The sums are a histogram of at most MOST_BINS bins that are not empty. Bins are 2**shift ms wide. The width is the least
-that gives so few bins: it depends on the records alone, not on the order in which parts are added.
+Histograms of parts add up. A histogram has at most MOST_BINS bins that are not empty. A bin is 2**shift ms wide. The
+width is the smallest that gives at most MOST_BINS bins. So it depends only on the records, not on the order in which
+parts are added.
 """
 
 from collections.abc import Mapping
@@ -17,18 +18,18 @@ from kfbench.whatif.rebatch import LATEST_MS
 
 FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that gives a rate
 MOST_BINS: Final = 512
-ENDS: Final = 50  # one in 50 records at either end is left out of the bulk
+ENDS: Final = 50  # one in 50 records at the beginning, and as many at the end, are not in the bulk
 
 
 def moment(time_ms: int) -> str:
-    """Return a time as a date in UTC, or as a number where no clock shows it."""
+    """Return a time as a date in UTC; as a number of ms if it is negative or after LATEST_MS."""
     if not 0 <= time_ms <= LATEST_MS:
         return f"{time_ms} ms"
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 class Bin(NamedTuple):
-    """The first and the last time in a bin of the histogram, and its records."""
+    """The first and the last timestamp in a bin of the histogram, and its number of records."""
 
     first_ms: int
     last_ms: int
@@ -36,7 +37,7 @@ class Bin(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """The first and the last time without the records at the ends. share: of all records, left in."""
+    """The first and the last timestamp without the records at both ends. share: share of all records between them."""
 
     first_ms: int
     last_ms: int
@@ -45,8 +46,13 @@ class Bulk(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """The histogram. bins: number of the bin -> `Bin`. strange: records in no bin, because their time is 0, before 1970
-    or after LATEST_MS. Records without a time are not counted."""
+    """A histogram of timestamps. Records without a timestamp are not counted.
+
+    Args:
+        shift: each bin is 2**shift ms wide.
+        bins: number of the bin -> `Bin`. A timestamp is in bin number `timestamp >> shift`.
+        strange: number of records in no bin, because their timestamp is 0, before 1970 or not before LATEST_MS.
+    """
 
     shift: int = FIRST_SHIFT
     bins: Mapping[int, Bin] = field(default_factory=dict)
@@ -73,7 +79,11 @@ class Times:
         return type(self)(shift, bins, self.strange + other.strange)
 
     def bulk(self) -> Bulk | None:
-        """Leave out one record in ENDS at either end, at least one where there are four. None: there are no times."""
+        """Return the time span without the earliest and the latest records. None: there are no timestamps.
+
+        At either end, at most one in ENDS records is left out. If this is none, one record may be left out of four or
+        more. Only whole bins are left out.
+        """
         bins = sorted(self.bins.values())
         if not bins:
             return None
@@ -99,7 +109,7 @@ def _merged(parts: tuple[Times, ...], shift: int) -> dict[int, Bin]:
 
 
 def _leading(counts: list[int], limit: int) -> int:
-    """Return how many leading counts add up to `limit` at most."""
+    """Return how many of the first counts have a sum of at most `limit`."""
     total = 0
     for i, count in enumerate(counts):
         total += count

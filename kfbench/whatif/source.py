@@ -1,4 +1,4 @@
-"""A source of records as it is now: its bytes, batches, records, times and damage."""
+"""A source of records as it is stored now: its bytes, batches, records, times and damage."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,12 +17,21 @@ SUMMED: Final = (*COUNTED, "size_bytes", "plain_bytes", "ahead")
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A part as it is now. The result is about sound_bytes, the bytes that could be read.
+    """A file, a share of a file or a partition as it is stored now.
 
-    payload_bytes: keys, values and headers. plain_bytes: plain v2 in these batches, or in assumed ones. first_ms,
-    last_ms: earliest and latest time of a client, -1 without. kinds: "v2 lz4" -> batches. damage: places in the part's
-    unit, at most MOST_DAMAGE over all sources; damaged_places, damaged_bytes: of all places. unreadable: why the rest
-    was not read. ahead: see `Rebatcher`.
+    Args:
+        size_bytes: size of the part.
+        sound_bytes: the bytes that could be read. The what-if is about these.
+        payload_bytes: bytes of keys, values and headers.
+        first_ms, last_ms: the earliest and the latest timestamp of clients' records; -1: there is none.
+        kinds: number of batches by format and codec, such as {"v2 lz4": 12}.
+        damage: the damaged places, in the part's unit. All sources together list at most MOST_DAMAGE.
+        damaged_places, damaged_bytes: counts of all damaged places.
+        trailing_bytes: size of an incomplete last batch.
+        unit: the unit of positions: "byte", "row", "line" or "offset".
+        unreadable: the reason why the rest of the part was not read; None: all was read.
+        plain_bytes: size of the records as uncompressed v2 in the batches of the log, or in assumed batches.
+        ahead: number of records whose timestamp is too late (see `Rebatcher`).
     """
 
     path: str
@@ -46,7 +55,7 @@ class Source:
     ahead: int = 0
 
     def plus(self, other: Self) -> Self:
-        """Add another share of the same file."""
+        """Return the sums of two shares of one file."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMMED}
         known = [time_ms for time_ms in (self.first_ms, other.first_ms) if time_ms != NO_TIMESTAMP]
         return replace(
@@ -66,15 +75,15 @@ class Source:
 
     @property
     def is_assumed(self) -> bool:
-        """Return True where the source has records but no batches."""
+        """True if the source has records but no batches, so that batches are assumed."""
         return bool(self.records) and not self.kinds
 
     @property
     def base_bytes(self) -> int:
-        """The bytes that savings are shares of: those now, or plain v2 where batches are assumed."""
+        """The number of bytes of which savings are shares: the bytes now, or uncompressed v2 if batches are assumed."""
         return self.plain_bytes if self.is_assumed else self.sound_bytes
 
 
 def saving(size: int, base: int) -> float:
-    """Return the saved share of `base`; below 0: `size` is larger."""
+    """Return the saved share of `base`; below 0: `size` is larger than `base`."""
     return 1 - size / base if base else 0.0

@@ -1,4 +1,4 @@
-"""The summary of a what-if: the log now, what Kafka can do today, and what a new format would add.
+"""The summary of a what-if: the log now, the best that Kafka can do today, and the gain of a new format.
 
 A terminal and a page show these tables first. The row marked "best" has the fewest bytes of all rows in its table.
 """
@@ -22,7 +22,13 @@ AS_RECORDED: Final = "as recorded"
 
 
 class Choice(NamedTuple):
-    """A way to store the records in v2. cpu_ms_per_mb: None where it was not measured."""
+    """A way to store the records in v2.
+
+    Args:
+        is_other: False: this is how the log is stored now.
+        batches: a description of the batches.
+        cpu_ms_per_mb: CPU time in ms per 10**6 bytes; None: it was not measured.
+    """
 
     size_bytes: int
     is_other: bool
@@ -32,7 +38,7 @@ class Choice(NamedTuple):
 
 
 def summary_tables(answer: WhatIf) -> Iterator[Table]:
-    """Yield the tables of the summary. The topics come first, where there are several."""
+    """Yield the tables of the summary. The table of topics comes first, if there are several topics."""
     if len(answer.by_topic) > 1:
         yield topics_table(answer)
     yield today_table(answer)
@@ -53,7 +59,7 @@ def log_line(answer: WhatIf) -> str:
 
 
 def topics_table(answer: WhatIf) -> Table:
-    """Return a row per topic; MOST_TOPICS at most, the largest first."""
+    """Return a table with a row per topic, at most MOST_TOPICS rows, the largest topic first."""
     shown = answer.by_topic if len(answer.by_topic) <= MOST_TOPICS else answer.by_topic[: MOST_TOPICS - 1]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -85,7 +91,7 @@ def topics_table(answer: WhatIf) -> Table:
 
 
 def all_topics_table(answer: WhatIf) -> Table:
-    """Return a row for every topic."""
+    """Return a table with a row for every topic."""
     rows = [
         (each.topic, each.base_bytes, each.records, each.batches, each.best.size_bytes, _topic_change(each),
          _best_words(each))
@@ -114,7 +120,10 @@ def _best_words(topic: TopicAnswer) -> str:
 
 
 def today_table(answer: WhatIf) -> Table:
-    """Return what v2 takes by codec, level and batches, smallest first, and what the log takes now."""
+    """Return a table of the log's size in v2 by codec, level and batches, the smallest first.
+
+    It has a row for the log as it is stored now.
+    """
     rows: list[tuple[Cell, ...]] = []
     choices = sorted(_choices(answer))
     shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]

@@ -1,6 +1,8 @@
-"""The bytes of a source's records in each format, as sums that add up over chunks, parts and workers.
+"""Sums of the bytes that a source's records take in each format. They add up over chunks, parts and workers.
 
-Everything is an integer, so that a sum does not depend on the order of its terms. `estimate` makes totals of samples.
+All sums are integers, so that a sum does not depend on the order of its terms. `estimate` computes totals from the sums
+of a sample. A stretch is a sequence of consecutive batches of about 64 KiB. The sample consists of stretches drawn at
+random.
 """
 
 from collections import Counter
@@ -13,15 +15,19 @@ from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
 
-MOST_DAMAGE: Final = 1000  # places that are listed; all are counted
+MOST_DAMAGE: Final = 1000  # the largest number of damaged places that are listed; all are counted
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicSizes:
-    """The bytes of v2 for one topic; None as a batching: batches as recorded.
+    """The number of bytes that one topic takes in v2.
 
-    plain: bytes without a codec by batching. coded: the sample by (batching, codec). control_bytes: bytes of control
-    batches, which no batching changes.
+    A batching is a producer's settings for batches. As a key, None stands for the log's own batches.
+
+    Args:
+        plain: bytes without a codec, by batching.
+        coded: sums over the sample that was compressed, by (batching, codec).
+        control_bytes: bytes of control batches, which do not depend on the batching.
     """
 
     plain: Counter[Batching | None]
@@ -34,24 +40,29 @@ class TopicSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """Sums over parts; `a + b` is the tally of both. All sizes are bytes.
+    """Sums over some parts of the source (files or partitions); `a + b` is the tally of both. All sizes are in bytes.
+
+    The log's own batches are meant, unless "batching" is in a key: these are a producer's settings for other batches. A
+    stretch is about 64 KiB of consecutive batches. The sample that is compressed consists of stretches.
 
     Attributes:
-        breakdown: by (format, field); batches as recorded, no codec.
-        losses: by (format, what it cannot carry).
-        coded: the sample by (format, codec).
-        control: by format; control batches, which no batching changes.
-        sent_records: records of clients.
-        rebatched: by (batching, format), without control batches, no codec.
-        rebatched_batches: by batching.
-        recoded: the sample by (batching, format, codec).
-        uniform: by (records per batch, format); whole batches only, of the chunks drawn.
-        uniform_records: by records per batch.
-        uniform_payload: by (records per batch, has headers).
-        times: by `Source.stream`.
-        by_topic: by `Source.stream`; v2 only.
-        levels: the sample of v2 by (codec, level); `Drawn.plain` has the bytes at the codec's default level.
-        level_plain_bytes: plain v2 of the stretches that were compressed at every level.
+        sources: the files that were read.
+        breakdown: bytes by (format, field), without a codec.
+        losses: number of items by (format, property that the format cannot carry).
+        coded: sums over the sample by (format, codec).
+        control: bytes of control batches, by format. They do not depend on the batching.
+        sent_records: number of records from clients (all but control records).
+        rebatched: bytes by (batching, format), without control batches and without a codec.
+        rebatched_batches: number of batches by batching.
+        recoded: sums over the sample by (batching, format, codec).
+        uniform: bytes by (records per batch, format), in batches of equal size. Only full batches of a sample of chunks
+            count.
+        uniform_records: number of records in `uniform`, by records per batch.
+        uniform_payload: bytes of keys and values in `uniform`, by (records per batch, True: with headers).
+        times: a histogram of timestamps, by topic (`Source.stream`).
+        by_topic: bytes in v2, by topic (`Source.stream`).
+        levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
+        level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
     """
 
@@ -79,14 +90,14 @@ class Tally:
         return replace(both, sources=_listed(both.sources)) if is_damaged else both
 
     def by_file(self) -> Self:
-        """Join the shares of a file to one source, in the place of the first."""
+        """Join all sources that are shares of one file. The joined source takes the place of the first share."""
         files: dict[str, Source] = {}
         for source in self.sources:
             files[source.path] = files[source.path].plus(source) if source.path in files else source
         return replace(self, sources=tuple(files.values()))
 
     def sizes(self) -> Counter[str]:
-        """Return the bytes of each format, batches as recorded, without a codec."""
+        """Return the bytes of each format, in the batches of the log, without a codec."""
         sizes: Counter[str] = Counter()
         for (name, _), size_bytes in self.breakdown.items():
             sizes[name] += size_bytes
@@ -94,7 +105,7 @@ class Tally:
 
 
 def _listed(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Limit the places of damage to MOST_DAMAGE: the first of every source, then the second, and so on.
+    """Limit the listed places of damage to MOST_DAMAGE: the first place of every source, then the second, and so on.
 
     The result does not depend on the order in which sources are added.
     """

@@ -1,4 +1,4 @@
-"""The tables of a what-if, shown in a terminal and on a page."""
+"""The tables of a what-if, which a terminal and a page show."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +12,8 @@ from kfbench.whatif.notes import month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
 
-OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted in records' items; others are of batches
-MOST_FILES: Final = 20  # one row each; more are summed by topic
+OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted per record; all others per batch
+MOST_FILES: Final = 20  # files with one row each; more files are summed by topic
 FORMAT: Final = Column(name="format", swatch=True)
 
 
@@ -25,7 +25,7 @@ class Section(NamedTuple):
 
 
 def sections(answer: WhatIf) -> Iterator[Section]:
-    """Yield the tables behind the headline, in the order in which they are shown."""
+    """Yield all tables except the summary, in the order in which they are shown."""
     yield Section("What was read", [source_table(answer)])
     yield Section("In each format and codec", [*size_tables(answer), loss_table(answer)])
     if answer.levels:
@@ -40,7 +40,10 @@ def sections(answer: WhatIf) -> Iterator[Section]:
 
 
 def source_table(answer: WhatIf) -> Table:
-    """Return what was read: file by file, or by topic where there are many files."""
+    """Return a table of the sources that were read: a row per file.
+
+    If there are more than MOST_FILES files, it has a row per topic.
+    """
     is_by_topic = len(answer.sources) > MOST_FILES
     groups: dict[str, list[Source]] = {}
     for source in answer.sources:
@@ -69,7 +72,7 @@ def _kinds(parts: list[Source]) -> str:
 
 
 def size_tables(answer: WhatIf) -> Iterator[Table]:
-    """Yield the bytes by format and codec, what they save of the bytes now, and of v2 under the same codec."""
+    """Yield three tables by format and codec: bytes, savings of the bytes now, savings of v2 with the same codec."""
     levels = dict.fromkeys(f"{arm.codec} {arm.level}" for arm in answer.arms if arm.level is not None)
     notes = [f"Levels: {', '.join(levels)}."] if levels else []
     if answer.illegal:
@@ -82,7 +85,7 @@ def size_tables(answer: WhatIf) -> Iterator[Table]:
 
 
 def levels_table(answer: WhatIf) -> Table:
-    """Return v2 at every level of the codecs that have levels, in batches as recorded."""
+    """Return the size of v2 at every level of the codecs that have levels, in the log's own batches."""
     rows = [
         (each.codec, each.level, each.size_bytes, _of_default(answer, each), each.cpu_ms_per_mb)
         for each in answer.levels
@@ -106,7 +109,7 @@ def _of_default(answer: WhatIf, level: Level) -> float | None:
 
 
 def month_tables(answer: WhatIf) -> Iterator[Table]:
-    """Yield the dollars of a month by format and codec, and those saved."""
+    """Yield two tables by format and codec: the cost of a month in US$, and the US$ saved per month."""
     costs = f"Storage and network per month, US$, {answer.batches_words}"
     yield _by_codec(answer, "month", costs, lambda arm: month.total if (month := answer.month_of(arm)) else None)
     yield _by_codec(
@@ -117,7 +120,7 @@ def month_tables(answer: WhatIf) -> Iterator[Table]:
 def _by_codec(
     answer: WhatIf, name: str, caption: str, value: Callable[[Arm], Cell], notes: Iterable[str] = (), digits: int = 2
 ) -> Table:
-    """Return a row per format and a column per codec. value: the cell of an arm."""
+    """Return a table with a row per format and a column per codec. value: computes a table cell from a size."""
     codecs = list(dict.fromkeys(arm.codec for arm in answer.arms))
     cells = {(arm.format, arm.codec): value(arm) for arm in answer.arms}
     return Table(
@@ -145,7 +148,10 @@ def loss_table(answer: WhatIf) -> Table:
 
 
 def field_table(answer: WhatIf) -> Table:
-    """Return the bytes of each field that takes a byte in any format, the payload last."""
+    """Return a table of bytes by field and format.
+
+    Fields without bytes are left out. Keys, values and headers come last.
+    """
     fields = _fields(answer)
     return Table(
         name="fields",
@@ -162,7 +168,7 @@ def _fields(answer: WhatIf) -> list[str]:
 
 
 def overhead_table(answer: WhatIf) -> Table:
-    """Return the bytes besides the payload by format."""
+    """Return a table of the bytes besides keys, values and headers, by format."""
     rows: list[tuple[Cell, ...]] = []
     for name, parts in answer.breakdown.items():
         total_bytes = sum(parts.values())
@@ -179,7 +185,10 @@ def overhead_table(answer: WhatIf) -> Table:
 
 
 def rebatched_tables(answer: WhatIf) -> Iterator[Table]:
-    """Yield bytes and savings in other batches, of formats that were put through the codecs; --json has all others."""
+    """Yield the tables of bytes and savings in other batches.
+
+    They have only the formats that were compressed in these batches. The option --json has all other formats.
+    """
     codecs = list(dict.fromkeys(arm.codec for arm in answer.rebatched))
     groups: dict[tuple[Batching | None, str], dict[str, Arm]] = {}
     for arm in answer.rebatched:
@@ -237,7 +246,10 @@ def break_even_table(answer: WhatIf) -> Table:
 
 
 def uniform_table(answer: WhatIf) -> Table:
-    """Return what the figure of overhead draws: bytes per record beside the payload by records per batch."""
+    """Return the numbers of the overhead figure.
+
+    These are bytes per record besides keys, values and headers, by records per batch.
+    """
     names = list(answer.breakdown)
     return Table(
         name="overhead",

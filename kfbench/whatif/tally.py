@@ -1,7 +1,8 @@
-"""Tally one part of a source: the bytes of its records in each format, codec and batching.
+"""Add up the bytes of one part's records in each format, codec and batching. The result is a `Tally`.
 
-Sizes are of every record. Bytes under a codec are of a sample: stretches of batches drawn by a hash of the seed and of
-the stretch's place. The hash is the same for every worker.
+A part is a file, a share of a file or a partition. Sizes without a codec are computed for every record. Sizes under a
+codec are measured in a sample of stretches. A stretch is a sequence of consecutive batches. A hash of the seed and of
+the stretch's number decides if it is in the sample, so all workers draw the same stretches.
 """
 
 import time
@@ -26,20 +27,23 @@ from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import COUNTED, Source
 from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 
-STRETCH_BYTES: Final = 64 << 10  # of plain v2: drawn as a whole or not at all
+STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in the sample as a whole or not at all
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
-UNIFORM_TIMES: Final = 32  # times the share of the codecs: sizing uniform batches is faster than compressing
+# The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
+UNIFORM_TIMES: Final = 32
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int], None] = lambda _: None) -> Tally:
-    """Return the tally of one part.
+    """Return the sums of one part (a file, a share of a file or a partition).
 
-    run: applies the codecs, like `map`; the one of a thread pool keeps several cores busy. advance: called per chunk
-    with the bytes read; the calls add up to the part's size. Damage is left out and listed. An error that makes the
-    rest of the part unreadable goes to `Source.unreadable`. Raises InvalidConfig for a part without batches when none
-    are assumed.
+    Damage is left out and listed. If an error makes the rest of the part unreadable, its text goes to
+    `Source.unreadable`. Raises InvalidConfig for a part without batches if the question has no assumed batches.
+
+    Args:
+        run: calls the codecs. It works like `map`; the `map` of a thread pool keeps several cores busy.
+        advance: called per chunk with the number of bytes read. All calls add up to the part's size.
     """
     reading, chunks, unreadable, left_bytes = _Reading(part, question, run), iter(part.chunks()), None, part.size_bytes
     while True:
@@ -61,7 +65,7 @@ def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int
 
 
 class _Reading:
-    """The sums of one part while it is read."""
+    """Reads the chunks of one file or partition, and keeps the sums."""
 
     def __init__(self, part: Part, question: Question, run: Run) -> None:
         self._part, self._question, self._run = part, question, run
@@ -222,7 +226,7 @@ class _Reading:
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end batch of each stretch of about STRETCH_BYTES."""
+    """Divide batches into stretches of about STRETCH_BYTES. Yield the first and the end batch of each."""
     ends = np.cumsum(FORMATS[BASE_FORMAT].size(*batches))
     cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
     return pairwise([0, *cuts.tolist(), len(ends)])
@@ -241,7 +245,10 @@ def _sample(job: tuple[Batches, tuple[str, str], bool]) -> SampleSums:
 
 
 def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], dict[int, int]]:
-    """Return the bytes of v2 at each level beside those at the default level, and the CPU time in ns by level."""
+    """Compress batches of v2 at each level. Return the sizes and the CPU times in ns, by level.
+
+    In `Drawn`, `coded` is the size at the level, and `plain` the size at the default level.
+    """
     batches, codec, levels = job
     plain = FORMATS[BASE_FORMAT].size(*batches)
     default = _coded_bytes(batches, BASE_FORMAT, codec, None, plain)
@@ -255,7 +262,7 @@ def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], d
 
 
 def _coded_bytes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> int:
-    """Return the bytes of batches under a codec. plain int64[batches]: their bytes without one."""
+    """Return the number of bytes of these batches under a codec. plain int64[batches]: their bytes without a codec."""
     records, bounds, of_batches = batches
     encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
     # Kafka compresses neither control batches nor batches without records.

@@ -1,4 +1,4 @@
-"""Tally all parts of a source: in threads of this process, or in tasks of a Spark cluster."""
+"""Add up the bytes of all parts of a source: in threads of this process, or in tasks of a Spark cluster."""
 
 import os
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from kfbench.whatif.tally import tally
 if TYPE_CHECKING:
     from rich.console import Console
 
-MOST_THREADS: Final = 8  # each has a chunk in memory
-TASK_BYTES: Final = SHARE_BYTES  # of small files together
+MOST_THREADS: Final = 8  # each thread has a chunk in memory
+TASK_BYTES: Final = SHARE_BYTES  # small files are joined to tasks of about this size
 
 
 def tally_all(
@@ -29,9 +29,9 @@ def tally_all(
     console: "Console | None" = None,
     archive: Path | None = None,
 ) -> Tally:
-    """Return the tally of all parts, with its sources in the order of the parts. It is the same for every worker.
+    """Return the sums of all parts (files or partitions). The sources of the sums are in the order of the parts.
 
-    master None: threads of this process.
+    The result does not depend on the workers. master: a Spark master; None: threads of this process.
     """
     if master is None:
         sums = _tally_here(parts, question, console)
@@ -46,7 +46,11 @@ def tally_all(
 
 
 def _tally_here(parts: Sequence[Part], question: Question, console: "Console | None") -> Tally:
-    """Tally in threads, for codecs and kernels release the GIL: part by part, or few parts codec by codec."""
+    """Add up in threads, because codecs and kernels release the GIL.
+
+    A thread takes a whole part (a file or partition). If there are fewer parts than threads, one part is read after
+    another, and the threads share its compression.
+    """
     workers = min(os.cpu_count() or 1, MOST_THREADS)
     size_bytes = sum(part.size_bytes for part in parts)
     with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
@@ -61,7 +65,7 @@ def _tally_parts(parts: Sequence[Part], question: Question) -> Tally:
 
 
 def _tasks(parts: Sequence[Part]) -> list[list[Part]]:
-    """Group parts into tasks of about TASK_BYTES, the largest first."""
+    """Group files into tasks of about TASK_BYTES, the largest first."""
     tasks: list[list[Part]] = []
     task_bytes = TASK_BYTES
     for part in sorted(parts, key=lambda part: part.size_bytes, reverse=True):

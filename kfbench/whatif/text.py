@@ -1,4 +1,4 @@
-"""The answer of `kfbench what-if` for a terminal: a summary of at most 40 lines, or the tables asked for."""
+"""The answer of `kfbench what-if` for a terminal: a summary of at most 40 lines, then the requested tables."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -22,13 +22,13 @@ MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --out DIR (
 
 
 def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
-    """Return the summary, then the tables of these names; "all": every table."""
+    """Return the summary, then the tables with these names. The name "all" means every table."""
     wanted = [table for table in tables(answer) if "all" in names or table.name in names]
     return "\n\n".join([_summary(answer), *(table.to_text() for table in wanted)])
 
 
 def tables(answer: WhatIf) -> list[Table]:
-    """Return the tables behind the summary, in the order in which they are shown."""
+    """Return all tables except the summary, in the order in which they are shown."""
     return [all_topics_table(answer), *(table for section in sections(answer) for table in section.tables)]
 
 

@@ -1,4 +1,4 @@
-"""Tally a topic in Spark tasks, one per partition."""
+"""Compute the sums of a topic in Spark tasks, one task per partition."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -27,10 +27,12 @@ def tally_topic(
     console: "Console | None" = None,
     archive: Path | None = None,
 ) -> tuple[Found, Question, Tally]:
-    """Return the partitions that were read, the question, and the tally of all with its sources by partition.
+    """Return the partitions that were read, the question, and the sums over all partitions.
 
-    question_for: the question for partitions of these sizes. Raises InvalidConfig for a partition that the topic does
-    not have, MissingTool, SweepFailed.
+    The sources of the sums are sorted by partition.
+
+    question_for: returns the question for partitions of given sizes. Raises InvalidConfig for a partition that the
+    topic does not have, MissingTool, SweepFailed.
     """
     from kfbench.sweep.spark.topic import topic_mapped
 

@@ -1,4 +1,8 @@
-"""Workloads by name. Each module in this folder is a family and defines `WORKLOADS`; the folders hold its parts."""
+"""List the workloads (generators of records) by name.
+
+Each module in this folder is a family of workloads and defines `WORKLOADS`. The subfolders have the code that families
+use.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Named workloads, one per file in datasets/workloads. Each answers a question, and its numbers have sources."""
+"""The named workloads: one per TOML file in datasets/workloads, which gives a source for each of its numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,9 +20,12 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedWorkload:
-    """A workload of the catalogue or a variant of it, as defined in its file. Raises InvalidConfig.
+    """A workload that a TOML file defines, or a variant of it. Raises InvalidConfig.
 
-    batch_size: records per batch; None: the workload's own batches. The records are the same.
+    Args:
+        name: the file's name without .toml.
+        variant: the name of a variant in the file.
+        batch_size: records per batch; None: the batches that the file describes. The records are the same in both.
     """
 
     name: str
@@ -51,7 +54,7 @@ class NamedWorkload:
 
     @property
     def workload_class(self) -> str:
-        """The row of a report's verdict that the workload counts in; its name if its file has no class."""
+        """The row in a report's verdict table that includes this workload: the file's key `class`, else its name."""
         return toml.prose(self.file).class_ or self.name
 
     @property
@@ -60,7 +63,7 @@ class NamedWorkload:
         return (DEFAULT, *toml.variants(self.file))
 
     def describe(self) -> Description:
-        """Describe the workload with all variants. Raises InvalidConfig if a sweep would refuse its file."""
+        """Describe the workload and all its variants. Raises InvalidConfig if the file or a variant is invalid."""
         prose = toml.prose(self.file)
         for variant in self.variants:
             _ = NamedWorkload(name=self.name, variant=variant).model
@@ -73,7 +76,7 @@ class NamedWorkload:
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1. A slice may begin and end inside a batch."""
+        """Return the records with the numbers start to start + records - 1. They may begin and end inside a batch."""
         if self.batch_size is None:
             return sample(self.model, records=records, seed=seed, start=start)
         own = _with_own_batches(replace(self, batch_size=None), records, seed, start)
@@ -82,7 +85,10 @@ class NamedWorkload:
 
 @lru_cache(maxsize=1)
 def _with_own_batches(workload: NamedWorkload, records: int, seed: int, start: int) -> Sample:
-    """Generate a sample and keep the last one, because points in a row that differ only in batch size share records."""
+    """Generate records in the batches that the workload's file describes.
+
+    The last sample is cached, because a sweep often needs the same records in several batch sizes, one after another.
+    """
     return workload.generate(records=records, seed=seed, start=start)
 
 

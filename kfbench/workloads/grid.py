@@ -1,6 +1,6 @@
-"""The grid: a family of workloads in which every property of the records is an axis.
+"""The workload `grid`: every property of its records is an axis, a parameter that a sweep can vary.
 
-A sweep can vary one axis and fix the others. `GridPoint.describe` lists what is assumed.
+A sweep can vary one axis and fix the others. `GridPoint.describe` lists the assumptions.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,8 @@ from kfbench.workloads.base.workload import (
     draw_words,
 )
 
-TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # separate streams of draws, so one axis does not change another
+# Numbers of separate streams of random draws, so that changing one axis does not change draws for another.
+TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)
 START_OF_2026_MS: Final = 1_767_225_600_000
 APPEND_DELAY_MS: Final = 5
 PRODUCER_ID: Final = 4_711
@@ -39,7 +40,11 @@ def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high
 
 @dataclass(frozen=True, kw_only=True)
 class GridPoint:
-    """A point of the grid. Each field is an axis. Raises InvalidConfig or its child NoSuchPoint, with the axis."""
+    """The workload `grid` with one value for each axis. Each field is an axis.
+
+    Raises InvalidConfig for an invalid value, and its child NoSuchPoint for values that are valid alone, but not
+    together. The message begins with the name of the axis.
+    """
 
     name: ClassVar[str] = "grid"
     summary: ClassVar[str] = "an axis per property: batch size, key, value, timestamp spread, headers, payload, nulls"
@@ -110,7 +115,7 @@ class GridPoint:
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1. A slice may begin and end inside a batch."""
+        """Return the records with the numbers start to start + records - 1. They may begin and end inside a batch."""
         check_slice(records, seed, start)
         number = np.arange(start, start + records)
         value_lengths = np.full(records, self.value_bytes, np.int32)
@@ -136,7 +141,10 @@ class GridPoint:
         )
 
     def _spread(self, number: NDArray[np.int64], seed: int, start: int) -> NDArray[np.int64]:
-        """Return milliseconds after the batch's base: 0 for its first record, the whole spread for its last."""
+        """Return the time of each record after the base timestamp of its batch, in ms: int64[records].
+
+        It is 0 for the first record of a batch, and `timestamp_spread_ms` for the last one.
+        """
         if not self.timestamp_spread_ms:
             return np.zeros(len(number), np.int64)
         k, last = number % self.batch_size, self.batch_size - 1
@@ -182,7 +190,7 @@ class GridPoint:
 
 
 def _uniform(seed: int, purpose: int, start: int, records: int) -> NDArray[np.float64]:
-    """Return float64[records] in [0, 1)."""
+    """Return uniform random numbers from 0 (inclusive) to 1 (exclusive): float64[records]."""
     drawn = draw_words(seed, purpose, start=start, records=records, words=1)[:, 0]
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 

@@ -1,4 +1,4 @@
-"""Logs for the compaction tests, in every format."""
+"""Hypothesis strategies that draw logs for the compaction tests, in every format."""
 
 import struct
 from dataclasses import dataclass, replace
@@ -30,7 +30,10 @@ class Written:
 
 @st.composite
 def logs(draw: st.DrawFn, name: str, producers: bool = True) -> list[Written]:
-    """Generate logs of producers, coordinators, brokers and earlier rounds of cleaning, as far as the format allows."""
+    """Draw a log with batches of producers, transaction markers, and traces of earlier compactions.
+
+    Each part is drawn only if the format can carry it.
+    """
     can = FORMATS[name].capabilities
     offset, epochs, found = draw(st.sampled_from([0, 100, 2**40])), {1: 0, 2: 5}, []
     for _ in range(draw(st.integers(0, 9))):

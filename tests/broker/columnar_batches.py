@@ -1,4 +1,4 @@
-"""Columnar batches for the broker tests, sound and damaged."""
+"""Valid and damaged batches of the columnar format, for the broker tests."""
 
 import struct
 from typing import Any
@@ -34,16 +34,19 @@ def encoded(codec: str = "none", count: int = 5, **fields: Any) -> EncodedLog:
 
 
 def with_payload(payload: bytes, codec: str = "none", **fields: Any) -> bytes:
-    """Return a batch with the header of `messages` and another payload."""
+    """Return a columnar batch with the header and columns of `messages()` around the given payload bytes."""
     return columnar.batch(messages(), Fields(**fields), codec, payload)
 
 
 def aged(max_timestamp_ms: int) -> bytes:
-    """Return a batch of one record, 4 ms older than the maximum and without an anchor. No encoder writes it."""
+    """Return a batch of one record whose timestamp is 4 ms before `max_timestamp_ms`.
+
+    The batch has no anchor (a stored create-time maximum). No encoder writes this combination.
+    """
     batch = bytearray(columnar.encode(messages(1)))
     batch[ATTRIBUTES] |= columnar.AGES >> 8
     batch[23:29] = struct.pack(">q", max_timestamp_ms)[2:]
-    assert batch[FIXED] == 1  # its count
+    assert batch[FIXED] == 1  # the number of records
     return sealed(bytes(batch[: FIXED + 1]) + bytes([4 << 1]) + bytes(batch[FIXED + 1 :]))
 
 

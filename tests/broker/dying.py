@@ -1,8 +1,9 @@
-"""Upgrades that are killed: at each of their calls to the system, or at any moment.
+"""Kill `upgrade` of a segment file before and after each of its system calls, or at random moments.
 
     python -m tests.broker.dying calls|moments FOLDER
 
-One JSON line a death: what it left, and what the next upgrade made of that. Every attempt is a process of its own.
+Print one JSON line per killed process: the files that it left, and the files after the next upgrade. Each upgrade that
+is killed runs in a forked process.
 """
 
 import json
@@ -61,7 +62,10 @@ class Place:
         }
 
     def die(self, how: Callable[[], None], wait: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """Kill an upgrade. Return the files that it leaves, and the files after the next upgrade."""
+        """Run `upgrade` in a forked process until it is killed.
+
+        Return the files that it left, and the files after a second upgrade.
+        """
         self.set_up()
         child = os.fork()
         if child == 0:
@@ -78,7 +82,10 @@ class Place:
 
 
 def kill_at(number: int, afterwards: bool) -> None:
-    """Kill this process before or after its system call of that number. After a write means after half of it."""
+    """Make this process kill itself at the `number`-th system call listed in CALLS.
+
+    afterwards: kill it after the call, or after half of the bytes of a write. Otherwise kill it before the call.
+    """
     calls = 0
 
     def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,7 +127,7 @@ def main(mode: str, folder: str) -> None:
 
     def strike(child: int) -> None:
         time.sleep(moments.uniform(0, 1.2) * usual)
-        os.kill(child, signal.SIGKILL)  # before waitpid, so the number is still the child's
+        os.kill(child, signal.SIGKILL)  # before waitpid, so the process id is still the child's
 
     for _ in range(MOMENTS):
         sys.stdout.write(json.dumps(place.die(lambda: None, strike)) + "\n")

@@ -1,4 +1,4 @@
-"""Produce requests for the append tests."""
+"""Batches of producers, the input of the append tests."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.strategies import NOW_MS
 
 NAMES = list(ON_BROKERS)
 SEALED = [name for name in NAMES if name not in MESSAGES]
-# The maximum timestamp is a varlong, and no tag holds the append time.
+# In these formats the maximum timestamp is a varlong and no tag stores the append time.
 VARIABLE = [
     name for name, fmt in ON_BROKERS.items() if fmt.magic == 3 and not fmt.features & (FIXED_HEADER_BIT | TAGGED_BIT)
 ]
@@ -26,7 +26,7 @@ LATER_MS = NOW_MS + 10**9
 
 
 def records(count: int, value: int = 5, per_batch: int = 5, key: bytes | None = b"key") -> Records:
-    """Return records with times in whole seconds. Offsets begin at 0 in every batch."""
+    """Return records with timestamps in whole seconds. Offsets start at 0 in every batch."""
     first_ms = NOW_MS // 1000 * 1000
     return records_of(
         [

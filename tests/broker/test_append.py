@@ -1,4 +1,4 @@
-"""Append: assigned fields and the work. test_append_golden has Kafka's results."""
+"""`append` assigns the right header fields and counts its work. test_append_golden compares it with Kafka."""
 
 import gzip
 import subprocess
@@ -58,7 +58,7 @@ class TestAssigns:
         assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
         assert done.max_timestamp_ms.tolist() == [LATER_MS] * 2
         sent = records(10).timestamps_ms.tolist()
-        if name != "columnar" and (name != "v1" or codec != "none"):  # these have one place for both times
+        if name != "columnar" and (name != "v1" or codec != "none"):  # these overwrite the create time
             assert back.create_timestamps_ms.tolist() == sent
         if "tagged_fields" in FORMATS[name].capabilities.batch_fields:
             assert back.batch_rows["max_timestamp_ms"].tolist() == [sent[4], sent[9]]
@@ -95,7 +95,7 @@ class TestAssigns:
         if source != target:
             assert (done.converted_records, done.work.in_place) == (10, 0)
         if target in SEALED:
-            assert len(back) == 2  # one batch per request
+            assert len(back) == 2  # the broker stores one batch per produce request
 
     def test_another_codec(self) -> None:
         done = append(encoded("v2", "gzip"), "v2", codec="lz4", base_offset=1)
@@ -132,7 +132,7 @@ class TestAssigns:
         log = encoded(name, "gzip")
         is_tagged = (
             "tagged_fields" in FORMATS[name].capabilities.batch_fields
-        )  # may share headers, which attributes do not tell
+        )  # may share batch headers, which attributes do not show
         assert append(log, None, to=name).work.in_place == (0 if is_tagged else 2)
         assert append(log, name, to=name).work.in_place == 2
         assert append(log, None, to="v3" if name != "v3" else "v3-unsigned").work.rewritten == 2
@@ -167,7 +167,10 @@ class TestAssigns:
 
 
 class TestSetsOutOfOrder:
-    """Some clients write wrong relative offsets. A broker corrects them by rebuilding the set."""
+    """Compressed sets with wrong relative offsets, as some clients write them.
+
+    The broker rebuilds the set with right ones.
+    """
 
     @pytest.mark.parametrize("offsets", [[0, 0, 0], [0, 2, 4], [2, 1, 0], [1, 2, 3]])
     def test_v1(self, offsets: list[int]) -> None:
@@ -197,7 +200,10 @@ class TestSetsOutOfOrder:
         assert (done.work.rewritten, done.work.in_place, done.converted_records) == (1, 1, 5)
 
     def test_a_control_batch(self) -> None:
-        """A plain control batch gets no codec. Kafka's check `record.offset() != expectedOffset` applies, too."""
+        """A plain control batch stays plain even if the topic has a codec.
+
+        If its offsets are out of order, the batch is rebuilt (Kafka's check `record.offset() != expectedOffset`).
+        """
         marker = Records.from_lists([bytes(6)], keys=[b"\0\0\0\1"], timestamps_ms=[NOW_MS], offsets=[5])
         log = FORMATS["v2"].encode(marker, batch_fields=BatchFields(is_control=True))
         assert append(log, "v2", origin="coordinator").work.in_place == 1
@@ -231,7 +237,7 @@ class TestInPlace:
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("name", [*FIXED, "v1"])
     def test_touches_no_more_than_header_fields(self, name: str, codec: str, append_time: bool) -> None:
-        """The work does not depend on the size of the batches. Every changed byte is counted."""
+        """Values that are 1,000 times longer cause equal work. `written_bytes` covers every changed byte."""
         counted = []
         options: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS} if append_time else {}
         for value in (5, 5000):
@@ -249,7 +255,10 @@ class TestInPlace:
     @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
     @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "columnar", "kip98"])
     def test_the_payload_may_be_in_read_only_pages(self, name: str) -> None:
-        """Another process runs the append. Only headers are in writeable pages: any other store would kill it."""
+        """Run `append` in another process, where only the pages with headers are writeable.
+
+        A write to any other page would kill it.
+        """
         done = subprocess.run([sys.executable, "-c", PROTECTED, name], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "assigned\n"), done.stderr
 
@@ -295,7 +304,7 @@ class TestInPlace:
             assert (set_here != before[log.positions[r] : log.positions[r + 1]]).any()
         between = slice(log.positions[1], log.positions[2])
         assert (log.data[between] == before[between]).all()
-        assert done.work.written_bytes >= len(done.data)  # all requests are in a new buffer
+        assert done.work.written_bytes >= len(done.data)  # the result of all requests is one new buffer
         assert FORMATS[name].decode(done.encoded).records.offsets.tolist() == list(range(77, 92))
 
     def test_takes_a_buffer_that_can_be_written_to(self) -> None:
@@ -357,12 +366,12 @@ def test_the_same_records_at_new_offsets(name: str, codec: str, data: st.DataObj
     log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case), lossy=True)
     sent = fmt.decode(log)
     base = data.draw(st.integers(0, 2**40))
-    assume(len(set(log.positions.tolist())) == len(log.positions))  # messages cannot represent an empty batch
-    assume((sent.records.timestamps_ms >= -1).all())  # Kafka's builder refuses others
-    assume(not sent.batch_rows["timestamp_type"].any())  # refused with create time
+    assume(len(set(log.positions.tolist())) == len(log.positions))  # message formats have no empty batch
+    assume((sent.records.timestamps_ms >= -1).all())  # Kafka's builder refuses timestamps below -1
+    assume(not sent.batch_rows["timestamp_type"].any())  # a topic with create time refuses these
     done = append(log, name, base_offset=base, origin="coordinator")
     back = fmt.decode(done.encoded)
-    if codec != "none" or name in (*MESSAGES, "columnar"):  # the deltas of other plain batches are not checked
+    if codec != "none" or name in (*MESSAGES, "columnar"):  # deltas in other plain batches are not checked
         wide = (sent.batch_rows["last_offset"] - sent.batch_rows["base_offset"] + 1 != sent.batch_rows["count"]).any()
         assert wide or back.records.offsets.tolist() == list(range(base, base + len(sent.records)))
     got, want = messages_of(back.records), messages_of(sent.records)

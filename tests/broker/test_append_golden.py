@@ -1,4 +1,7 @@
-"""Append compared with Kafka's LogValidator: batches, records, counts, refusals, and bytes if these are exact."""
+"""Compare `append` with Kafka's LogValidator.
+
+Batches, records, counts and refusals are equal; bytes are, where they must be.
+"""
 
 import numpy as np
 import pytest
@@ -10,17 +13,17 @@ from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.sidecars import check_sidecar
 
 VECTORS = broker_vectors("validate")
-NO_ERROR = "UNKNOWN_SERVER_ERROR"  # Kafka's code throws an exception without an error of the protocol
+NO_ERROR = "UNKNOWN_SERVER_ERROR"  # Kafka throws an exception for which the protocol has no error code
 
-# Our error by Kafka's message, where Kafka's builder throws before its validator, or lossy=True is needed.
+# Kafka's message -> our error, if Kafka's builder throws before its validator or if we need lossy=True.
 OUR_ERRORS = {
     "Transactional records are not supported": "UNSUPPORTED_FOR_MESSAGE_FORMAT",
     "Idempotent messages are not supported": "UNSUPPORTED_FOR_MESSAGE_FORMAT",
     "ZStandard compression is not supported": "UNSUPPORTED_COMPRESSION_TYPE",
     "does not support record headers": WouldLose,
     "Invalid negative timestamp": NO_ERROR,
-    "Invalid negative producer epoch": None,  # accepted: no format forbids it
-    "key is skipped in PartialDefaultRecord": None,  # accepted: a fault of Kafka
+    "Invalid negative producer epoch": None,  # we accept it, because no format forbids it
+    "key is skipped in PartialDefaultRecord": None,  # we accept it, because Kafka's refusal is a bug
 }
 
 
@@ -55,12 +58,12 @@ def test_accepts_the_requests_that_kafka_accepts(vector: BrokerVector) -> None:
     if vector.sidecar["byteExact"] or not expected["messageSizeMaybeChanged"]:
         assert bytes(done.data) == vector.expected
     log = read_log(done.data)
-    placed = [  # another codec library may compress to other bytes
+    placed = [  # another compression library may give other bytes
         batch | {"position": int(row["position"]), "size": int(row["size_bytes"]), "crc": int(row["crc"])}
         for batch, row in zip(vector.sidecar["batches"], log.batch_rows, strict=True)
     ]
     if "gzip_commit_to_zstd" in vector.name:
-        assert log.batch_rows["is_control"].all()  # Kafka makes plain records of control records here
+        assert log.batch_rows["is_control"].all()  # here Kafka turns control records into plain records
         return
     check_sidecar(log, placed)
     assert done.encoded.positions.tolist() == [0, len(done.data)]

@@ -1,4 +1,4 @@
-"""Append: requests and options that are refused, with the error and the position."""
+"""`append` refuses invalid requests and options. The error has a name and the position of the batch."""
 
 import gzip
 from collections.abc import Callable
@@ -74,7 +74,7 @@ class TestRefuses:
         log = FORMATS[name].encode(marker, batch_fields=BatchFields(is_control=True))
         refused(log, name, "INVALID_RECORD", "clients are not allowed to write control records")
         done = append(log, name, origin="coordinator", base_offset=5, codec="gzip" if name in SEALED else None)
-        assert done.work.in_place == 1  # control batches get no codec
+        assert done.work.in_place == 1  # control batches stay uncompressed
         assert FORMATS[name].decode(done.encoded).batch_rows["is_control"].tolist() == [True]
 
     def test_a_producer_without_a_sequence(self) -> None:
@@ -107,14 +107,14 @@ class TestRefuses:
         assert refusal.value.position > 0
         now = {"timestamp_type": "append", "now_ms": first}
         if name in FIXED:
-            assert append(log, name, after_max_ms=0, **now).work.in_place == 2  # the producer's time does not matter
+            assert append(log, name, after_max_ms=0, **now).work.in_place == 2  # create times are not checked
 
     @pytest.mark.parametrize("name", ["v1", *SEALED])
     def test_append_time_of_a_producer(self, name: str) -> None:
         log = encoded(name, "gzip", append_time_ms=LATER_MS)
         now: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS}
         refused(log, name, "INVALID_TIMESTAMP", "producer should not set timestamp type to LogAppendTime", **now)
-        taken = append(log, name)  # with create time Kafka checks no more
+        taken = append(log, name)  # in a topic with create time Kafka accepts the batch
         assert set(FORMATS[name].decode(taken.encoded).batches["timestamp_type"]) == {"create"}
 
     @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,6 @@
-"""Columnar at a broker: mirrors, and conversion to v2 and back without loss.
+"""Columnar batches are mirrored, and converted to v2 and back without loss.
 
-The other files of this folder hold what every format has to keep.
+Tests of all formats are in the other files of this folder.
 """
 
 import re
@@ -64,7 +64,10 @@ def v2_of(case: Case, codec: str) -> bytes:
 
 @pytest.mark.parametrize("what", ["attributes bit 7", "a record's attributes", "an empty batch's codec"])
 def test_values_that_kafka_does_not_write_are_not_restored(what: str) -> None:
-    """It is not counted as a loss. docs/columnar.md lists these three cases."""
+    """Kafka never writes these three values of v2, so columnar drops them.
+
+    The conversion does not count a loss. docs/columnar.md lists them.
+    """
     v2, fields = FORMATS["v2"], BatchFields(base_offset=5, last_offset=9)
     plain = bytes(v2.encode(records_of(messages(1)), 1))
     if what == "an empty batch's codec":
@@ -82,7 +85,11 @@ def test_values_that_kafka_does_not_write_are_not_restored(what: str) -> None:
 
 
 def batches_of(log: Any) -> list[bytes]:
-    """Return each batch as bytes; a compressed batch as header without checksum and length, and plain records."""
+    """Return each batch in a form that does not depend on the compression library.
+
+    A plain batch is returned as its bytes. A compressed batch is its header without checksum and length, then its
+    decompressed records.
+    """
     read = read_log(log)
     rows = read.batch_rows
     ends = [*rows["position"].tolist(), int(rows["position"][-1] + rows["size_bytes"][-1])] if len(rows) else [0]
@@ -98,7 +105,11 @@ def batches_of(log: Any) -> list[bytes]:
 @settings(max_examples=60)
 @given(columnar_cases.cases(), st.sampled_from(["none", "none", "gzip", "zstd"]))
 def test_v2_byte_for_byte(case: Case, codec: str) -> None:
-    """Cases have transactions, control batches, delete horizons, append times, holes, empty batches."""
+    """Convert v2 to columnar and back.
+
+    The drawn batches include transactions, control batches, delete horizons, append times, offset gaps and empty
+    batches.
+    """
     log = v2_of(case, codec)
     there = convert(log, "columnar")
     assert reference_decode("columnar", bytes(there.data))[1] == 0
@@ -128,7 +139,7 @@ def test_empty_batches_too(data: st.DataObject) -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".log")])
 def test_recorded_segments(name: str) -> None:
-    """An older segment becomes the same v2 directly and through columnar."""
+    """A recorded segment of any format gives the same v2 batches directly and through columnar."""
     log = (FOLDER / name).read_bytes()
     v2 = bytes(convert(log, "v2").data)
     there = convert(log, "columnar")
@@ -145,7 +156,10 @@ VECTORS = [entry["name"] for entry in index(OURS) if entry["error"] is None]
 
 @pytest.mark.compiled_only
 def test_kafkas_own_vectors() -> None:
-    """One log has all batches of v2 from Kafka's classes: transactions, markers, append times, results of a cleaner."""
+    """Convert more than 200 batches that Kafka's classes wrote to columnar and back.
+
+    They include transactions, markers, append times and compacted batches.
+    """
     seen = 0
     for name in VECTORS:
         log, _ = vector(OURS, name)
@@ -178,7 +192,10 @@ def test_a_segment_there_and_back(tmp_path: Any, codec: str) -> None:
 @settings(max_examples=200)
 @given(data=st.data())
 def test_a_damaged_batch_is_refused_or_keeps_its_records(data: st.DataObject) -> None:
-    """The damaged batch gets a right checksum. Accepted batches are readable, compressed, or control batches."""
+    """`append` refuses a damaged batch that has a correct checksum, or stores it with the same records.
+
+    It may also accept an unreadable batch, if this is compressed or a control batch.
+    """
     drawn = data.draw(columnar_cases.batches(max_count=9))
     codec = data.draw(st.sampled_from(["none", "none", "none", "lz4"]))
     sent = data.draw(mutations(columnar.encode(drawn, data.draw(columnar_cases.fields_of(drawn)), codec)))
@@ -202,7 +219,7 @@ def test_a_damaged_batch_is_refused_or_keeps_its_records(data: st.DataObject) ->
             COLUMNAR.decode(done.data)
         return
     back = COLUMNAR.decode(done.data)
-    if not done.work.in_place and not len(before.records):  # no records, so nothing is written
+    if not done.work.in_place and not len(before.records):  # an empty batch is not written
         return
     assert [(m.key, m.value, m.headers) for m in messages_of(back.records)] == [
         (m.key, m.value, m.headers) for m in messages_of(before.records)
@@ -230,7 +247,7 @@ def test_a_mirror_forwards_damage_that_it_does_not_read(data: st.DataObject) -> 
         done = mirror(sent, "columnar")
     except KfbenchError:
         return
-    if before is None:  # forwarded with its damage
+    if before is None:  # the batch is copied with its damage
         assert done.handed_on == 1 or not len(done.data)
         if len(done.data):
             with pytest.raises(CorruptLog):

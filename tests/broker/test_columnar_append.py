@@ -1,4 +1,4 @@
-"""Appends of columnar batches: fields set in place, and rebuilt batches."""
+"""`append` of columnar batches sets header fields in place, or rebuilds the batch."""
 
 import struct
 from typing import Any
@@ -72,7 +72,7 @@ class TestInPlace:
         assert (done.work.in_place, dict(done.work.losses)) == (2, {"create timestamps": 1})
 
     def test_ages_are_not_converted_to_v2(self) -> None:
-        """Regression: 1,000 and 2,000 ms became 999,000 and 1,000,000."""
+        """Regression test: create times of 1,000 and 2,000 ms became 999,000 and 1,000,000 ms in v2."""
         log = COLUMNAR.encode(Records.from_lists([b"a", b"b"], timestamps_ms=[1000, 2000]), 2)
         done = append(log, timestamp_type="append", now_ms=10**6)
         assert dict(done.work.losses) == {"create timestamps": 2}
@@ -82,7 +82,7 @@ class TestInPlace:
         assert (row["base_timestamp_ms"], row["max_timestamp_ms"], row["append_time_ms"]) == (-1, 10**6, 10**6)
         assert read.create_timestamps_ms.tolist() == [-1, -1]
         assert read.records.timestamps_ms.tolist() == [10**6] * 2
-        # The way back loses nothing and stores no age.
+        # The conversion back to columnar loses nothing and stores no create times.
         back = convert(there.data, "columnar")
         assert not back.work.losses
         assert len(back.data) < len(done.data)
@@ -90,11 +90,14 @@ class TestInPlace:
         assert COLUMNAR.decode(back.data).batch_rows["canonical"].all()
 
     def test_a_mirror_and_a_cleaner_keep_the_append_time(self) -> None:
-        """A mirror sends the times that readers see, and a cleaner keeps them, as for any batch with append time."""
+        """A mirror sends the append time as the timestamp of each record.
+
+        Compaction keeps the append time of the batch.
+        """
         done = append(encoded(), timestamp_type="append", now_ms=LATER_MS)
         sent = COLUMNAR.decode(mirror(done.data, "columnar").data)
         assert sent.create_timestamps_ms.tolist() == [LATER_MS] * 5
-        for kept, count in ((encoded(count=3), 3), (encoded(), 3)):  # three keys: all 3 records stay; 3 of 5 stay
+        for kept, count in ((encoded(count=3), 3), (encoded(), 3)):  # of 3 records 3 stay; of 5 records 3 stay
             stamped = append(kept, timestamp_type="append", now_ms=LATER_MS).data
             clean = COLUMNAR.decode(compact(stamped, now_ms=LATER_MS).data)
             assert clean.records.timestamps_ms.tolist() == [LATER_MS] * count
@@ -102,7 +105,10 @@ class TestInPlace:
             assert (row["append_time_ms"], row["max_timestamp_ms"]) == (LATER_MS, LATER_MS)
 
     def test_an_append_time_that_becomes_create_time(self) -> None:
-        """A topic with create time stores a batch's append time as create time of its records, as Kafka does."""
+        """Append a batch with append time to a topic with create time.
+
+        Its records get the old append time as create time, as in Kafka.
+        """
         stamped = append(encoded(), timestamp_type="append", now_ms=LATER_MS).data
         done = append(stamped)
         assert (done.work.in_place, done.work.rewritten) == (0, 1)
@@ -114,7 +120,11 @@ class TestInPlace:
         assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [LATER_MS] * 2
 
     def test_an_anchor_keeps_them(self) -> None:
-        """A batch has an anchor if its maximum is not that of the records, or if an encoder wrote the append time."""
+        """Create times survive an append time if the batch stores its own create-time maximum (an anchor).
+
+        A batch has one if its header maximum differs from the latest record. It also has one if an encoder wrote the
+        append time.
+        """
         log = encoded(max_timestamp_ms=NOW_MS + 99)
         done = append(log, timestamp_type="append", now_ms=LATER_MS)
         assert (done.work.in_place, dict(done.work.losses)) == (1, {})
@@ -137,7 +147,10 @@ class TestInPlace:
             assert back.records.timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
 
     def test_a_negative_maximum_stays_if_times_count_from_it(self) -> None:
-        """The maximum of a v2 batch would become -1."""
+        """The header maximum is -5 here, and the timestamps are stored relative to it.
+
+        A v2 batch would get the maximum -1.
+        """
         log = COLUMNAR.encode(Records.from_lists([b"v"] * 2, timestamps_ms=[-9, -5]), 2)
         done = append(log)
         assert (done.work.in_place, done.max_timestamp_ms.tolist()) == (1, [-1])
@@ -145,11 +158,11 @@ class TestInPlace:
 
 
 class TestRebuilt:
-    """Batches whose maximum timestamp cannot be set in place."""
+    """Batches that `append` must rebuild, because it cannot set their maximum timestamp in place."""
 
     def test_one_beyond_48_bits(self) -> None:
         log = COLUMNAR.encode(Records.from_lists([b"v"] * 2, timestamps_ms=[NOW_MS, 2**47]), 2)
-        assert append(log).work.in_place == 1  # nothing to set
+        assert append(log).work.in_place == 1  # create time: no field needs a change
         done = append(log, timestamp_type="append", now_ms=LATER_MS)
         assert (done.work.rewritten, done.work.in_place) == (1, 0)
         back = COLUMNAR.decode(done.data)
@@ -164,7 +177,10 @@ class TestRebuilt:
             assert COLUMNAR.decode(done.data).records.timestamps_ms.tolist() == [now_ms] * 5
 
     def test_a_wide_maximum_that_fits_48_bits(self) -> None:
-        """A reader ignores the field at 23 then, so setting it has no effect."""
+        """A maximum stored in the wide (64-bit) field forces a rebuild, even if the value fits 48 bits.
+
+        Readers then ignore the 48-bit field at byte 23.
+        """
         narrow, wide = (encoded(max_timestamp_ms=time_ms) for time_ms in (LATER_MS, 2**60))
         batch = bytearray(bytes(wide))
         at = bytes(batch).index(struct.pack(">q", 2**60))
@@ -198,7 +214,7 @@ class TestRebuilt:
     def test_stored_offsets_that_rise_by_one(self) -> None:
         batch = bytearray(columnar.encode([Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")]))
         batch[ATTRIBUTES] |= columnar.OFFSETS >> 8
-        sent = sealed(bytes(batch[: FIXED + 1]) + b"\0\0" + bytes(batch[FIXED + 1 :]))  # last delta 0, delta 0
+        sent = sealed(bytes(batch[: FIXED + 1]) + b"\0\0" + bytes(batch[FIXED + 1 :]))  # last offset delta, one delta
         done = append(sent, base_offset=9)
         assert (done.work.in_place, done.work.rewritten) == (1, 0)
         assert COLUMNAR.decode(done.data).records.offsets.tolist() == [9]

@@ -1,4 +1,7 @@
-"""Damage in columnar requests: refused outside of the codec, not found in a compressed payload."""
+"""`append` of damaged columnar requests.
+
+It refuses damage in headers and columns, and cannot see damage in a compressed payload.
+"""
 
 import gzip
 import struct
@@ -41,7 +44,10 @@ MARKER = (b"\0\0\0\1", bytes(6))
 
 
 class TestNotChecked:
-    """A broker decompresses no payload. Its damage goes into the log, and readers find it."""
+    """Damage inside a compressed payload.
+
+    `append` does not decompress, so the batch is stored and only readers find the damage.
+    """
 
     def check(self, batch: bytes, promise: str, limits: Limits | None = None, **options: Any) -> None:
         done = append(batch, base_offset=7, limits=limits, **options)
@@ -69,13 +75,16 @@ class TestNotChecked:
         self.check(with_payload(packed[:-4] + struct.pack("<I", len(PAYLOAD) + 1), "gzip"), "decompress")
 
     def test_a_nibble_behind_the_last_digit(self) -> None:
-        """The padding of a hex template is in the payload. It is checked only if the payload is plain."""
+        """The last half-byte (padding) of a hex template is not 0.
+
+        `append` refuses it in a plain payload and does not see it in a compressed one.
+        """
         digits = [
             Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"", headers=(("h", b"%x" % digit),))
             for i, digit in enumerate([1, 2, 3, 10, 11])
         ]
         payload = columnar.payload_section(digits)
-        assert payload == b"h\x12\x3a\xb0"  # four digits and one, as nibbles
+        assert payload == b"h\x12\x3a\xb0"  # four hexadecimal digits in half a byte each, then the fifth and padding
         damaged = payload[:-1] + b"\xb1"
         with pytest.raises(Refused, match="padding: ") as refusal:
             append(columnar.batch(digits, Fields(), "none", damaged))
@@ -105,7 +114,7 @@ class TestNotChecked:
 
 
 class TestOutsideOfTheCodec:
-    """None of these batches has a readable payload."""
+    """Damage in the header or in the columns. The payloads are not readable, so `append` cannot have used them."""
 
     @pytest.fixture
     def batch(self) -> bytes:
@@ -142,7 +151,10 @@ class TestOutsideOfTheCodec:
         assert (refusal.value.error, log.tobytes()) == ("INVALID_RECORD", before)
 
     def test_a_header_that_is_cut_short(self) -> None:
-        """No rule of a broker is checked: the fields would be bytes of another batch."""
+        """Report only the cut header.
+
+        Other rules are not checked, because the fields would be read from the next batch.
+        """
         whole = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
         for end in range(FIXED + 1, FIXED + 15):
             with pytest.raises(Refused, match="a varint runs past the batch") as refusal:
@@ -150,7 +162,10 @@ class TestOutsideOfTheCodec:
             assert refusal.value.error == "INVALID_RECORD"
 
     def test_a_batch_that_claims_more_records_than_a_log_may_hold(self) -> None:
-        """The records have no bytes, so the batch has 34. A broker has no error for it."""
+        """A batch of fewer than 34 bytes holds 1,000 records without bytes.
+
+        The refusal is CorruptLog, because Kafka has no error code for it.
+        """
         null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
         sent = columnar.encode(null)
         assert len(sent) < 34
@@ -169,7 +184,10 @@ class TestOutsideOfTheCodec:
         ],
     )
     def test_columns_that_are_read_twice_count_once(self, values: list[bytes], limits: Limits) -> None:
-        """A batch with offsets out of order is rebuilt. Its columns are read twice."""
+        """Offsets out of order cause a rebuild, which reads the columns a second time.
+
+        The bytes count only once against the limits.
+        """
         offsets = [*range(3), 4, 3, *range(5, 1000)]
         records = Records.from_lists([None] * 1000, offsets=offsets, headers=[[("k", value)] for value in values])
         sent = COLUMNAR.encode(records, 1000)
@@ -181,7 +199,7 @@ class TestOutsideOfTheCodec:
     def test_default_limits_apply_before_memory_is_allocated(self, claimed: int) -> None:
         sent = sealed(bytes(16) + b"\4" + bytes(12) + unsigned(claimed))
         assert len(sent) <= 34
-        append(encoded())  # compiling and loading takes memory, too
+        append(encoded())  # compiling and loading the kernels takes memory, too
         tracemalloc.start()
         try:
             with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
@@ -191,7 +209,10 @@ class TestOutsideOfTheCodec:
             tracemalloc.stop()
 
     def test_records_without_bytes_in_another_format(self) -> None:
-        """A record without bytes takes 7 bytes in v2 and 26 in v0. The total is checked before writing."""
+        """A record without bytes takes 7 bytes in v2 and 26 bytes in v0.
+
+        The size of the result is checked before it is written.
+        """
         null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
         sent = columnar.encode(null)
         size = len(bytes(convert(sent, "v2").data))

@@ -1,4 +1,4 @@
-"""Compaction: Kafka's results, and those of a slow reference in every format."""
+"""`compact` gives the same log as Kafka's cleaner, and as a slow reference cleaner in every format."""
 
 import hashlib
 from collections.abc import Callable
@@ -30,7 +30,10 @@ COMPACTION = broker_vectors("compaction")
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", COMPACTION, ids=str)
 def test_filters_as_kafka_does(vector: BrokerVector) -> None:
-    """Batches and records are equal. So are bytes without a codec, and decompressed bytes with one."""
+    """Batches and records equal those of Kafka's `filterTo`.
+
+    Bytes are equal without a codec, decompressed bytes with one.
+    """
     sidecar = vector.sidecar
     done = filtered(vector.source, **vector.options)
     made = bytes(done.data)
@@ -52,7 +55,11 @@ def test_filters_as_kafka_does(vector: BrokerVector) -> None:
 
 
 def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:
-    """Kafka 2.8's cleaner wrote the log. It has no delete horizons (KIP-534). Another segment followed this one."""
+    """Compact a recorded segment with batches of v0, v1 and v2.
+
+    The result equals that of Kafka 2.8's cleaner, apart from delete horizons (KIP-534), which 2.8 does not have. The
+    last records may go (`retain_last=False`), because another segment followed.
+    """
     before, after = ((FOLDER / f"changelog-upgraded{kind}.log").read_bytes() for kind in ("-uncompacted", ""))
     done = compact(before, now_ms=NOW_MS, retain_last=False)
     ours, theirs = kfbench.read_log(done.encoded), kfbench.read_log(after)
@@ -123,7 +130,10 @@ def test_cleans_as_the_reference_does(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", ON_BROKERS)
 @given(data=st.data())
 def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) -> None:
-    """One exception: the marker of a transaction that the first round emptied gets its horizon in the second."""
+    """A second compaction with the same clock changes no byte.
+
+    One exception: the marker of a transaction that the first compaction emptied gets its delete horizon in the second.
+    """
     producers, merge_bytes = data.draw(st.booleans()), data.draw(st.sampled_from([0, 64]))
 
     def again(log: Any) -> Compacted:
@@ -138,7 +148,10 @@ def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) 
 
 
 def test_converts_to_v2_while_it_compacts() -> None:
-    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch with the same offset range."""
+    """KIP-724: a plain message becomes a batch of one record.
+
+    A compressed set becomes one batch with the same offset range.
+    """
     first = encoded("v0", [batch_of((0, b"a", b"0"), (1, b"b", b"1"))])
     second = encoded("v1", [batch_of((2, b"c", b"2"), (3, b"a", b"3"), (4, None, b"4"), codec="gzip")])
     third = encoded("v1", [batch_of((5, b"d", None), (6, b"e", b"6"), append_time_ms=NOW_MS)])
@@ -163,7 +176,10 @@ def test_converts_to_v2_while_it_compacts() -> None:
 @pytest.mark.parametrize("to", ON_BROKERS)
 @given(data=st.data())
 def test_converts_from_every_format(to: str, data: st.DataObject) -> None:
-    """The records equal those of a round without conversion. Nothing is rebuilt if the format is the same."""
+    """Compacting with a conversion keeps the same records as compacting without one.
+
+    If source and target format are equal, no batch is rebuilt.
+    """
     name = data.draw(st.sampled_from(sorted(ON_BROKERS)))
     log = data.draw(logs(name, producers=False))
     stayed = compact(encoded(name, log), fmt=name, now_ms=NOW_MS)
@@ -214,7 +230,10 @@ def test_batches_after_the_end_offset_are_copied() -> None:
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("end_offset", [None, 2, 3, 4])
 def test_an_abort_after_the_end_offset_counts(end_offset: int | None, codec: str) -> None:
-    """An aborted record replaces no older one (`LocalLog.collectAbortedTransactions` also reads later segments)."""
+    """A transaction is aborted by a marker after `end_offset`, and its record still replaces no older one.
+
+    Kafka's `LocalLog.collectAbortedTransactions` also reads later segments.
+    """
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
     log = [
         batch_of((0, b"k", b"committed"), codec=codec),
@@ -230,7 +249,10 @@ def test_an_abort_after_the_end_offset_counts(end_offset: int | None, codec: str
 
 
 def test_a_producer_is_active_after_the_end_offset() -> None:
-    """No header stays for a sequence if a batch after the end has a later one."""
+    """Compaction keeps an emptied batch for a producer's last sequence number.
+
+    It does not if a batch after `end_offset` has a later sequence number.
+    """
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
     first = [batch_of((0, b"k", b"1"), base_sequence=0, **producer), batch_of((1, b"k", b"2"))]
     later = encoded("v2", [batch_of((2, b"q", b"3"), base_sequence=1, **producer)])
@@ -243,7 +265,10 @@ def test_a_producer_is_active_after_the_end_offset() -> None:
 
 
 def test_a_tombstone_is_removed_after_its_horizon() -> None:
-    """The first round removes the value, a round after the horizon the tombstone. The last offset is kept."""
+    """The first compaction removes the replaced value.
+
+    A compaction after the delete horizon removes the tombstone. The last offset of the log is kept.
+    """
     source = encoded("v2", [batch_of((0, b"a", b"1")), batch_of((1, b"a", None)), batch_of((2, b"b", b"1"))])
     first = compact(source, now_ms=NOW_MS, delete_retention_ms=10)
     assert kfbench.read_log(first.encoded).records.offsets.tolist() == [1, 2]
@@ -253,7 +278,10 @@ def test_a_tombstone_is_removed_after_its_horizon() -> None:
 
 
 def test_a_producer_with_only_markers_in_its_last_epoch() -> None:
-    """Markers of the last epoch stay as headers. Data and markers of earlier epochs do not."""
+    """Markers of a producer's last epoch stay as emptied batches.
+
+    Its data and its markers of earlier epochs are removed.
+    """
 
     data = batch_of((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)
     markers = [marker(offset, 1, producer_id=1, producer_epoch=offset) for offset in (1, 2)]
@@ -270,7 +298,10 @@ def test_a_producer_with_only_markers_in_its_last_epoch() -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
 def test_a_set_of_mixed_magic_is_corrected_and_other_oddities_are_not(magic: int, codec: str) -> None:
-    """KAFKA-4298: two sets keep all records. The one whose last message has another magic is rebuilt."""
+    """KAFKA-4298: two compressed sets keep all records.
+
+    Only the set whose last message has another magic is rebuilt.
+    """
 
     def wrapper(key: bytes | None, last_magic: int, offset: int) -> bytes:
         inner = v01.entry(magic, 0 if magic else offset, 0, NOW_MS, b"%d" % offset, b"1")
@@ -294,7 +325,7 @@ def test_a_set_of_mixed_magic_is_corrected_and_other_oddities_are_not(magic: int
 @pytest.mark.parametrize("name", ON_BROKERS)
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_damage_stops_the_log(name: str, codec: str) -> None:
-    """The error has the position of the batch. An incomplete last batch is damage, too."""
+    """The error has the position of the damaged batch. An incomplete last batch counts as damage."""
     parts = [encoded(name, [batch_of((i, b"k", b"value"), codec=codec)]) for i in range(3)]
     good = b"".join(parts)
     bad = bytearray(good)
@@ -341,7 +372,10 @@ def test_sizes_with_holes_equal_those_after_filtering(name: str, share: float) -
 
 @pytest.mark.parametrize(("hours", "delta_bytes"), [(24, 4), (48, 5)])
 def test_a_delete_horizon_makes_deltas_long(hours: int, delta_bytes: int) -> None:
-    """A delta of 0 takes one byte; a delta from the horizon takes 4 or 5."""
+    """Timestamp deltas count from the delete horizon once a batch has one.
+
+    A delta of 0 takes 1 byte, a delta from the horizon 4 or 5 bytes.
+    """
     times = NOW_MS + np.zeros(100, np.int64)
     records = kfbench.Records.from_lists([b"v"] * 100, keys=[b"k"] * 100, timestamps_ms=times)
     keep, horizon_ms = np.ones(100, np.bool_), NOW_MS + hours * 3_600_000

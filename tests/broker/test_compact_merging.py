@@ -1,4 +1,4 @@
-"""Compaction with merge_bytes: consecutive batches become one if a single header can describe them."""
+"""`compact` with merge_bytes joins consecutive batches into one, if one header can describe all of them."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ def test_merges_batches_that_one_header_can_describe(name: str, data: st.DataObj
     done = compact(source, fmt=name, now_ms=NOW_MS, merge_bytes=merge_bytes)
     together, _ = reference_decode(name, bytes(done.data))
     whole = FORMATS[name].decode(source)
-    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied batches, not merged
+    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied, not merged
     at = 0
     for batch in together:
         end = at + 1
@@ -99,7 +99,10 @@ def test_batches_with_different_headers_are_not_merged(one: dict[str, Any], othe
 
 @pytest.mark.parametrize("headers", [(("trace", b"123"), ("t", None)), (("n", b""), ("ahead", b"123"))])
 def test_merge_bytes_count_headers_and_remaining_records_only(headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    """A batch has 9 bytes of headers and 2 of key and value. A replaced record does not count."""
+    """Only headers and remaining records count towards merge_bytes.
+
+    A batch here has 9 bytes of record headers and 2 bytes of key and value.
+    """
 
     def message(offset: int, key: bytes, value: bytes) -> Message:
         return Message(offset=offset, timestamp_ms=NOW_MS, key=key, value=value, headers=headers)

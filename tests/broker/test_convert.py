@@ -1,4 +1,4 @@
-"""Conversion: Kafka's results, and records, losses and counts of every pair of formats by the reference codecs."""
+"""`convert` compared with Kafka's down-conversion, and with reference codecs for every pair of formats."""
 
 import hashlib
 from collections import Counter
@@ -34,7 +34,7 @@ from tests.reference.v23 import TAGGED_NAMES
 from tests.sidecars import check_sidecar
 from tests.strategies import NOW_MS, Case
 
-SHARES_MAGIC = ("kip98", *ENRICHED)  # the magic stands for another format
+SHARES_MAGIC = ("kip98", *ENRICHED)  # here the magic belongs to another format
 
 
 # Kafka's down-conversion
@@ -67,11 +67,11 @@ def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
             assert hashlib.sha256(batch.raw).hexdigest() == want["decompressedSha256"]
 
 
-# Every pair
+# Every pair of formats
 
 
 def rising_cases(name: str) -> st.SearchStrategy[Case]:
-    """Generate cases that the format can carry, with rising offsets, as a broker assigns them."""
+    """Draw batches that the format can carry, with rising offsets, as a broker assigns them."""
     if name in MESSAGES:
         return strategies.cases_of(name, max_batches=3)
     in_v2 = name != "kip98"
@@ -107,7 +107,7 @@ def losses_of(batch: Batch, to: str) -> Counter[str]:
         if value != default and field not in can.batch_fields:
             losses[field] += 1
     if batch.append_time_ms != -1 and not appended and not tags and "append_time_ms" in can.batch_fields:
-        losses["append_time_ms"] += 1  # a tag stores it
+        losses["append_time_ms"] += 1  # a tag stores the append time
     if not can.empty_batches and not batch.messages:
         losses["empty batches"] += 1
     for message, seen in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
@@ -192,11 +192,11 @@ def test_every_pair(name: str, to: str, data: st.DataObject) -> None:
         assert [m for _, messages in read_in(name, bytes(back.encoded)) for m in messages] == [
             m for _, messages in read_in(name, log) for m in messages
         ]
-        # Kafka's builder also writes the append time into the inner messages of v1. Consumers do not see it there.
+        # Kafka's builder also writes the append time into the inner messages of v1, where consumers do not see it.
         assert back.work.losses.keys() <= ({"create timestamps"} if name == "v1" else set())
 
 
-# By hand
+# Cases written by hand
 
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(6)]
 AGELESS = [replace(message, timestamp_ms=-1) for message in SAMPLE]
@@ -209,7 +209,7 @@ def written(name: str, codec: str = "none", batch_size: int = 2, **fields: Any) 
 
 
 def test_batches_of_the_format_are_copied() -> None:
-    """A copy keeps even an unused attribute bit, here of the middle batch."""
+    """A batch in the target format is copied, even an unused attribute bit (here of the middle batch)."""
     odd = bytearray(written("v2", batch_size=6))
     odd[21] = 0x40
     odd[17:21] = crc32c.crc32c(bytes(odd[21:])).to_bytes(4, "big")
@@ -246,7 +246,7 @@ def test_a_reader_of_v3_takes_every_v3() -> None:
 
 @pytest.mark.parametrize("name", TAGGED_NAMES)
 def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
-    """Attributes do not tell shared headers. So without a given format it is rebuilt, to the same bytes."""
+    """Attributes do not show shared headers. Rebuild the batch to the same bytes, unless its format is given."""
     log = written(name)
     assert convert(log, name, fmt=name).work.untouched == 3
     made = convert(log, name)
@@ -256,7 +256,7 @@ def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v0", "v1", "enriched-ms"])
 def test_plain_messages_become_batches_of_one(name: str) -> None:
-    """KIP-724: compressed sets become one batch each, so that replicas have equal batches."""
+    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, so replicas are equal."""
     fmt = source_of(name)
     for to in ("v2", "v3", "columnar", "kip98"):
         plain = convert(written(name), to, fmt=fmt)
@@ -279,7 +279,7 @@ def test_append_time_goes_up_with_its_batch() -> None:
 
 
 def test_zstd_is_refused_below_magic_2() -> None:
-    """It is refused even if no record of the batch would be converted, unless another codec is given."""
+    """zstd needs magic 2. A lower target is refused even if no record is converted, unless a codec is given."""
     log = written("v2") + written("v2", "zstd")
     with pytest.raises(Refused, match="zstandard-compressed") as refusal:
         convert(log, "v1", first_offset=100)
@@ -315,7 +315,7 @@ def test_the_codec_of_rebuilt_batches() -> None:
 
 @pytest.mark.parametrize(("name", "to"), [("v1", "v0"), ("v2", "v0"), ("v2", "v1"), ("v2", "enriched-ms")])
 def test_records_before_the_first_offset(name: str, to: str) -> None:
-    """They are removed from plain batches. That is no loss, because the consumer does not want them."""
+    """Records before the consumer's first offset are removed from plain batches. They do not count as losses."""
     plain = convert(written(name), to, first_offset=3, lossy=True)
     assert FORMATS[to].decode(plain.data).records.offsets.tolist() == [3, 4, 5]
     assert plain.converted_records == 3
@@ -356,7 +356,7 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
     with pytest.raises(CorruptLog, match="crc") as refusal:
         convert(log, "v1", keep_older=True)
     assert refusal.value.position == start
-    assert convert(log, "v2").work.untouched == 3  # a copied batch is not checked
+    assert convert(log, "v2").work.untouched == 3  # a copied batch is not checked for damage
     for unknown in (5, 255):
         log[start + 16] = unknown
         with pytest.raises(CorruptLog, match="magic") as refusal:
@@ -382,7 +382,7 @@ def test_an_empty_log() -> None:
 @pytest.mark.compiled_only
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v1", "none"), ("v2", "v3", "lz4")])
 def test_a_log_of_several_chunks(name: str, to: str, codec: str) -> None:
-    """The result equals a conversion in one chunk. Damage has the position in the whole log."""
+    """Several chunks give the same result as one. Damage has its position in the whole log."""
     n = 100_000
     records = Records.from_lists([bytes(200)] * n, timestamps_ms=NOW_MS + np.arange(n))
     log = FORMATS[name].encode(records, 50, codec)

@@ -1,4 +1,7 @@
-"""Expiry: old records are deleted, young ones stay, overdue bytes are counted. Indexes have Kafka's entries."""
+"""`expire` deletes old records, keeps young ones and counts overdue bytes.
+
+Its indexes have the same entries as Kafka's.
+"""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -32,12 +35,12 @@ def segment(name: str, stamps: list[int], batch_size: int = 2, codec: str = "non
 
 
 class KafkaIndexes(NamedTuple):
-    by_offset: list[tuple[int, int]]  # (offset, position)
+    by_offset: list[tuple[int, int]]  # (offset, byte position)
     by_time: list[tuple[int, int]]  # (timestamp, offset)
 
 
 def kafka_indexes(positions: list[int], lasts: list[int], latest: list[int], interval: int) -> KafkaIndexes:
-    """Return the entries that `LogSegment.recover` writes batch by batch."""
+    """Return the index entries that Kafka's `LogSegment.recover` writes batch by batch."""
     found = KafkaIndexes([], [])
     largest_ms, its_offset, last_entry = -1, -1, 0
 
@@ -118,7 +121,11 @@ class Header(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The result of an expiry. gone: deleted segments. head: bytes cut off from the next one. alive: segments read."""
+    """The expected result of an expiry.
+
+    gone: number of deleted segments. head: bytes cut off the first remaining segment. alive: 1 if a segment remains
+    that can be cut, else 0.
+    """
 
     gone: int
     head: int
@@ -128,7 +135,7 @@ class Expected(NamedTuple):
 def expected_expiry(
     batches: list[list[Header]], before: int, by: str, *, interval: int, exact: bool, active: bool
 ) -> Expected:
-    """Decide batch by batch. batches: of each segment."""
+    """Compute the expected result batch by batch. batches: one list per segment."""
     gone = 0
     while gone < len(batches):
         is_last = gone == len(batches) - 1
@@ -209,7 +216,7 @@ def test_granularity_and_bytes_read() -> None:
     assert 0 < head.overdue_bytes <= 4096 + 2 * size
     assert exact.overdue_bytes == 0
     assert whole.work.read_bytes == 3 * 16
-    assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # no batch was read
+    assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # no header was read
     copied = [len(done.segments[0]) for done in (head, exact)]
     assert [done.work.written_bytes for done in (head, exact)] == copied
     looked_up = 3 * 16 + 16 * len(indexes[2]).bit_length()
@@ -218,7 +225,7 @@ def test_granularity_and_bytes_read() -> None:
     assert exact.work.read_bytes == looked_up + 61 * passed + copied[1]
     assert (exact.work.dropped, exact.work.shifted) == (passed - 1, 1)
     built = expire(segments, before)
-    assert built.work.read_bytes == 3 * (16 + 61 * 100)  # without an index every header is read
+    assert built.work.read_bytes == 3 * (16 + 61 * 100)  # without an index, every header is read
     assert [len(read_log(part).records) for part in exact.segments] == [400, 1000]
 
 
@@ -240,7 +247,10 @@ def test_only_necessary_headers_are_read() -> None:
 
 
 def test_one_young_record_keeps_its_segment() -> None:
-    """A producer's clock was wrong. No head can be cut off after this record either."""
+    """One record has a timestamp in the future, because a producer's clock was wrong.
+
+    Its segment stays, and no older part of it is cut off.
+    """
     segments = [segment("v2", [NOW_MS + 10**12, 5, 6, 7, 8, 9]), segment("v2", [10, 11], first=6)]
     done = expire(segments, NOW_MS, "head", exact=True)
     assert (done.deleted_segments, done.head_bytes) == (0, 0)
@@ -262,7 +272,7 @@ def test_v0_goes_by_its_files_or_not_at_all() -> None:
             expire(segments, NOW_MS, by)
         done = expire(segments, NOW_MS, by, modified_ms=[NOW_MS - 2, NOW_MS - 1, NOW_MS])
         assert (done.deleted_segments, done.head_bytes, done.granularity) == (2, 0, "segment")
-        assert done.overdue_bytes == 0  # no timestamp proves that one is
+        assert done.overdue_bytes == 0  # no timestamp proves that a record is too old
 
 
 def test_options_that_are_refused() -> None:

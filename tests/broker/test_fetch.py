@@ -1,4 +1,4 @@
-"""Fetch: zero-copy, the bytes read to decide it, and conversions."""
+"""`fetch` sends bytes unchanged or converts them. It counts the bytes that it reads to decide."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_the_same_version_is_zero_copy(name: str, codec: str, scan: Scan) -> Non
 
 
 def test_without_a_scan_nothing_is_read() -> None:
-    """Even bytes that cannot be scanned are sent."""
+    """Without a scan `fetch` reads no byte. It sends even bytes that a scan could not read."""
     noise = np.full(1000, 255, np.uint8)
     fetched = fetch(noise, "v2", fmt="v2", scan="never")
     assert np.shares_memory(fetched.data, noise)
@@ -61,7 +61,10 @@ def test_a_scan_reads_no_more_than_the_beginning_of_a_batch() -> None:
 @pytest.mark.parametrize("reader", MAGICS)
 @pytest.mark.parametrize("stored", MAGICS)
 def test_readers_that_get_a_conversion(stored: str, reader: str) -> None:
-    """A scan finds that an old reader knows old data. Without a scan the data is copied (KIP-724)."""
+    """With a scan, a reader that knows the stored format gets the bytes unchanged (zero-copy).
+
+    Without a scan, it must know the newest format of the topic (KIP-724).
+    """
     log = bytes(written(stored))
     knows = MAGICS.index(stored) <= MAGICS.index(reader)
     scanned = fetch(log, reader, lossy=True)

@@ -1,4 +1,4 @@
-"""A mirror brings every record to its partition in order, and rebuilds only batches that it must rebuild."""
+"""`mirror` sends every record to its partition in order. It rebuilds only batches that it must rebuild."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS, cases_of
 
 NAMED = sorted(ON_BROKERS)
-SAYS_KEYS = (*ENRICHED, "columnar")  # a flag in the header is set if any record has a key
+SAYS_KEYS = (*ENRICHED, "columnar")  # a bit of the header is set if any record has a key
 CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
@@ -73,9 +73,9 @@ def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> N
     fmt, case = FORMATS[name], data.draw(cases_of(name, 6))
     codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
     if name in ENRICHED and codec != "none" and any(fields.is_control for fields in case.fields):
-        return  # the header of a set has no such flag; a test below opens a set
+        return  # the header of a compressed set has no bit for keys; a test below reads inside a set
     if name == "v1" and any(fields.base_offset is not None for fields in case.fields):
-        return  # no broker writes such relative offsets
+        return  # no broker writes these relative offsets
     log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case))
     partitions, passing = data.draw(st.sampled_from([1, 2, 3, 8])), data.draw(st.booleans())
     done = mirror(
@@ -117,20 +117,20 @@ def test_where_keys_do_not_matter_only_headers_are_read(name: str, codec: str, k
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
     broken = poisoned(log, fmt)
-    if name == "kip98":  # the header has no count, so only the records show holes
+    if name == "kip98":  # the header has no record count, so only the records show gaps
         with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
             mirror(broken, fmt, **kept)
         assert mirror(log, fmt, **kept).work.decompressed_bytes > 0
         return
     done = mirror(broken, fmt, reset_offsets=False, **kept)
-    untouched = 10 if name == "v0" else 1  # the first batch counts from 0 already
+    untouched = 10 if name == "v0" else 1  # the first batch starts at offset 0 already
     assert (done.work.untouched, done.work.in_place, done.too_large) == (untouched, 10 - untouched, 0)
-    assert done.work.read_bytes == done.work.written_bytes == len(broken)  # a copy
+    assert done.work.read_bytes == done.work.written_bytes == len(broken)  # copied, not rebuilt
     assert (done.work.decompressed_bytes, done.work.recompressed_bytes) == (0, 0)
     places = [[b for b in range(10) if b % kept["partitions"] == p] for p in range(kept["partitions"])]
     for part, numbers in zip(done.partitions, places, strict=True):
         given = [broken[log.positions[b] : log.positions[b + 1]].tobytes() for b in numbers]
-        first = {"v0": None, "v1": 99}.get(name, 0)  # the header of v1 has the last offset
+        first = {"v0": None, "v1": 99}.get(name, 0)  # the header of v1 has the last offset, not the first
         if first is not None:
             given = [first.to_bytes(8, "big") + each[8:] for each in given]
         assert bytes(part) == b"".join(given)
@@ -146,7 +146,7 @@ def test_a_destination_keeps_forwarded_sets(name: str, codec: str) -> None:
     assert done.handed_on == 10
     taken = append(done.encoded, fmt)
     assert (taken.work.rewritten, taken.next_offset) == (10 if name == "v0" else 0, 1000)
-    if name == "v1":  # the first set gets a wrong offset and is rebuilt
+    if name == "v1":  # the first set gets a wrong offset, so it is rebuilt
         rough = mirror(fmt.encode(records, 100, codec), fmt)
         assert append(rough.encoded, fmt).work.rewritten == 1
         assert fmt.decode(append(rough.encoded, fmt).data).records == fmt.decode(taken.data).records
@@ -195,7 +195,7 @@ def test_keyed_true_ignores_the_flag() -> None:
     log = fmt.encode(steady(), 100, "gzip", lossy=True)
     done = mirror(log, fmt, partitions=4, keyed=True)
     assert done.work.decompressed_bytes == fmt.size(steady(), 100).sum()
-    assert done.handed_on == 10  # opened, but all its records go to one partition
+    assert done.handed_on == 10  # decompressed, but all its records go to one partition
 
 
 def test_positions_stand_for_offsets_after_a_compaction() -> None:
@@ -203,7 +203,7 @@ def test_positions_stand_for_offsets_after_a_compaction() -> None:
     records = Records.from_lists([b"v%d" % i for i in range(6)], offsets=[10, 12, 13, 40, 41, 50])
     log = fmt.encode(records, 3, "gzip")
     done = mirror(log, fmt)
-    checked = len(log.data) - 2 * 16  # offset, length and checksum are not checked
+    checked = len(log.data) - 2 * 16  # a checksum covers neither offset nor length
     assert (done.work.in_place, done.work.written_bytes) == (2, len(log.data))
     assert done.work.read_bytes == len(log.data) + checked
     assert fmt.decode(done.data).records.shapes.offsets.tolist() == [0, 1, 2, 0, 1, 2]
@@ -211,7 +211,7 @@ def test_positions_stand_for_offsets_after_a_compaction() -> None:
     taken = append(done.encoded, fmt, base_offset=7)
     assert (taken.work.in_place, taken.work.rewritten) == (2, 0)
     assert fmt.decode(taken.data).records.shapes.offsets.tolist() == list(range(7, 13))
-    again = mirror(done.encoded, fmt)  # a mirror of the mirror
+    again = mirror(done.encoded, fmt)  # a mirror of the mirrored log
     assert (again.work.untouched, again.data.tobytes()) == (2, done.data.tobytes())
     kept = mirror(log, fmt, reset_offsets=False)
     assert [at for at in np.flatnonzero(kept.data != log.data) if at % log.positions[1] >= 8] == []
@@ -225,7 +225,7 @@ def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
     log = fmt.encode(steady(), 100, "gzip", batch_fields=fields)
     done = mirror(log, fmt, partitions=2)
     assert (done.work.in_place, done.work.written_bytes) == (10, len(log.data))
-    assert done.work.read_bytes > 1.5 * len(log.data)  # read again for the checksums
+    assert done.work.read_bytes > 1.5 * len(log.data)  # bytes are read a second time for the checksums
     assert dict(done.work.losses) == {"is_transactional": 10, "producer_id": 10}
     check(fmt, bytes(log), done, 2)
     rows = fmt.decode(done.data).batch_rows
@@ -239,7 +239,7 @@ def test_a_delete_horizon_is_removed_and_times_are_kept(name: str) -> None:
     done = mirror(log, fmt)
     back = fmt.decode(done.data)
     assert (back.batch_rows["delete_horizon_ms"] == -1).all()
-    again = np.arange(1000) % 100  # offsets in a producer's batch
+    again = np.arange(1000) % 100  # offsets as a producer numbers them, from 0 in each batch
     assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
 
 

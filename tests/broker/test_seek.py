@@ -1,4 +1,4 @@
-"""Searches have the results of Kafka's (`FileRecords.searchForOffsetWithSize`, `searchForTimestamp`)."""
+"""Compare `seek_offset` and `seek_time` with Kafka's FileRecords (`searchForOffsetWithSize`, `searchForTimestamp`)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -32,13 +32,13 @@ def batch_of_offset(batches: Sequence[Batch], offset: int) -> Batch | None:
 
 
 def overlap(batches: Sequence[Batch]) -> bool:
-    """Return True if offsets fall, inside a batch or between batches. No broker writes such a log."""
+    """Return True if offsets go down anywhere, inside a batch or from batch to batch. No broker writes such logs."""
     inside = any(message.offset > batch.last_offset for batch in batches for message in batch.messages)
     return inside or any(a.last_offset >= b.base_offset for a, b in pairwise(batches))
 
 
 class Place(NamedTuple):
-    position: int  # of the batch
+    position: int  # byte position of the batch
     offset: int
     timestamp_ms: int | None
 
@@ -73,7 +73,7 @@ def test_by_offset(name: str, data: st.DataObject) -> None:
     expected = batch_of_offset(batches, offset)
     interval = data.draw(st.sampled_from([None, 0, 100]))
     built = None if interval is None else TimeIndex.build(log, interval, fmt=fmt)
-    if overlap(batches):  # headers alone do not lead to the batch then
+    if overlap(batches):  # then headers alone do not lead to the batch
         if name in ENRICHED:
             return
         built = None
@@ -100,7 +100,7 @@ def test_by_time(name: str, data: st.DataObject) -> None:
     start = data.draw(st.just(0) | around([m.offset for m in case.messages]))
     expected = record_of_time(batches, stamp, start)
     if any(message.offset > batch.last_offset for batch in batches for message in batch.messages):
-        return  # the search relies on the header's last offset
+        return  # the search trusts the last offset in the header
     assert place(seek_time(log, stamp, fmt=fmt, start_offset=start)) == expected
     if not overlap(batches):
         built = TimeIndex.build(log, data.draw(st.sampled_from([0, 100])), fmt=fmt)
@@ -118,7 +118,7 @@ CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capa
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
-    """The batch is found although every payload is damaged: no checksum and no codec reads it."""
+    """The search reads headers only. It finds the batch although every payload is damaged."""
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, codec, lossy=True)
     rows = headers(log.data, fmt)
@@ -131,7 +131,7 @@ def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
     assert found.base_offset == (None if name in ("v0", "v1") else 700)
     assert found.work.read_bytes == rows["header_bytes"][:8].sum()
     assert (found.work.untouched, found.work.decompressed_bytes, found.work.batches) == (8, 0, 8)
-    if name in ("v0", "v1"):  # the first offset is inside the set
+    if name in ("v0", "v1"):  # v0 and v1 have the first offset only inside the set
         with pytest.raises(CorruptLog, match=f"byte {log.positions[7]}: crc"):
             seek_offset(poisoned, 750, fmt=fmt, base_offset=True)
         opened = seek_offset(log, 750, fmt=fmt, base_offset=True)
@@ -160,7 +160,7 @@ def test_by_time_one_batch_is_opened(name: str, codec: str) -> None:
     assert found.work.read_bytes == rows["header_bytes"][:8].sum() + opened
     if name in MESSAGES:
         assert found.work.decompressed_bytes == fmt.size(steady(), 100)[7]
-    elif fmt.features & HEADERS_FIRST_BIT and codec == "gzip":  # other codecs decompress whole blocks
+    elif fmt.features & HEADERS_FIRST_BIT and codec == "gzip":  # these codecs decompress whole blocks
         assert 0 < found.work.decompressed_bytes < 1000
     elif fmt.has_bare_metadata:
         assert found.work.decompressed_bytes == 0
@@ -183,7 +183,10 @@ def test_with_an_index_fewer_headers_are_read() -> None:
 
 
 def test_records_out_of_order() -> None:
-    """A header has the batch's largest timestamp. If that record is before the starting offset, the search goes on."""
+    """The header has the largest timestamp of its batch.
+
+    If that record lies before the start offset, the search reads on.
+    """
     stamps = [5, 90, 7, 8, 6, 40, 95, 1]
     records = Records.from_lists([b"v"] * 8, timestamps_ms=stamps)
     log = FORMATS["v2"].encode(records, 2, "lz4")
@@ -209,12 +212,15 @@ def test_batches_before_the_starting_offset_stay_closed(name: str) -> None:
     assert found.work.read_bytes == rows["header_bytes"][:901].sum() + opened
     assert seek_time(log, NOW_MS, start_offset=1000) is None
     broken = log.data.copy()
-    broken[int(log.positions[899]) + int(rows["header_bytes"][899])] ^= 1  # not read
+    broken[int(log.positions[899]) + int(rows["header_bytes"][899])] ^= 1  # a payload byte that is not read
     assert place(seek_time(broken, NOW_MS, start_offset=900)) == place(found)
 
 
 def test_a_set_is_opened_if_the_offset_may_be_in_a_hole() -> None:
-    """An enriched header has the first offset and the number of messages, not the last offset."""
+    """An enriched header has the first offset and the number of messages, not the last offset.
+
+    If the offset may lie in a gap, the search opens the set.
+    """
     fmt = FORMATS["enriched-ms"]
     offsets = [0, 1, 2, 10, 20, 30, 31, 32, 33]
     records = Records.from_lists([b"v"] * 9, offsets=offsets)
@@ -287,7 +293,7 @@ SEGMENTS = [
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segments_of_mixed_magics(name: str) -> None:
-    """Kafka's classes wrote these logs: v0, v1 and v2 in one log, and the results of compaction."""
+    """Kafka's classes wrote these logs. They mix v0, v1 and v2; some are compacted."""
     log, _ = vector(OURS, name)
     batches, _ = reference_log.decode(log)
     lasts, stamps = [batch.last_offset for batch in batches], [batch.max_timestamp_ms for batch in batches]

@@ -1,4 +1,4 @@
-"""The upgrade of a segment file: its result, files that do not change, and atomicity."""
+"""`upgrade` replaces a segment file atomically, or does not change it at all."""
 
 import fcntl
 import json
@@ -66,7 +66,7 @@ def test_every_batch_in_the_newer_format(segment: Path, to: str, chunk_bytes: in
     assert beside(segment) == {".txnindex", ".snapshot"}
 
     again = upgrade(segment, to, chunk_bytes=chunk_bytes)
-    tagged = "tagged_fields" in FORMATS[to].capabilities.batch_fields  # a segment does not tell these formats apart
+    tagged = "tagged_fields" in FORMATS[to].capabilities.batch_fields  # the segment does not show its format
     assert again.replaced == tagged
     assert segment.read_bytes() == wanted
     if not tagged:
@@ -84,13 +84,16 @@ def test_a_segment_that_has_the_format_is_left_alone(segment: Path) -> None:
     before, files = segment.stat(), beside(segment)
     made = upgrade(segment)
     assert (made.replaced, made.work.untouched) == (False, 9)
-    after = segment.stat()  # the time of access may change
+    after = segment.stat()  # only the access time may change
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert beside(segment) == files
 
 
 def test_mode_and_time_are_kept(segment: Path) -> None:
-    """A broker expires a segment without timestamps by the file's time."""
+    """The file mode and modification time stay.
+
+    A broker expires a segment without timestamps by the modification time.
+    """
     segment.chmod(0o640)
     os.utime(segment, ns=(1_500_000_000_123_456_789, 1_600_000_000_123_456_789))
     upgrade(segment)
@@ -109,7 +112,7 @@ def test_through_a_link(segment: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_segment_of_a_broker_has_no_indexes(tmp_path: Path) -> None:
-    """An .index file next to another file is not removed."""
+    """Only a file with the name of a segment has index files. An .index file next to any other file is kept."""
     path, other = tmp_path / "batches.bin", tmp_path / "batches.index"
     path.write_bytes(OLD)
     other.write_bytes(b"")
@@ -117,7 +120,7 @@ def test_a_file_that_is_no_segment_of_a_broker_has_no_indexes(tmp_path: Path) ->
     assert other.exists()
 
 
-# Refused: the segment, its indexes and its folder are as they were
+# Refused upgrades change neither the segment, nor its index files, nor its folder
 
 
 def check_refused(segment: Path, error: type[KfbenchError], match: str, **options: Any) -> KfbenchError:
@@ -134,7 +137,7 @@ def check_refused(segment: Path, error: type[KfbenchError], match: str, **option
 @pytest.mark.parametrize("chunk_bytes", [300, 1 << 20])
 @pytest.mark.parametrize("name", ["v0", "v1", "v2"])
 def test_damage(segment: Path, name: str, chunk_bytes: int) -> None:
-    """Damage in the last batch is found even if the batch would only be copied."""
+    """Damage in the last batch is found, even if that batch would only be copied."""
     data = bytearray(OLD + written(name, "gzip"))
     data[-1] ^= 1
     segment.write_bytes(data)
@@ -257,7 +260,10 @@ def test_a_segment_that_is_cut_off_meanwhile(segment: Path, monkeypatch: pytest.
 
 
 def test_the_order_of_writes_to_the_disk(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure, writes without a synchronisation may be lost, in any order."""
+    """A power failure may lose writes without fsync, in any order.
+
+    So every file and folder is synced before the next step relies on it.
+    """
     done: list[str] = []
 
     def noted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -305,7 +311,7 @@ def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path
         assert ".txnindex" in left["beside"]
         assert (
             ".timeindex" in left["beside"] or ".index" not in left["beside"]
-        )  # a broker notices only a missing .index
+        )  # a broker rebuilds the indexes only if .index is missing
         assert outcome["then"] == {"segment": "new", "beside": [".txnindex"], "leftover": False}
     assert any(outcome["killed"] for outcome in outcomes)
     if mode == "calls":

@@ -1,4 +1,4 @@
-"""Counters add up, and so do losses by name."""
+"""Counters of two `Work` objects add up. Losses add up by name."""
 
 from kfbench.broker import Work
 from kfbench.broker.work import COUNTERS

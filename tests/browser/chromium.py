@@ -1,4 +1,4 @@
-"""A headless Chromium driven through its DevTools pipe. It opens pages and answers scripts.
+"""Open pages in a headless Chromium and evaluate scripts in them, through the DevTools pipe.
 
 The pipe is the browser's file descriptors 3 and 4. A message is JSON that ends in a zero byte. No port is opened, and
 no
@@ -22,9 +22,9 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --hide-scrollbars --remote-debugging-pipe"
 ).split()
-PHONE_PX = 600  # narrower than that is a phone: the page's viewport is laid out as on one
+PHONE_PX = 600  # in a narrower window the browser uses a phone's layout
 PATIENCE_S = 300
-# Numbers 3 and 4 may be taken in this process, so that another one puts the pipe there.
+# Tests may already use descriptors 3 and 4, so the child process puts the pipe there.
 PLUMBER = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
@@ -38,12 +38,12 @@ Message = dict[str, Any]
 
 
 def program() -> str | None:
-    """Return the first browser on PATH; None without one."""
+    """Return the path of the first browser program on PATH, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Chromium:
-    """A Chromium process that shows one page at a time. It ends with its `with` block."""
+    """A running Chromium that shows one page at a time. Leaving its `with` block ends the process."""
 
     def __init__(self, path: str) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="kfbench-chromium-", ignore_cleanup_errors=True)
@@ -83,7 +83,7 @@ class Chromium:
         return Tab(self, session, page, width, height, dark, media)
 
     def ask(self, method: str, session: str = "", **params: Any) -> Message:
-        """Send a command and return its result. Events that arrive in the meantime stay for `events`."""
+        """Send a DevTools command and return its result. Events that arrive meanwhile are stored for `events`."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self._in, json.dumps(message).encode() + b"\0")
@@ -114,7 +114,7 @@ class Chromium:
 
 
 class Tab:
-    """A loaded page."""
+    """The page that is loaded now."""
 
     def __init__(
         self, browser: Chromium, session: str, page: Path, width: int, height: int, dark: bool, media: str
@@ -138,14 +138,17 @@ class Tab:
         return self._browser.ask(method, self._session, **params)
 
     def ask(self, script: str) -> Any:
-        """Return the value of an expression, or of its promise. Raises RuntimeError if it throws."""
+        """Evaluate a JavaScript expression and return its value, after its promise if it is one.
+
+        Raise RuntimeError if it throws.
+        """
         found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"].get("exception", found["exceptionDetails"]).get("description"))
         return found["result"].get("value")
 
     def press(self, key: str, text: str = "") -> None:
-        """Press and release a key. key: its DOM name."""
+        """Press and release a key. key: its DOM name, such as "Enter"."""
         code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
         typed = {"text": text} if text else {}
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **typed)
@@ -155,7 +158,7 @@ class Tab:
         self.send("Input.insertText", text=text)
 
     def pdf(self) -> bytes:
-        """Return the printed page, on the browser's default paper."""
+        """Return the page printed to PDF, on the browser's default paper size."""
         return base64.b64decode(self.send("Page.printToPDF", printBackground=False)["data"])
 
     def picture(self, whole: bool = False) -> bytes:
@@ -168,8 +171,8 @@ class Tab:
         return base64.b64decode(shot["data"])
 
     def requests(self) -> list[str]:
-        """Return every requested address, the page's own first."""
-        self.ask("0")  # what came before this has been heard
+        """Return every address that the page requested. Its own address is the first."""
+        self.ask("0")  # this command returns after all earlier events have arrived
         return [each["request"]["url"] for each in self._browser.events("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The browser and two pages for all tests: the newest committed report and a what-if."""
+"""The browser and two pages for all tests: the newest committed report and a `what-if` answer."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tests.recorded import FOLDER
 HERE = Path(__file__).parent
 REPORTS = HERE.parents[1] / "reports"
 UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ETIMEDOUT")
-REPORT = pytest.param("report", marks=pytest.mark.thorough)  # 20 s to render
+REPORT = pytest.param("report", marks=pytest.mark.thorough)  # seconds; rendering takes 20 s
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def chromium() -> Iterator[Chromium]:
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Render index.html of the newest committed run."""
+    """Render index.html of the newest committed report. Return its path."""
     page = tmp_path_factory.mktemp("report") / "index.html"
     page.write_bytes(dict(publish.render(open_run(publish.newest(REPORTS))))["index.html"])
     return page
@@ -40,7 +40,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write index.html of a what-if of two recorded logs, whose path is wider than a phone."""
+    """Write index.html of a what-if of two recorded logs. The path that it shows is wider than a phone."""
     folder = tmp_path_factory.mktemp("what-if")
     logs = folder / ("deep" * 20)
     logs.mkdir()
@@ -52,14 +52,14 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["answer", REPORT])
 def page(request: pytest.FixtureRequest) -> Path:
-    """Return each of the two pages."""
+    """Return each of the two pages in turn: the report and the what-if."""
     path: Path = request.getfixturevalue(request.param)
     return path
 
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the script of axe-core, in the version and with the hash of package-lock.json."""
+    """Return the script of axe-core (an accessibility checker). Version and hash come from package-lock.json."""
     if not os.environ.get("KFBENCH_REGISTRIES"):
         pytest.skip("downloads from a registry of npm packages: set KFBENCH_REGISTRIES=1 to run it")
     if not shutil.which("npm"):

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 WIDE_PX = 4000
 ALL_BUT_CONTRAST = """axe.run(document, {rules: {"color-contrast": {enabled: false}}}).then(({violations}) =>
   violations.flatMap(({id, nodes}) => nodes.map(node => `${id}: ${node.html.slice(0, 200)}`)))"""
-# With nothing clipped or wrapped it can tell every contrast but those of figures, which test_page.py measures.
+# With nothing clipped or wrapped, axe checks all contrasts except those in figures (see test_page.py).
 CONTRAST = """(document.head.insertAdjacentHTML("beforeend", `<style>
   .scroll{overflow:visible!important;max-height:none!important} main{max-width:none!important}
   th,nav,.up{position:static!important} th{white-space:nowrap!important} caption{margin:0!important}</style>`),
@@ -60,7 +60,7 @@ def test_what_has_the_focus_shows_it(chromium: Chromium, page: Path) -> None:
         name, outline = tab.ask(
             "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
         )
-        if name == "BODY" and seen:  # behind the last of a short page
+        if name == "BODY" and seen:  # below the last element of a short page
             break
         seen.add(name)
         assert outline == "solid", name

@@ -8,7 +8,7 @@ import pytest
 from tests.browser.chromium import Chromium, Tab
 
 pytestmark = pytest.mark.browser
-PAPER_PX = 703  # A4 less two margins of 12 mm, at 96 px an inch
+PAPER_PX = 703  # A4 width minus two margins of 12 mm, at 96 px per inch
 CUT = """what => [...document.querySelectorAll(what)].filter(
   each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(each => each.outerHTML)"""
 
@@ -35,7 +35,7 @@ def test_what_scrolls_says_so_and_takes_the_keyboard(chromium: Chromium, page: P
     cell = 'document.querySelector(".scroll.more tbody th").getBoundingClientRect().left'
     before = tab.ask(cell)
     tab.ask('document.querySelector(".scroll.more").scrollLeft = 1e6')
-    assert tab.ask(cell) == pytest.approx(before, abs=1)  # the first column stays in sight
+    assert tab.ask(cell) == pytest.approx(before, abs=1)  # the first column stays visible
 
 
 @pytest.mark.thorough
@@ -56,7 +56,7 @@ def test_the_contents_follow_the_reader(chromium: Chromium, report: Path, width:
         assert jumped(tab, name) == 0
         seen = tab.ask("""(({top, bottom}) => top >= 0 && bottom <= innerHeight)(
           document.querySelector("nav [aria-current]").getBoundingClientRect())""")
-        assert seen == (width == 1280)  # on a phone they stand above all sections
+        assert seen == (width == 1280)  # on a phone the contents are above all sections
 
 
 @pytest.mark.thorough
@@ -72,7 +72,7 @@ def test_the_contents_stay_where_the_focus_is(chromium: Chromium, report: Path) 
 
 
 def jumped(tab: Tab, name: str) -> float:
-    """Go to a section and wait until the contents mark it. Return the distance that the page then moved, in pixels."""
+    """Scroll to a section and wait until the contents mark it. Return how far the page moved meanwhile, in pixels."""
     moved: float = tab.ask(f"""new Promise((done, failed) => {{
       document.getElementById("{name}").scrollIntoView();
       const at = scrollY, gone = setTimeout(failed, 20000);
@@ -103,7 +103,7 @@ def test_a_page_may_ask_for_nothing(chromium: Chromium, answer: Path, tmp_path: 
         assert any(name in said for said in refused)
 
 
-# sRGB from 0 to 1: the page, each word of a figure with what is painted behind it, lines and swatches.
+# sRGB from 0 to 1: the page, each text of a figure with its background, lines and swatches.
 COLOURS = """(() => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const painted = (...layers) => {

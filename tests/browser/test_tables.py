@@ -13,14 +13,14 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def tab(chromium: Chromium, answer: Path) -> Tab:
-    """Open the what-if. Its long table of fields is the variable `table`."""
+    """Open the what-if page. The script variable `table` is its long table of fields."""
     tab = chromium.open(answer)
     tab.ask("""globalThis.table = document.getElementById("t-fields"), undefined""")
     return tab
 
 
 def column(tab: Tab, at: int) -> list[str]:
-    """Return the visible cells of a column."""
+    """Return the visible cells of the column with index `at`."""
     cells: list[str] = tab.ask(
         f"[...table.tBodies[0].rows].filter(row => row.checkVisibility()).map(row => row.cells[{at}].textContent)"
     )
@@ -42,7 +42,7 @@ def test_a_head_sorts_up_down_and_back(tab: Tab) -> None:
     assert (up, down, none) == ("ascending", "descending", None)
     assert values(ascending) == sorted(values(back)) and values(descending) == sorted(values(back), reverse=True)
     absent = back.count("–")
-    assert absent and ascending[-absent:] == descending[-absent:] == ["–"] * absent  # not zero, so at neither end
+    assert absent and ascending[-absent:] == descending[-absent:] == ["–"] * absent  # null is neither least nor most
     assert column(tab, 0) == stored
 
 
@@ -107,7 +107,7 @@ def test_a_filter_survives_sorting(tab: Tab) -> None:
 
 
 def test_numbers_are_found_as_they_are_typed(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
-    """A keyboard types a hyphen for the printed minus sign."""
+    """A filter with a typed hyphen finds numbers that are printed with a minus sign."""
     changed = tmp_path / "changed.html"
     changed.write_text(answer.read_text().replace('scope="row">key_length', 'scope="row">−7 key_length'))
     tab = chromium.open(changed)

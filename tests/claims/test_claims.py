@@ -1,4 +1,4 @@
-"""Published figures: claims are quoted, real values are computed, and each difference has its reason."""
+"""The report quotes published claims, computes the real values, and gives a reason for each difference."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ def checked() -> dict[str, ClaimsTable]:
 
 
 def find(table: ClaimsTable, words: str) -> Claim:
-    (found,) = [row for row in table.rows if words in row.claim + "."]  # "of 1." is not "of 10."
+    (found,) = [row for row in table.rows if words in row.claim + "."]  # the pattern of "of 1." must not match "of 10."
     return found
 
 
@@ -166,7 +166,7 @@ def test_an_unknown_table_names_the_known_ones() -> None:
 
 
 def test_tables_load_neither_pandas_nor_matplotlib() -> None:
-    """`kfbench table` must answer at once."""
+    """`kfbench table` loads neither, so that it answers at once."""
     code = (
         "import sys; from kfbench.claims import documents; documents.table('kip98').to_text();"
         "print([m for m in ('pandas', 'matplotlib', 'pyspark', 'pyarrow') if m in sys.modules])"

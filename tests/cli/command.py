@@ -1,4 +1,4 @@
-"""Run a command in a test: from arguments to exit status, stdout and stderr."""
+"""Run a command in a test. The result has the exit status, stdout and stderr."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ class Done(NamedTuple):
     err: str
 
     def refused(self, status: int = 1) -> str:
-        """Check that the command failed and printed only one line, on stderr. Return this line."""
+        """Check that the command failed with this status and printed only one line, on stderr. Return that line."""
         assert self.status == status
         assert self.out == ""
         assert self.err.startswith("kfbench: ")

@@ -1,4 +1,4 @@
-"""Fixtures of command-line tests: the command, small segments, a sweep of two cells, stored runs."""
+"""Fixtures of command-line tests: the command, small segments, a sweep of two cells (measurements), stored runs."""
 
 import io
 import sys
@@ -18,7 +18,7 @@ from tests.runs import stored
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
-    """Compile once, so that what-if prints no lines about compiling."""
+    """Compile the kernels once, so that no what-if in a test prints lines about compiling."""
     compile_for_what_if(None, Console(file=io.StringIO()))
 
 
@@ -34,7 +34,7 @@ def kfbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def segment(tmp_path: Path) -> Path:
-    """Three batches of v2, two records each."""
+    """Write a segment of three v2 batches with two records each. Return its path."""
     records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(1_000, 1_006)))
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data.tobytes())
@@ -43,7 +43,7 @@ def segment(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damaged(segment: Path) -> tuple[Path, int]:
-    """A segment with a flipped bit in its second batch, and the position of this batch."""
+    """Flip a bit in the second batch of the segment. Return the path and the byte position of that batch."""
     data = bytearray(segment.read_bytes())
     start = len(data) // 3
     data[start + 70] ^= 1
@@ -60,7 +60,7 @@ def two_cells(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sizes(tmp_path: Path) -> Callable[[int], Path]:
-    """A function that stores a run of one row with the given size in bytes."""
+    """Return a function that stores a run of one row with the given size in bytes. It returns the run's path."""
 
     def finished(size_bytes: int) -> Path:
         row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}

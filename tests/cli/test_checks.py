@@ -64,7 +64,7 @@ def test_compare_shows_progress_at_a_terminal(
 ) -> None:
     run = sizes(100)
     assert kfbench("compare", run, run).err == ""
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # makes rich treat stderr as a terminal
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # makes the library `rich` treat stderr as a terminal
     monkeypatch.setenv("TERM", "xterm")
     said = kfbench("compare", run, run)
     assert said.status == 0 and "comparing" in said.err and "comparing" not in said.out

@@ -52,6 +52,6 @@ def test_migrate_as_text_and_json(kfbench: Run, segment: Path) -> None:
     assert [phase["name"] for phase in found["phases"]] == ["before", "phase 1", "canary", "phase 2"]
     assert found["traffic"]["old_consumers"] == 0.5
     (subject,) = found["subjects"]
-    assert subject["name"] == segment.name
+    assert subject["name"] == segment.parent.name
     for phase in found["phases"]:
         assert f"{phase['name']} ({phase['source']}): {phase['summary']}" in text.out

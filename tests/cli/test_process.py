@@ -17,8 +17,8 @@ from tests.vectors import write_vectors
 )
 def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, status: int, line: str) -> None:
     pipe = tmp_path / "segment.log"
-    os.mkfifo(pipe)  # no process writes to it, so the command waits
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs that ignore SIGINT
+    os.mkfifo(pipe)  # no process writes to this pipe, so the command waits
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs with SIGINT off
     try:
         running = process("inspect", pipe, "--debug")
     finally:
@@ -38,7 +38,7 @@ def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, 
 
 @pytest.mark.parametrize("status", [0, pytest.param(3, marks=pytest.mark.thorough)])
 def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path, two_cells: Path, status: int) -> None:
-    """A closed pipe changes neither stderr nor the exit status."""
+    """A reader that closes the pipe early changes neither stderr nor the exit status."""
     golden = write_vectors(tmp_path / "golden", trailingBytes=7 if status else 0)
     running = process("verify", two_cells, "--golden", golden)
     assert running.stdout is not None

@@ -1,4 +1,4 @@
-"""`kfbench inspect`, and the rule for damaged segments that inspect, what-if and migrate share."""
+"""`kfbench inspect`, and the rule for damaged segments that is common to inspect, what-if and migrate."""
 
 import json
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
 
 ENDINGS: dict[
     str, tuple[Callable[[bytes], bytes], int, str | None]
-] = {  # bytes after three sound batches, exit status, message on stderr
+] = {  # bytes after three valid batches, exit status, message on stderr
     "sound": (lambda log: log, 0, None),
     "allocated ahead": (lambda log: log + bytes(5_000), 0, None),
     "a few zeros": (lambda log: log + bytes(3), 0, None),

@@ -97,7 +97,7 @@ def test_a_dry_run_counts_compiling_until_a_sweep_has_done_it(
 ) -> None:
     cache = tmp_path / "kernels-0"
     (cache / "kernels_1").mkdir(parents=True)
-    (cache / "kernels_1" / "scan.nbc").touch()  # reading the sweep compiles this kernel
+    (cache / "kernels_1" / "scan.nbc").touch()  # loading the sweep compiles this kernel
     monkeypatch.setattr(compiling, "CACHE_FOLDER", cache)
     monkeypatch.setattr(compiling, "COMPILED", True)
     dry = ("sweep", two_cells, "--dry-run")
@@ -143,7 +143,7 @@ def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the
     from kfbench.sweep.run import runner
 
     def swept(profile: Profile, *_: object, **__: object) -> Path:
-        """Measure the sweep's cells without Spark; cells of v1 fail."""
+        """Measure the sweep without Spark. Every measurement of v1 fails."""
         with unittest.mock.patch.object(cell, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
             rows = [row for each in profile.cells for row in cell.measure_cell(each)]
         writer = create_run(out, MANIFEST)

@@ -12,7 +12,10 @@ from tools.cluster import Cluster
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two workers of one core. They are two hosts to Spark, and to kfbench if they can have names."""
+    """Start a cluster of two workers with one core each.
+
+    Spark sees two hosts. kfbench does, too, if the processes may have host names.
+    """
     with processes.running(tmp_path_factory.mktemp("cluster"), workers=2) as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""The sweeps of cluster tests, run as a user runs them."""
+"""Run sweeps for the cluster tests by the command, as a user does."""
 
 import subprocess
 import sys
@@ -15,7 +15,10 @@ TINY = tiny(["v2"], timed=["v2"], batch_sizes=[10, 100])
 
 
 def cli(*arguments: str | Path) -> str:
-    """Run kfbench and return its output. A new process, because a JVM keeps its first environment."""
+    """Run kfbench in a new process and return its output.
+
+    A new process is needed, because a JVM keeps its first environment.
+    """
     command = [sys.executable, "-m", "kfbench", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert (done.returncode, without_progress(done.stderr)) == (0, ""), done.stderr
@@ -23,6 +26,9 @@ def cli(*arguments: str | Path) -> str:
 
 
 def measured_here(path: Path) -> pa.Table:
-    """Measure a profile without Spark. Return the deterministic columns in the order of a run."""
+    """Measure the profile in this process, without Spark.
+
+    Return the columns that are equal on every machine, in the order of a run.
+    """
     rows = [row for cell in load_profile(path).cells for row in measure_cell(cell)]
     return table(rows).sort_by([(name, "ascending") for name in IDENTITY]).select(list(DETERMINISTIC))

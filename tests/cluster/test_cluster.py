@@ -1,4 +1,4 @@
-"""Sweeps on a cluster of real processes: the same bytes as on one machine, known hosts, CPU times of one host."""
+"""Sweeps on a cluster of real processes give the bytes of one machine, known hosts, and CPU times of one host."""
 
 import json
 import os
@@ -63,13 +63,13 @@ def undisturbed(tiny: Path) -> pa.Table:
 
 
 def where(_: int) -> str:
-    """Return the host of the executor that runs this."""
+    """Return the host name of the executor that runs this Spark task."""
     time.sleep(0.2)
     return host()
 
 
 def executors(cluster: Cluster) -> list[psutil.Process]:
-    """Return the executors, without the zombie of the shell that started a worker."""
+    """Return the executor processes. Leave out the zombie of the shell that started a worker."""
     children = [child for worker in cluster.workers for child in psutil.Process(worker.pid).children()]
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
@@ -117,11 +117,11 @@ def test_all_times_come_from_one_host_also_after_its_executor_is_lost(cluster: C
         assert set(running.hosts) == HOSTS and running.slots() == 2
         calls = [(where, i) for i in range(8)]
         assert {found for _, found in done(running, calls, 2)} == HOSTS
-        for chosen in sorted(HOSTS):  # the second host has no executor any more
+        for chosen in sorted(HOSTS):  # the second host has no executor left
             running.stay_on(chosen)
             wait_for("one executor", lambda: len(executors(cluster)) == 1, 60)
             assert {running.run(call, chosen) for call in calls[:4]} == {chosen}
-        running._request(2)  # as Spark does: the other host's executor replaces a lost one
+        running._request(2)  # as Spark does it: an executor on the other host replaces a lost one
         wait_for("two executors", lambda: running.slots() == 2, 60)
         before = {each.pid for each in executors(cluster)}
         kill_executors(cluster)
@@ -156,11 +156,11 @@ def test_a_run_is_resumed_where_it_was_timed(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("kfbench.sweep.run.plan.ALONE_TASK_S", 1e-9)  # one task per timed cell
+        patched.setattr("kfbench.sweep.run.plan.ALONE_TASK_S", 1e-9)  # one Spark task per timed cell
         patched.setattr(RunWriter, "add", interrupted)
         patched.setattr(
             "kfbench.sweep.run.runner.min", max, raising=False
-        )  # time on another host than the next session
+        )  # this session times on another host than the next one
         with pytest.raises(KeyboardInterrupt):
             run_sweep(profile, tmp_path, RunOptions(master=cluster.url))
     (run,) = (tmp_path / "runs").iterdir()
@@ -181,7 +181,7 @@ def test_a_run_is_resumed_where_it_was_timed(
 
 
 def test_an_executor_with_other_code_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    """Change the code of the executors during a run. New executors load it."""
+    """Change the installed code of the executors during a run. Executors that start later load it and are refused."""
     code = tmp_path / "code"
     here = Path(kfbench.__file__).parents[1]
     shutil.copytree(here / "kfbench", code / "kfbench", ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""A small run for all tests of comparisons, and its comparison with an edited copy."""
+"""Fixtures: a small run, and a function that compares it with an edited copy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def quiet(rows: list[Row]) -> list[Row]:
-    """The rows with CPU times as from an idle machine: 0.3 % standard deviation between rounds."""
+    """Return the rows with simulated CPU times of an idle machine. The standard deviation between rounds is 0.3 %."""
     random, found = np.random.default_rng(5), [dict(row) for row in rows]
     for row in found:
         if row.get("cpu_ns"):
@@ -29,7 +29,10 @@ def quiet(rows: list[Row]) -> list[Row]:
 
 @pytest.fixture
 def against(quiet: list[Row], tmp_path: Path) -> Against:
-    """Compare the run with itself after edits of rows. An edit that returns False drops the row."""
+    """Return a function that compares the run with an edited copy of itself.
+
+    An edit that returns False drops the row.
+    """
 
     def found(
         *edits: Edit,

@@ -1,4 +1,4 @@
-"""Edits of stored rows: the difference between two runs."""
+"""Functions that edit stored rows, to make a second run that differs from the first one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from kfbench.comparison.compare import Comparison
 
 Row = dict[str, Any]
-Edit = Callable[[Row], object]  # changes a row; returns False to drop it
+Edit = Callable[[Row], object]  # changes a row in place; returns False to drop it
 Against = Callable[..., Comparison]
 
 
@@ -15,7 +15,10 @@ def of(**wanted: Any) -> Callable[[Row], bool]:
 
 
 def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
-    """Return an edit of the rows that match. changes: new values, or functions of the old ones."""
+    """Return an edit that changes the rows for which `matches` is True.
+
+    changes: new value per column, or a function of the old value.
+    """
 
     def edit(row: Row) -> None:
         if matches(row):

@@ -1,4 +1,4 @@
-"""The agreement of two runs on generated rows: 24 cells of four formats, with a random drift per cell."""
+"""`agreement` judges two runs on generated rows: 24 cells of four formats, each slowed down by a random factor."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ OTHERS = ("v0", "v1", "v3")
 
 
 def day(seed: int, drift: float, took: Mapping[str, float], formats: tuple[str, ...] = OTHERS) -> list[Row]:
-    """Return rows of v2, of v2 again ("aa") and of `formats`.
+    """Generate a run with rows of v2, of v2 timed a second time (the "aa" arm), and of `formats`.
 
-    drift: the spread of a cell's random factor, common to its arms. took: factor of the CPU time by format or "aa".
+    drift: spread of a random factor per cell, equal for all its rows. took: CPU time factor per format or for "aa".
     """
     random, found = np.random.default_rng(seed), []
     common = {"kind": "cpu", "status": "ok", "grid": "g", "workload": "grid", "seed": 1, "codec": "none", "host": "h"}
@@ -43,7 +43,7 @@ def base(found: Agreement) -> Base:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_day_that_slows_the_base_most_and_the_others_too_is_no_regression(seed: int) -> None:
-    """A busy neighbour is the cause, not the code: every arm took longer."""
+    """Every timed call took longer, v2 most. The cause is a busy machine and not the code."""
     slow = dict.fromkeys(OTHERS, 1.07) | dict.fromkeys(("v2", "aa"), 1.12)
     found = compared(day(2 * seed, 0.06, {}), day(2 * seed + 1, 0.06, slow))
     assert {group.verdict for group in found.judged} == {"faster"}
@@ -58,14 +58,17 @@ def test_a_base_that_slowed_down_alone_is_a_regression() -> None:
 
 
 def test_an_aa_arm_does_not_prove_that_the_base_got_slower() -> None:
-    """The A/A arm took as long as before, so its ratio got smaller. That is noise of the run."""
+    """v2 got slower, but its second timing (the A/A arm) did not, so their ratio fell. That is noise of the run."""
     found = compared(day(1, 0.01, {}, formats=()), day(2, 0.01, {"v2": 1.5}, formats=()))
     assert [(group.is_aa, group.verdict) for group in found.groups] == [(True, "faster")]
     assert base(found).unmoved == () and base(found).verdict == "unclear"
 
 
 def test_cells_that_moved_alike_stay_in_the_order_of_their_rows() -> None:
-    """Resamples are drawn by position: another order would give other intervals for the same two runs."""
+    """Bootstrap resamples choose cells by index.
+
+    Another order of the cells would give other intervals for the same runs.
+    """
     rows = day(1, 0.01, {})
     for group in compared(rows, rows).groups:
         assert [each.row.cell_id for each in group.cells] == [f"c{i}" for i in range(CELLS)]

@@ -1,4 +1,4 @@
-"""The base of ratios in two runs: slower code is distinguished from a slower machine."""
+"""Comparing two runs: slower code of v2, the base of all ratios, is distinguished from a slower machine."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_slower_base_is_a_regression_though_every_ratio_to_it_got_smaller(agai
 
 
 def test_a_base_that_slows_down_with_some_of_the_others_is_a_regression(against: Against) -> None:
-    """Code that v2 and v3 share got slower; v0 and v1 show that it is not the machine."""
+    """v2 and v3 share code that got slower. v0 and v1 did not change, so the machine is not the cause."""
     shared = lambda row: row["kind"] == "cpu" and row["format"] not in ("v0", "v1")  # noqa: E731
     found = against(each(shared, cpu_ns=times(1.3)))
     assert {base.operation for base in found.slower_bases} == {"encode", "decode"}

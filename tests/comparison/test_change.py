@@ -20,7 +20,10 @@ def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -
 
 
 def test_intervals_hold_an_unchanged_ratio_about_95_times_in_100() -> None:
-    """Two measurements of the same arm, 19 rounds each, 2,000 times. The nominal coverage is 95 %."""
+    """Measure the same call twice with 19 rounds each, 2,000 times.
+
+    About 95 % of the intervals contain the ratio 1, as stated.
+    """
     rounds = np.random.default_rng(3).normal(1.2, 0.03, (2_000, 2, 19))
     pairs = [[paired_ratio(each, np.ones(19)) for each in both] for both in rounds]
     changes = [change(before, after) for before, after in pairs]
@@ -30,7 +33,7 @@ def test_intervals_hold_an_unchanged_ratio_about_95_times_in_100() -> None:
 def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
     found = PairedRatio(1.1, 1.0, 1.3)
     assert together(found, 1) == pytest.approx(found)
-    wide = together(found, 1_000)  # a normal quantile of 4.06 in place of 1.96
+    wide = together(found, 1_000)  # a normal quantile of 4.06 instead of 1.96
     assert np.log(1.1 / wide.low) / np.log(1.1 / 1.0) == pytest.approx(4.0556 / 1.96, rel=1e-3)
     assert np.log(wide.high / 1.1) / np.log(1.3 / 1.1) == pytest.approx(4.0556 / 1.96, rel=1e-3)
 

@@ -1,4 +1,4 @@
-"""The comparison of two runs: regressions, listed differences and refused runs."""
+"""`compare` finds regressions between two runs, lists other differences, and refuses runs that do not match."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> Non
     (change,) = found.changed
     assert found.is_regression and (change.column, change.row.format) == ("overhead_bytes", "floor")
     assert "floor" in comparison_text(found)
-    older = against(first=(without(of(kind="floor")),))  # a run from a version without floors
+    older = against(first=(without(of(kind="floor")),))  # a version that stored no floors
     assert not older.is_regression and {each.formats for each in older.lone[1]} == {("floor",)}
     assert against(without(one)).is_regression
 
@@ -128,7 +128,7 @@ def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against
 
 
 def verdict_of_forty(quiet: list[Row], factor: Callable[[Row, int], float]) -> str:
-    """Return the verdict on v3's encode over 40 copies of a cell. factor: growth of a row's time in copy i."""
+    """Compare 40 copies of one cell. Return the verdict on v3's encode. factor: growth of the CPU time of copy i."""
     cell = next(row["cell_id"] for row in quiet if V3(row))
     arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
     before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
@@ -177,7 +177,7 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
 def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against: Against) -> None:
     moved = each(lambda row: True, host="host-elsewhere")
     slower = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(5.0))
-    columnar = each(of(kind="cpu", format="v0"), format="columnar")  # as if the run had it
+    columnar = each(of(kind="cpu", format="v0"), format="columnar")  # pretend that the run has it
     here = against(columnar, first=(columnar,))
     found = against(columnar, moved, slower, each(V3, cpu_ns=times(3.0)), first=(columnar,))
     assert not found.is_regression and not here.cpu.host_ratios
@@ -204,7 +204,7 @@ def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
     here: Row = {"machine": "x86_64", "cpu": "one", "cores": 2, "cache": {"L3": "1K"}, "load_1_min": 0.1}
     quiet, busy = {host(): here}, {host(): here | {"load_1_min": 9.0}}
     assert against(slower, first_facts={"host_facts": quiet}, host_facts=busy).is_regression
-    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # a fact that an older run lacks
+    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # a fact that older runs do not store
     assert against(slower, first_facts={"host_facts": quiet}, host_facts=newer).is_regression
     moved = {host(): here | {"cache": {"L3": "2K"}}}
     found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
@@ -248,7 +248,7 @@ def test_rows_of_other_records_are_counted_and_not_compared(against: Against, ro
     assert not found.is_regression
     assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
     assert f"{found.resized:,} rows have another number of records in B" in comparison_text(found)
-    assert against(other).is_regression  # the same sweep must measure the same records
+    assert against(other).is_regression  # both runs must measure the same records
 
 
 def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Row], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An undisturbed sweep to compare with, and random moments for faults."""
+"""Fixtures: a sweep without faults to compare with, and random moments for faults."""
 
 from pathlib import Path
 from random import Random
@@ -22,7 +22,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture
 def moments(request: pytest.FixtureRequest) -> Random:
-    """Return random numbers that differ in each run. pytest's --randomly-seed repeats them."""
+    """Return a random number generator, seeded anew in each run. pytest's --randomly-seed repeats it."""
     seed = f"{request.config.getoption('randomly_seed', 0)} {request.node.name}"
     print(f"moments of {seed}")  # noqa: T201 - pytest shows it with a failure
     return Random(seed)

@@ -1,6 +1,6 @@
-"""A real sweep in its own process, for tests that kill it. It has many small tasks, so some are always half done.
+"""Run a real sweep in its own process, for tests that kill it. Many small tasks ensure that some are always half done.
 
-All its processes inherit a mark in the environment. Tests find remaining processes by this mark.
+All processes of a sweep inherit an environment variable. Tests find surviving processes by it.
 """
 
 import os
@@ -53,13 +53,16 @@ plan.TASK_S = plan.ALONE_TASK_S = 1e-9  # every cell is a task
 """
 RUN = "sys.exit(cli.main())"
 ROOT = Path(__file__).parents[2]
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the time of a short-lived JVM
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the run time of a short-lived JVM
 MARK = "KFBENCH_TEST_MARK"
 PATIENCE_S = 600.0
 
 
 class Finished(NamedTuple):
-    """The end of a sweep. stderr: without progress, and without lines about other measurements on this host."""
+    """The result of a finished sweep.
+
+    stderr: without progress lines, and without lines about other measurements on this host.
+    """
 
     status: int
     stdout: str
@@ -67,15 +70,15 @@ class Finished(NamedTuple):
 
 
 class Sweeping:
-    """A sweep as a context manager, which ends all processes that it started.
+    """A running sweep, as a context manager. Leaving it ends all processes that the sweep started.
 
-    patch: code that its process runs first. through: a program that starts it, with options.
+    patch: Python code that the process runs first. through: a command prefix that starts the sweep.
     """
 
     def __init__(self, out: Path, *options: str | Path, patch: str = "", through: Sequence[str] = ()) -> None:
         out.mkdir(parents=True, exist_ok=True)
         profile = out.parent / "faults.toml"
-        if not profile.exists():  # a resumed sweep may have a read-only disk
+        if not profile.exists():  # the disk of a resumed sweep may be read-only
             profile.write_text(SWEEP)
         self.out = out
         self.mark = uuid.uuid4().hex
@@ -96,11 +99,14 @@ class Sweeping:
         self.process.communicate()
 
     def others(self, *words: str) -> list[psutil.Process]:
-        """Return the processes that it started whose command line has all these words."""
+        """Return the other processes of this sweep whose command line has all these words."""
         return [each for each in _marked(self.mark) if each.pid != self.process.pid and _has(each, words)]
 
     def workers(self) -> list[psutil.Process]:
-        """Return the Python workers, without their daemons. A JVM starts the daemons; workers can outlive them."""
+        """Return the Python worker processes.
+
+        Their daemons, which the JVM starts, are left out. Workers can outlive the daemons.
+        """
         jvms = {each.pid for each in self.others("java")}
         return [each for each in self.others("pyspark.daemon") if _parent(each) not in jvms | {None}]
 
@@ -112,18 +118,18 @@ class Sweeping:
         return run
 
     def parts(self) -> int:
-        """The number of stored parts, one per cell."""
+        """Count the stored part files. The sweep writes one per cell."""
         return len(list(self.out.glob("runs/*/measurements/*.parquet")))
 
     def until(self, parts: int, reached: Callable[[], object] = lambda: True) -> None:
-        """Wait until it has stored this number of parts and `reached` returns True. Fail if it ends before."""
+        """Wait until `parts` part files are stored and `reached` returns True. Fail if the sweep ends before."""
         wait_until(lambda: (self.parts() >= parts and reached()) or self.process.poll() is not None)
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
 
     def kill_one(self, of: Callable[[], Sequence[psutil.Process]], random: Random) -> None:
-        """Kill one of these processes, as soon as one is alive."""
+        """Wait until `of` returns processes, then kill one at random."""
 
         def killed() -> bool:
             victims = of()

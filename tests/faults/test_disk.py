@@ -1,4 +1,4 @@
-"""A full or read-only disk: one line of error, and a run that can be resumed later."""
+"""A sweep on a full or read-only disk fails with one line on stderr. Its run can be resumed later."""
 
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount 160 KiB of memory as a disk."""
+    """Mount a memory disk of 160 KiB. Return its path."""
     folder = tmp_path / "disk"
     folder.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", folder], capture_output=True, text=True)
@@ -50,7 +50,7 @@ def test_a_full_and_then_read_only_disk(small_disk: Path, undisturbed: Run) -> N
 
 
 def test_no_room_for_temporary_files(small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse to start, because the JVM would wait without end for room."""
+    """The sweep refuses to start. Otherwise the JVM would wait without end for disk space."""
     (small_disk / "full").write_bytes(bytes(156 << 10))
     monkeypatch.setenv("TMPDIR", str(small_disk))
     with Sweeping(tmp_path / "out", "--master", "local[2]") as sweep:

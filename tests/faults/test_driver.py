@@ -1,4 +1,4 @@
-"""A driver that dies at any moment leaves a run that can be resumed, and no running process."""
+"""A sweep whose driver process dies at any moment can be resumed, and no process of it survives."""
 
 import json
 import os
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
-    """Kill it during the first session, and again after it resumed."""
+    """Kill the driver in the first session, then again after the run was resumed."""
     out = tmp_path / "out"
     with Sweeping(out, "--master", "local[2]") as sweep:
         sweep.until(moments.randint(1, undisturbed.manifest["counts"]["cells"] - 4))
@@ -49,12 +49,12 @@ def killed(sweep: Sweeping, after_s: float) -> None:
 
 
 def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
-    """Kill the JVM, resume from a second process, damage parts, and forbid writing to the folder."""
+    """Kill the JVM, resume from a second process, damage part files, and make the folder read-only."""
     out = tmp_path / "out"
     through = without_root()
     with Sweeping(out, "--master", "local[2]", through=through) as sweep:
         sweep.until(moments.randint(3, 20))
-        sweep.process.send_signal(signal.SIGSTOP)  # so that the other process starts in time
+        sweep.process.send_signal(signal.SIGSTOP)  # keeps the first sweep busy until the second process has started
         with Sweeping(out, "--resume", sweep.run()) as other:
             assert other.finish() == (1, "", f"kfbench: {sweep.run()}: another process is writing this run\n")
         sweep.process.send_signal(signal.SIGCONT)
@@ -86,7 +86,7 @@ def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: R
 
 
 def without_root() -> list[str]:
-    """Return a command prefix that drops root's right to write everywhere."""
+    """Return a command prefix that takes away root's right to write everywhere."""
     if os.geteuid() != 0:
         return []
     if not which("setpriv"):
@@ -98,7 +98,7 @@ def turn_a_bit(part: Path, moments: Random) -> bytes:
     data = bytearray(part.read_bytes())
     column = (
         pq.ParquetFile(part).metadata.row_group(0).column(0)
-    )  # a checksum covers the body of a page: take its last byte
+    )  # the checksum covers the body of a Parquet page, so change its last byte
     data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1 << moments.randrange(8)
     return bytes(data)
 

@@ -1,4 +1,4 @@
-"""Signals at any moment of a sweep: it ends with at most two lines, leaves no process, and can be resumed."""
+"""A sweep that gets a signal prints at most two lines, leaves no process, and can be resumed."""
 
 import signal
 import threading
@@ -65,7 +65,7 @@ def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) 
     with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, host_lock():
         assert sweep.process.stderr is not None
         assert any(": waiting for a turn, " in line for line in iter(sweep.process.stderr.readline, ""))
-        time.sleep(moments.uniform(0, 6))  # a task waits for five seconds, then the next one does
+        time.sleep(moments.uniform(0, 6))  # a task waits five seconds for the lock, then the next one does
         ended_by(sweep, sent)
 
 
@@ -100,7 +100,10 @@ def mapped(spark: SparkSession, mark: Path) -> Callable[[], Any]:
 def test_while_a_job_is_awaited(
     tmp_path: Path, job: Callable[[SparkSession, Path], Callable[[], Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run a job like that of a topic. Without cancellation the test would not end."""
+    """Interrupt a Spark job that waits for a result, as a topic reader does.
+
+    Without cancellation this test would not end.
+    """
     mark = tmp_path / "begun"
 
     def stop(*_: object) -> None:

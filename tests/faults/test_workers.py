@@ -1,4 +1,4 @@
-"""Killed workers and executors, and cells that fail or hang: all other cells are measured."""
+"""A sweep loses workers and executors, and has cells that fail or hang. It still measures all other cells."""
 
 import time
 from functools import partial
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 def test_python_workers_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     with Sweeping(tmp_path / "out", "--master", "local[2]") as sweep:
-        for _ in range(TASK_ATTEMPTS - 1):  # a task may be hit each time
+        for _ in range(TASK_ATTEMPTS - 1):  # an attempt of a task may be killed each time
             sweep.until(sweep.parts() + moments.randint(1, 8), sweep.workers)
             time.sleep(moments.uniform(0, 0.1))
             with_daemons = moments.random() < 0.3
@@ -56,13 +56,16 @@ def loaded(name):
 profiles.load_profile = loaded
 """
 MARKS = f"TookTooLong: it took longer than {LIMIT_S} s", "no worker survived it: ", "RuntimeError: out of ideas"
-FORMATS = 5  # each format of the cell that raises has an error
+FORMATS = 5  # the cell that raises has one error row per format
 
 
 def test_cells_that_fail_are_rows_with_an_error(tmp_path: Path, undisturbed: Run) -> None:
-    """The signal of the limit ends a cell; a cell that holds the interpreter's lock loses its worker.
+    """One cell exceeds the time limit and is ended by its signal.
 
-    A resumed sweep tries both again, because the host may have been busy. It does not repeat a cell's own error.
+    Two cells lose their worker process: one blocks the interpreter's lock, one dies.
+
+    A resumed sweep tries these three again, because the host may have been busy. It does not repeat a cell that raised
+    an error.
     """
     out = tmp_path / "out"
     with Sweeping(out, "--master", "local[2,1]", patch=FAULTY) as sweep:

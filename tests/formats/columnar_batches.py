@@ -36,7 +36,10 @@ def positions_of(log: bytes) -> Int64:
 
 
 def batch_of(bits: int, body: str, count: str = "02") -> bytes:
-    """Return a batch with a valid length and CRC. bits: attributes; count, body: hexadecimal."""
+    """Return a columnar batch with a valid length and CRC.
+
+    bits: the attribute bits. count, body: the record count and the bytes after it, in hexadecimal.
+    """
     return sealed(bytes(16) + b"\x04" + bytes(4) + struct.pack(">H", bits) + bytes(6) + bytes.fromhex(count + body))
 
 

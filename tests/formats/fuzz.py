@@ -1,4 +1,4 @@
-"""Damage that a checksum does not catch: change bytes of a batch, then write the length and checksum that they need."""
+"""Damage that no checksum reveals: change bytes of a batch, then correct its length and checksum."""
 
 import struct
 import zlib
@@ -19,7 +19,10 @@ INTERESTING = [0, 1, 2, 3, 4, 7, 0x14, 0x16, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
 
 
 def sealed(batch: bytes, name: str = "") -> bytes:
-    """Return the batch with a correct length and checksum. name: needed for kip98, which has the magic of v2."""
+    """Return the batch with its length and checksum corrected.
+
+    name: the format. It is needed only for kip98, which has the same magic as v2.
+    """
     magic = batch[16]
     batch = batch[:8] + struct.pack(">i", len(batch) - 12) + batch[12:]
     if name == "kip98":
@@ -31,7 +34,11 @@ def sealed(batch: bytes, name: str = "") -> bytes:
 
 @st.composite
 def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
-    """Change, insert and remove bytes after the magic byte, then make length and checksum correct."""
+    """Draw a damaged copy of the batch, with a correct length and checksum.
+
+    One to three times, a byte after the magic byte is changed, inserted or removed, or the rest of the batch is cut
+    off.
+    """
     data = bytearray(batch)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(17, len(data) - 1)) if len(data) > 18 else 17
@@ -49,9 +56,10 @@ def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
 
 
 def check_agrees_with_reference(data: bytes, name: str = "") -> None:
-    """Check that kfbench and the reference both refuse the batch or read the same.
+    """Check that kfbench and the reference both refuse the batch, or decode equal fields.
 
-    A canonical batch is written again with the same bytes. name: needed for a format that no magic tells.
+    A plain canonical batch must also be encoded to the same bytes again. name: the format, needed if the magic does not
+    show it.
     """
     if name and FORMATS[name].is_told_by_magic:
         name = ""
@@ -75,7 +83,7 @@ def check_agrees_with_reference(data: bytes, name: str = "") -> None:
 
 
 def check_metadata_without_checksums(data: bytes, name: str) -> None:
-    """Check that a wrong checksum changes nothing for a reader that skips checksums."""
+    """Check that `decode_metadata(check_crcs=False)` gives the same columns and errors after a checksum was damaged."""
     broken = data[:17] + bytes([data[17] ^ 1]) + data[18:]
     whole = FORMATS[name].decode_metadata(data, on_error="skip")
     seen = FORMATS[name].decode_metadata(broken, on_error="skip", check_crcs=False)

@@ -33,7 +33,7 @@ def test_the_decompressed_bytes_are_the_references(name: str, codec: str, data: 
 @every_name
 @given(data=st.data())
 def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.DataObject) -> None:
-    """The changed batches have a correct checksum."""
+    """Damage batches but correct their checksum. kfbench and the reference both refuse them, or decode equal fields."""
     fmt = FORMATS[name]
     messages, fields = data.draw(strategies.batches_of(name, max_size=1 if fmt.holds_messages else 3))
     changed = data.draw(mutations(reference_encode(name, messages, fields), name))
@@ -46,7 +46,10 @@ def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.Data
 @every_codec
 @given(data=st.data())
 def test_changed_bytes_inside_a_codec(name: str, codec: str, data: st.DataObject) -> None:
-    """Change plain bytes before they are compressed."""
+    """Damage the plain bytes of a batch before compression.
+
+    kfbench and the reference both refuse the batch, or decode equal fields.
+    """
     fmt, reference = FORMATS[name], REFERENCES[name]
     messages, fields = data.draw(strategies.batches_of(name, min_size=1))
     section = reference.plain(messages=messages, fields=fields)

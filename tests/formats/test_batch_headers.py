@@ -1,4 +1,4 @@
-"""Promises of formats with batch headers: deltas of offsets and timestamps, lengths, empty batches, append time."""
+"""Formats with batch headers: deltas of offsets and timestamps, lengths, empty batches, append time."""
 
 import numpy as np
 import pytest

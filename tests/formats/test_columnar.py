@@ -1,4 +1,4 @@
-"""The columnar format (magic 4) against the reference codec and against bytes written by hand."""
+"""The columnar format (magic 4) writes the bytes of its reference codec, and reads batches written by hand."""
 
 import itertools
 import random
@@ -95,7 +95,7 @@ def test_empty_records_take_no_byte_beyond_the_batch_header() -> None:
     assert COLUMNAR.size(Records.from_lists([b"value"]), 1).tolist() == [30 + 1 + 5]
 
 
-# Kinds of columns, found by the descriptor of the first column of a batch
+# Ways to store a column (kinds). The first byte of the column, its descriptor, shows the kind.
 
 
 def sums_of(steps: list[int]) -> list[int]:
@@ -103,7 +103,7 @@ def sums_of(steps: list[int]) -> list[int]:
 
 
 def kind_of(descriptor: int) -> tuple[int, int | None]:
-    """Return the kind of a column, and the low bits of its descriptor for kind 3."""
+    """Return the kind in a column's descriptor byte, and for kind 3 the low six bits."""
     kind = int(descriptor) >> 6
     return kind, None if kind < 3 else int(descriptor) & 63
 
@@ -118,7 +118,7 @@ KINDS: dict[str, tuple[list[int], tuple[int, int | None]]] = {
     "rice": ([0, *(int(NOISE.expovariate(0.9)) for _ in range(99))], (3, 3)),
     "rice delta": (sums_of([int(NOISE.expovariate(0.9)) for _ in range(100)]), (3, 4)),
 }
-LEVEL = ("bits", "patched", "rice")  # the values of the other kinds rise, so their ages count back from the last
+LEVEL = ("bits", "patched", "rice")  # the other kinds rise; their ages count back from the last value
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -165,7 +165,7 @@ def test_kinds_of_lengths(lengths: list[int], expected: tuple[int, int | None]) 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("bits", [*range(1, 58), 62, 64])
 def test_columns_of_each_width(bits: int) -> None:
-    """Eight, four or two values are packed at a time, but one at a time if `out` ends with the batch."""
+    """Eight, four or two integers are written at once, but single ones where `out` ends with the batch."""
     noise = random.Random(bits)
     for count in (2, 7, 8, 9, 30):
         ages = [(1 << bits) - 1, *(noise.randrange(1 << bits) for _ in range(count - 2)), 0]
@@ -178,7 +178,7 @@ def test_columns_of_each_width(bits: int) -> None:
 
 
 def test_checksum_of_payloads_that_are_summed_while_they_are_copied() -> None:
-    """Use sizes around multiples of 384 bytes. The expected checksum comes from another implementation."""
+    """Payloads have sizes around multiples of 384 bytes. The expected CRC comes from another library."""
     sizes = (0, 1, 255, 256, 300, 383, 384, 385, 512, 1000, 1536)
     for key, value in itertools.product(sizes, sizes):
         items = [(NOISE.randbytes(key), NOISE.randbytes(value)) for _ in range(3)]
@@ -211,7 +211,7 @@ def test_one_outlier_in_a_column_does_not_widen_every_record() -> None:
     assert metadata("columnar", True) < metadata("v2", True) / 4
 
 
-# Forms of headers
+# Ways to store record headers
 
 
 FORMS: dict[str, tuple[list[bytes | None], int]] = {
@@ -242,12 +242,12 @@ def test_forms_of_a_position(name: str) -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(25))
 def test_templates_of_any_length_and_place(seed: int) -> None:
-    """Words of eight characters are written for all records before the next word."""
+    """Eight characters of a template are written for every record, then the next eight."""
     random_ = random.Random(seed)
     count, positions = random_.randint(2, 19), []
     for _ in range(random_.randint(1, 4)):
         share, text = random_.choice((0.05, 0.3, 0.8, 1)), random_.choices(range(32, 127), k=random_.randint(1, 70))
-        fixed = random_.choice((0, 0, 9, 40))  # characters that do not vary, up to several words
+        fixed = random_.choice((0, 0, 9, 40))  # number of characters that do not vary
         varies = [k >= fixed and random_.random() < share for k in range(len(text))]
         positions.append(
             [bytes(random_.choice(b"0123456789abcdef") if v else c for c, v in zip(text, varies, strict=True))
@@ -260,7 +260,7 @@ def test_templates_of_any_length_and_place(seed: int) -> None:
 
 
 def test_order_and_duplicates_of_headers() -> None:
-    """Headers are by position if all records have the same keys in the same order, else by record."""
+    """Headers are stored by position if all records have the same keys in the same order, else by record."""
     by_position = Records.from_lists(
         [b""] * 3, headers=[[("a", b"1"), ("b", None), ("a", b"%d" % i)] for i in range(3)]
     )
@@ -284,7 +284,7 @@ def test_a_dictionary_is_tried_up_to_32_values(number: int) -> None:
 
 
 def with_append_time(data: bytes, append_time_ms: int) -> bytes:
-    """Set the append time in place as a broker does: the field, bit 3 and the checksum."""
+    """Write the append time in place, as a broker does: the 48-bit field, attribute bit 3, checksum."""
     bits = struct.unpack_from(">H", data, ATTRIBUTES_AT)[0] | 8
     return sealed(
         data[:ATTRIBUTES_AT] + struct.pack(">H", bits) + append_time_ms.to_bytes(6, "big", signed=True) + data[29:]
@@ -292,25 +292,25 @@ def with_append_time(data: bytes, append_time_ms: int) -> bytes:
 
 
 def test_append_time_in_place() -> None:
-    """Readers see the append time for every record. Create times were relative to the field and are lost."""
+    """Every record has the append time. Create times are lost, as they counted from the overwritten field."""
     records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
     back = COLUMNAR.decode(with_append_time(bytes(COLUMNAR.encode(records)), NOW_MS + 100))
     assert back.records.timestamps_ms.tolist() == [NOW_MS + 100] * 3
     assert back.create_timestamps_ms.tolist() == [-1] * 3
     assert back.batches["append_time_ms"].tolist() == [NOW_MS + 100]
     assert back.batches["base_timestamp_ms"].tolist() == [-1]
-    assert back.batches["canonical"].tolist() == [False]  # the ages have no anchor
+    assert back.batches["canonical"].tolist() == [False]  # no anchor, so create times stay unknown
     again = write_log(back)
     assert len(again.data) < len(COLUMNAR.encode(records).data)
     assert COLUMNAR.decode(again).create_timestamps_ms.tolist() == [-1] * 3
 
 
 def test_ages_without_an_anchor_are_still_checked() -> None:
-    """The values are not used, but a damaged column is refused."""
+    """Ages (distances to the maximum timestamp) are not used without an anchor. Damaged ones are refused."""
     data = bytearray(
         with_append_time(bytes(COLUMNAR.encode(Records.from_lists([b"v"] * 3, timestamps_ms=[5, 6, 7]))), 9)
     )
-    assert data[COUNT_AT + 1] == 2  # ages of two bits: 2, 1, 0
+    assert data[COUNT_AT + 1] == 2  # ages with two bits each: 2, 1, 0
     data[COUNT_AT + 2] |= 0x80
     with pytest.raises(CorruptLog, match="padding: "):
         COLUMNAR.decode(sealed(bytes(data)))
@@ -325,7 +325,7 @@ def test_ages_without_an_anchor_are_still_checked() -> None:
 def test_a_batch_with_append_time_has_an_anchor_if_any_create_time_is_known(
     times: list[int], append_time_ms: int, has_anchor: bool
 ) -> None:
-    """The anchor keeps the create times."""
+    """The anchor is the stored create-time maximum, from which create times are computed."""
     case = one_batch(
         *(Message(offset=i, timestamp_ms=time, value=b"v") for i, time in enumerate(times)),
         append_time_ms=append_time_ms,
@@ -377,8 +377,8 @@ def test_empty_batches() -> None:
 
 
 def test_payload_by_rows_is_read() -> None:
-    """Extension 4 says so. Our encoder does not write it."""
-    columns = "02 01 04 00  02 09  02 03"  # count, the extension, key lengths 1 and 2, value lengths 3 and 0
+    """Extension 4: the payload has key and value record by record. Our encoder does not write it."""
+    columns = "02 01 04 00  02 09  02 03"  # record count, the extension, key lengths 1 and 2, value lengths 3 and 0
     data = sealed(bytes(16) + b"\x04" + bytes(4) + bytes.fromhex(f"9400 000000000005 {columns} 6178797a6263"))
     back = COLUMNAR.decode(data)
     assert [(message.key, message.value) for message in messages_of(back.records)] == [(b"a", b"xyz"), (b"bc", b"")]
@@ -389,7 +389,7 @@ def test_payload_by_rows_is_read() -> None:
 
 
 def test_headers_that_appear_while_a_log_is_read_are_refused() -> None:
-    """Another process changes the log after room was allocated without headers."""
+    """Another process sets the headers bit after memory for columns was allocated. The batch is refused."""
     log = COLUMNAR.encode(Records.from_lists([b"value"] * 20), 10)
     data = log.data.copy()
     reading = ColumnarReading(

@@ -1,4 +1,4 @@
-"""Damaged and hostile columnar batches: they are refused before memory is allocated for what they claim."""
+"""Damaged and hostile columnar batches are refused before memory is allocated for the records that they claim."""
 
 import itertools
 import struct
@@ -63,7 +63,7 @@ def test_a_payload_is_not_decompressed_beyond_the_sum_of_its_lengths(codec: str)
     refused_early(lambda: COLUMNAR.decode(larger), r"payload: .* limit of 200 bytes")
 
 
-# One batch per field that an error names. tests/reference/test_columnar.py has each way to break a promise.
+# One damaged batch per field that an error can name. tests/reference/test_columnar.py has more kinds of damage.
 REFUSED: dict[str, tuple[bytes, str]] = {
     "column": (batch_of(0x100, "c6 01 00 00"), "column"),
     "packed values": (batch_of(0x100, "c3 00 00 07"), "padding"),
@@ -95,11 +95,11 @@ def test_hostile_batches_are_refused(name: str) -> None:
 
 
 def test_too_many_records_are_refused_before_memory_is_allocated() -> None:
-    """Records may take no byte, so 34 bytes can claim 2**31 records."""
+    """A record may have no bytes, so a batch of 34 bytes can claim 2**31 records."""
     claim = batch_of(0, "", "ffffffff07")
     assert len(claim) == 34
     refused_early(lambda: COLUMNAR.decode(claim), "limits.batch_records")
-    many = batch_of(0, "", "8040") * 400  # 8,192 each
+    many = batch_of(0, "", "8040") * 400  # each claims 8,192 records
     refused_early(lambda: COLUMNAR.decode(many, limits=Limits(batch_records=1 << 13, log_expansion=1)), "log_expansion")
     two = batch_of(0, "", "e807") * 2
     decoded = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
@@ -131,7 +131,10 @@ def test_a_damaged_batch_does_not_count_towards_the_limits_of_a_log() -> None:
 
 
 def test_too_many_headers_are_refused_before_memory_is_allocated() -> None:
-    """A constant header takes no byte per record, neither in the log nor expanded."""
+    """A header value that is equal in all records takes no bytes per record.
+
+    So a small batch can claim many headers.
+    """
     claim = batch_of(0x4000, "01 808008" + "00 00 01" * 4, "808040")
     refused_early(lambda: COLUMNAR.decode(claim, limits=Limits(batch_headers=1 << 20, batch_records=1 << 10)), "limits")
     records = Records.from_lists([b""] * 100, headers=[[("h", b"x" * 1000)]] * 100)
@@ -147,7 +150,10 @@ def test_too_many_headers_are_refused_before_memory_is_allocated() -> None:
 
 
 def test_damage_behind_a_codec_leaves_the_other_batches() -> None:
-    """Columns are read before the payload is decompressed. Rows of batches that fail later are dropped."""
+    """Columns are read before payloads are decompressed.
+
+    If a payload turns out damaged, the rows of its batch are dropped and other batches stay.
+    """
     records = Records.from_lists(
         [b"value %d" % i for i in range(40)], headers=[[("h", b"%04x" % i)] for i in range(40)]
     )
@@ -178,10 +184,10 @@ def test_nothing_is_written_behind_an_output_that_is_too_small(messages: list[Me
         assert (arena[room:] == 0xEE).all()
 
 
-MASK = bytes(511) + b"\1"  # of a template of 4,096 characters, one of which varies
-TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # by position, one header, an empty key
+MASK = bytes(511) + b"\1"  # the bit mask of a template of 4,096 characters, one of which varies
+TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # headers by position, one header, an empty key
 ALL_VARY = TEMPLATE[:-512] + b"\xff" * 512
-LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, and values of 256 MiB
+LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, then values of 256 MiB
 
 
 @pytest.mark.parametrize(
@@ -189,11 +195,11 @@ LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, an
     [(0x4000, 1 << 12, TEMPLATE), (0x4004, 1 << 12, ALL_VARY), (0x4004, 2, LARGE), (0x4000, 2, LARGE)],
 )
 def test_a_refused_batch_of_templates_takes_no_memory(attributes: int, count: int, columns: bytes) -> None:
-    """551 bytes once claimed 64 GiB."""
+    """Regression test: a damaged batch of 551 bytes once made the reader allocate 64 GiB."""
     covered = struct.pack(">H", attributes) + b"\xff" * 6 + unsigned(count) + columns + b"no codec"
     sound = bytes(COLUMNAR.encode(records_of(HEADED), [0, len(HEADED)]).data)
     data = sound + sealed(struct.pack(">qiibI", 0, 0, -1, 4, 0) + covered) + sound
-    COLUMNAR.decode(data, on_error="skip")  # compile the kernels before memory is traced
+    COLUMNAR.decode(data, on_error="skip")  # compile the kernels before memory is measured
     tracemalloc.start()
     found = COLUMNAR.decode(data, on_error="skip")
     peak = tracemalloc.get_traced_memory()[1]

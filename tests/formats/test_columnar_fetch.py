@@ -1,4 +1,4 @@
-"""Reading columnar metadata without the payload, and fetching single records of columnar, v2 and v3."""
+"""Read the metadata of columnar batches without their payload. Fetch single records of columnar, v2 and v3."""
 
 import itertools
 import struct
@@ -24,7 +24,7 @@ from tests.strategies import Case
 
 @pytest.mark.parametrize("codec", ["none", *CODECS])
 def test_metadata_is_read_without_the_payload(codec: str) -> None:
-    """A compressed payload is not read, so it may be damaged."""
+    """The metadata can be read although the compressed payload is damaged."""
     records = Records.from_lists(
         [b"v" * 40] * 50, keys=[b"k"] * 50, timestamps_ms=range(50), headers=[[("h", b"%d" % i)] for i in range(50)]
     )
@@ -54,7 +54,7 @@ def test_fetch_one_record_of_each_batch(name: str, case: Case, data: st.DataObje
 
 @given(data=st.data())
 def test_fetch_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
-    """Fetch and decode agree on a sound log. A record of a damaged log may still be sound."""
+    """Fetch and decode give equal records if the log is valid. In a damaged log, fetch may still return a record."""
     case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     damaged = data.draw(mutations(bytes(log)))
@@ -73,10 +73,10 @@ def test_fetch_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
             assert whole.errors or found == whole.records.part(index, index + 1)
         elif not whole.errors:
             attributes = int.from_bytes(damaged[21:23], "big")
-            assert not n or attributes & 0x4007, refusal  # headers, or a codec
+            assert not n or attributes & 0x4007, refusal  # the batch has headers or a codec
 
 
-LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # column in hexadecimal, whether it has nulls, lengths
+LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # name -> column in hexadecimal, may it have nulls, its lengths
     "slope": ("80 02 02", False, [1, 2, 3, 4]),
     "delta": ("c0 01 02 00 05", False, [1, 2, 2, 3]),
     "patched delta": ("c2 01 02 00 05 01 01 01", False, [1, 2, 4, 5]),
@@ -104,7 +104,7 @@ LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # column in hexadecimal, wh
 def test_decode_and_fetch_agree_on_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
     column, nulls, lengths = LENGTHS[name]
     bits = 0x1400 | (0x800 if keys else 0x2000) * nulls
-    columns = f"{column} 02 e4" if keys else f"02 e4 {column}"  # the other column has 0, 1, 2, 3
+    columns = f"{column} 02 e4" if keys else f"02 e4 {column}"  # the other column has the lengths 0, 1, 2, 3
     payload = "".join(f"{i:02x}" for i in range(6 + sum(max(length, 0) for length in lengths)))
     data = batch_of(bits, columns + payload, "04")
     check_agrees_with_reference(data)
@@ -115,7 +115,7 @@ def test_decode_and_fetch_agree_on_lengths_in_every_kind_of_column(name: str, ke
 
 
 FAR = 2**63 - 1
-WRAPPING: dict[str, list[int]] = {  # invalid lengths, except the last two
+WRAPPING: dict[str, list[int]] = {  # invalid lengths, each followed by two valid ones
     "the sum is a valid length": [FAR, FAR - 60, 0, 0],
     "the sum is far below 0": [FAR, FAR - 10**11, 0, 0],
     "negative": [-1, -60, 5, 0],
@@ -125,7 +125,7 @@ WRAPPING: dict[str, list[int]] = {  # invalid lengths, except the last two
 @pytest.mark.parametrize("lengths", WRAPPING.values(), ids=WRAPPING)
 @pytest.mark.parametrize("kind", ["dictionary", "patched delta", "patched"])
 def test_invalid_lengths_before_a_record_are_refused(kind: str, lengths: list[int]) -> None:
-    """Each length is checked when it is read, because their sum may be any position."""
+    """Each length is checked alone, because the 64-bit sum of invalid lengths may wrap to a valid position."""
     if kind == "dictionary":
         distinct = sorted({length % 2**64 for length in lengths})
         column = columnar_columns.dictionary(0, distinct, [distinct.index(length % 2**64) for length in lengths])
@@ -144,7 +144,7 @@ def test_invalid_lengths_before_a_record_are_refused(kind: str, lengths: list[in
 
 
 def test_a_patch_may_lower_a_length() -> None:
-    """All arithmetic is modulo 2**64, so 5 + 2**64 - 2 is 3."""
+    """A patch adds to a length modulo 2**64, so it may lower it: 5 + 2**64 - 2 is 3."""
     column = columnar_columns.patched(1, b"", 5, [0, 2**64 - 2, 0, 0], 0)
     data = batch_of(0x400, (column + b"abcdefghijklmnopqr").hex(), "04")
     check_agrees_with_reference(data)
@@ -155,7 +155,10 @@ def test_a_patch_may_lower_a_length() -> None:
 
 
 def test_patch_indexes_that_do_not_rise_are_refused() -> None:
-    """The first patch is at the last value, so a reader could stop before the second."""
+    """Patches are stored in the order of their indexes.
+
+    Here the first belongs to the last value, so a reader could overlook the second.
+    """
     data = batch_of(0x400 | 0x800, "00 c1 01 01 03 02 01 02 41 62 63", "02")
     check_agrees_with_reference(data)
     for index in (0, 1):
@@ -208,7 +211,10 @@ def test_errors_of_fetch(name: str) -> None:
 
 
 def test_fetch_refuses_more_records_than_a_log_may_hold() -> None:
-    """Lengths that rise by 0 take no bytes, but fetch adds them up one by one."""
+    """Lengths that rise by 0 take no bytes.
+
+    Fetch must refuse a huge record count, because it adds up the lengths one by one.
+    """
     data = batch_of(0x1000, "80 00 00", "e807") * 3
     positions, limits = positions_of(data), Limits(batch_records=1000, log_expansion=1)
     assert len(COLUMNAR.fetch(data, positions, [999] * 3)) == 3
@@ -220,7 +226,7 @@ def test_fetch_refuses_more_records_than_a_log_may_hold() -> None:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
 def test_fetch_from_a_batch_that_is_truncated_or_damaged_anywhere(name: str) -> None:
-    """Fetch raises a typed error, or the record lies within the batch. No checksum is checked."""
+    """Fetch raises a typed error, or returns a record inside the batch. It checks no checksum."""
     messages = [replace(each, headers=()) for each in HEADED]
     data = bytes(FORMATS[name].encode(records_of(messages), [0, len(messages)]).data)
     for size in range(20, START + MIN_LENGTH):

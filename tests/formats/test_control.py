@@ -1,4 +1,4 @@
-"""Control batches: records that Kafka cannot read as control records are refused, by encoders and by decoders."""
+"""Control batches: encoders and decoders refuse records that Kafka cannot read as control records."""
 
 import struct
 
@@ -81,7 +81,7 @@ BAD = [
 
 
 def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
-    """Return a control batch with these messages, which no check has seen."""
+    """Return a control batch with these messages. The encoder has not checked them."""
     if name in ENRICHED:
         tags = enriched.tags_field({0: -1}) if name == "enriched-ms" else b""
         plain = [enriched.entry(m.offset, 12, -1, m.key, m.value, tags) for m in messages]
@@ -100,7 +100,7 @@ def test_invalid_control_records_are_refused(name: str, bad: Message) -> None:
     fmt, fields = FORMATS[name], BatchFields(is_control=True)
     good = control(2)
     for messages in ([bad], [good, bad], [bad, good]):
-        assert messages_of(fmt.decode(fmt.encode(records_of([with_key(b"")]))).records)  # without the flag it is fine
+        assert messages_of(fmt.decode(fmt.encode(records_of([with_key(b"")]))).records)  # a data batch may have it
         for codec in ("none", "gzip"):
             with pytest.raises(InvalidRecords, match="control"):
                 fmt.encode(records_of(messages), codec=codec, batch_fields=fields)

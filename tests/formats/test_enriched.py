@@ -1,4 +1,4 @@
-"""The "Enriched Message Metadata" proposal: batches by hand, tags, and timestamps in seconds."""
+"""The "Enriched Message Metadata" proposal: wrappers and tags by hand, and timestamps in seconds."""
 
 import struct
 import zlib
@@ -41,7 +41,10 @@ def test_a_message_by_hand(name: str, size: str, tags: str) -> None:
     ],
 )
 def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
-    """Check that a wrapper has the first offset and the largest time. Inner offsets count from the first."""
+    """A wrapper (message around a compressed set) has the first offset and the largest timestamp.
+
+    Inner offsets count from the first.
+    """
     stamps = [NOW_MS + 2000, NOW_MS]
     records = Records.from_lists([b"v", None], keys=[None, b"k"], timestamps_ms=stamps, offsets=[100, 103])
     data = bytes(FORMATS[name].encode(records, codec="gzip"))
@@ -61,7 +64,7 @@ def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
 
 @pytest.mark.parametrize(("keys", "flag"), [([None, None], 0), ([None, b""], 1), ([b"k", None], 1)])
 def test_the_wrapper_has_a_flag_for_keys(keys: list[bytes | None], flag: int) -> None:
-    """KAFKA-1001: a mirror copies a set without keys."""
+    """KAFKA-1001: a tag of the wrapper shows if any message has a key. A mirror copies sets without keys."""
     for name in ENRICHED:
         data = bytes(FORMATS[name].encode(Records.from_lists([b"v"] * 2, keys=keys), codec="gzip"))
         at = data.index(b"\x21\x01\x22")
@@ -164,7 +167,10 @@ def canonical(name: str, data: bytes) -> list[bool]:
 def test_offsets_count_from_the_wrapper(
     offset: int, inner: list[int], has_relative_offsets: int, absolute: list[int]
 ) -> None:
-    """Keep holes that compaction left. Without the flag, which a mirror clears, number the messages from 0."""
+    """With tag 33 the stored inner offsets keep gaps that compaction left.
+
+    A mirror clears this tag. The reader then numbers the messages from 0.
+    """
     data = wrapper(inner_of("enriched", inner), enriched.tags_field({**WRAPPER_TAGS, 33: has_relative_offsets}), offset)
     assert read_offsets(data) == absolute
     row = FORMATS["enriched"].decode(data).batches.iloc[0]
@@ -190,7 +196,7 @@ def test_offsets_count_from_the_wrapper(
     ],
 )
 def test_tags_that_are_missing_unknown_or_in_another_order(tags: str) -> None:
-    """Skip everything after an unknown tag, whose size is unknown."""
+    """The size of an unknown tag is not stored. So the reader skips all tags from the first unknown one on."""
     data = wrapper(inner_of("enriched", [0, 2, 4]), bytes.fromhex(tags))
     assert read_offsets(data) == [100, 102, 104]
     assert canonical("enriched", data) == [False]
@@ -215,7 +221,7 @@ def test_tags_that_are_missing_unknown_or_in_another_order(tags: str) -> None:
     ],
 )
 def test_tags_that_are_refused(tags: str) -> None:
-    """Refuse lengths beyond the message, a known tag that is cut short, and a wrong number of messages."""
+    """The reader refuses tags beyond the message, a known tag that is cut short, and a wrong number of messages."""
     data = wrapper(inner_of("enriched"), bytes.fromhex(tags))
     for name in ENRICHED:
         with pytest.raises(CorruptLog) as refusal:
@@ -225,7 +231,7 @@ def test_tags_that_are_refused(tags: str) -> None:
 
 
 def test_tags_on_a_plain_message() -> None:
-    """Ignore the tags of wrappers on a plain message. Both formats read its time from tag 0."""
+    """Tags that belong to wrappers are ignored on a plain message. Tag 0 is its timestamp in both enriched formats."""
     for tags, stamp in [
         ("00000002 2100", NOW_MS),
         ("00000005 20 00000009", NOW_MS),
@@ -345,9 +351,10 @@ def tags_of(messages: int) -> bytes:
     ids=range(14),
 )
 def test_corners_that_are_read_but_not_canonical(data: bytes, offsets: list[int]) -> None:
-    """Read mixed control records, types that differ from their key, times before 1970, repeated tags and cut sets.
+    """Oddities that kfbench reads but does not write.
 
-    The last of repeated tags counts.
+    They are mixed control records, types that differ from their key, times before 1970, repeated tags and cut sets. The
+    last of repeated tags counts.
     """
     assert read_offsets(data) == offsets
     assert canonical("enriched", data) == [False]
@@ -374,7 +381,10 @@ def test_lengths_that_do_not_add_up() -> None:
 @every_name
 @given(data=st.data())
 def test_changed_wrappers(name: str, data: st.DataObject) -> None:
-    """Change all bytes except the compressed ones, on which libraries differ."""
+    """Damage any byte outside the compressed bytes.
+
+    The compressed bytes stay, because decompression libraries differ on damage.
+    """
     messages = data.draw(strategies.message_lists(min_size=1, max_size=3, headers=False))
     codec = data.draw(st.sampled_from(CODECS))
     payload = codecs.compress(codec, enriched.inner_set(name, messages), 1)

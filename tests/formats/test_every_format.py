@@ -1,4 +1,4 @@
-"""Promises of every format. A new format in kfbench/formats/ is tested here without any change."""
+"""Tests for all formats. A new format in kfbench/formats/ is tested here without any change."""
 
 import dataclasses
 import random
@@ -34,12 +34,12 @@ with_checksum = pytest.mark.parametrize("name", [name for name, fmt in FORMATS.i
 
 
 def tick_ms(name: str) -> int:
-    """Return the unit of a format's timestamps."""
+    """Return the unit of a format's timestamps in milliseconds: 1 or 1000."""
     return 1 if FORMATS[name].capabilities.milliseconds else 1000
 
 
 def sample(name: str, n: int = 40) -> Records:
-    """Return records with everything that the format can carry."""
+    """Return `n` records with every kind of field that the format can carry."""
     can = FORMATS[name].capabilities
     messages = [
         Message(
@@ -272,7 +272,7 @@ def test_codecs_that_a_format_lacks(name: str) -> None:
 
 @every_format
 def test_a_log_cut_anywhere(name: str) -> None:
-    """Read the batches before an incomplete last batch, without an error."""
+    """Cut the log at any byte. The reader returns the whole batches before the cut, without an error."""
     log = FORMATS[name].encode(sample(name, 12), 4)
     data = bytes(log)
     whole = FORMATS[name].decode(data)
@@ -287,7 +287,7 @@ def test_a_log_cut_anywhere(name: str) -> None:
 
 @with_checksum
 def test_every_flipped_byte_is_caught(name: str) -> None:
-    """Flip each byte. The checksum does not cover base offset and leader epoch, which a broker sets."""
+    """No checksum covers base offset and leader epoch, which a broker sets. Every other flip is an error."""
     fmt, can = FORMATS[name], FORMATS[name].capabilities.batch_fields
     data = bytes(fmt.encode(sample(name, 3), 3))
     position_of = {
@@ -352,7 +352,7 @@ def test_noise_never_crashes_a_reader(name: str, noise: bytes, data: st.DataObje
 @pytest.mark.parametrize(("name", "codec"), [(name, codec) for name, codec in WITH_CODECS if codec != "none"])
 def test_the_limit_of_one_batch(name: str, codec: str) -> None:
     fmt = FORMATS[name]
-    # Random bytes do not compress, so the limit of the whole log does not apply here.
+    # The records are random bytes, which do not compress. So the limit on the expansion of a log does not apply.
     records = Records.from_lists([random.Random(i).randbytes(50_000) for i in range(4)])
     log = fmt.encode(records, [0, 1, 4], codec)
     least = int(fmt.decode(log).batches["records_size_bytes"].max())

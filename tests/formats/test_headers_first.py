@@ -1,4 +1,4 @@
-"""Headers first: metadata that disagrees with its length or with the payload after it is refused."""
+"""v3-headers-first stores the metadata of all records before their payload. Inconsistent metadata is refused."""
 
 import struct
 from typing import NamedTuple
@@ -24,7 +24,7 @@ MESSAGES = [
 
 
 class Parts(NamedTuple):
-    """The batch header with tags, the metadata without its length, and the payload."""
+    """The three parts of a batch: its header with tags, the metadata without its length, the payload."""
 
     header: bytes
     metadata: bytes
@@ -66,7 +66,10 @@ def test_a_wrong_metadata_length_is_refused(name: str, codec: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("name", NAMES)
 def test_metadata_and_payload_that_disagree(name: str, codec: str) -> None:
-    """Refuse added and missing bytes of metadata and payload, under the correct length of the metadata."""
+    """Add or remove bytes of metadata or payload and correct the stored metadata length.
+
+    The reader refuses the batch.
+    """
     header, metadata, payload = parts(name)
     for changed, content in [
         (metadata + b"\0", payload),
@@ -83,7 +86,7 @@ def test_metadata_and_payload_that_disagree(name: str, codec: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_the_sum_of_lengths_is_checked(name: str) -> None:
-    """Read a key that is one byte shorter and a value that is one byte longer. Records have no own length."""
+    """Records have no length of their own, so the reader accepts a key one byte shorter and a value one byte longer."""
     header, metadata, payload = parts(name)
     key_at = 2
     step = 1 if name == "v3-full" else 2
@@ -118,7 +121,7 @@ def test_an_over_long_metadata_length_is_read_but_not_canonical(name: str) -> No
 
 @pytest.mark.parametrize("raw", [2**31 + 1, 2**31 + 7, 2**32 - 1])
 def test_a_length_beyond_int32_is_refused(raw: int) -> None:
-    """Refuse it also in a reader of metadata, which does not decompress the payload."""
+    """A length beyond int32 is refused, also by a reader that reads only metadata and decompresses no payload."""
     plain = bytearray(v23.encode("v3-full", [Message(offset=0, key=b"k", value=b"v")]))
     body = v23.records_section("v3-full", [Message(offset=0, key=b"k", value=b"v")])
     assert body[:6] == bytes([5, 0, 0, 2, 2, 0])

@@ -1,4 +1,4 @@
-"""kip98, the layout in the text of KIP-98: batches by hand, and the sizes that the text claims."""
+"""kip98 (the layout in the text of KIP-98): batches by hand, and the sizes that the text states."""
 
 import struct
 
@@ -32,7 +32,10 @@ def test_a_batch_by_hand() -> None:
 
 
 def overhead_bytes(records: int, step_ms: int) -> int:
-    """Return the overhead of the text's example: values of 1 KiB, keys of 100 bytes."""
+    """Return the bytes of the text's example that are neither keys nor values.
+
+    The values have 1 KiB, the keys 100 bytes. step_ms: time from record to record.
+    """
     shapes = Shapes(
         timestamps_ms=NOW_MS + step_ms * np.arange(records),
         offsets=np.arange(records),
@@ -47,7 +50,7 @@ def overhead_bytes(records: int, step_ms: int) -> int:
     [(1, 59, 59), (3, 71, 73), (10, 113, 122), (50, 353, 402), (100, 689, 752)],
 )
 def test_the_example_of_the_text(records: int, one_ms: int, sixty_four_ms: int) -> None:
-    """Compare with the text's 53 + 7 n, which has two bytes per timestamp delta. A delta below 64 takes one."""
+    """The text states 53 + 7 n bytes, with two bytes per timestamp delta. Here a delta below 64 takes one byte."""
     assert overhead_bytes(records, 1) == one_ms == 53 + 6 * records + max(0, records - 64)
     assert overhead_bytes(records, 64) == sixty_four_ms == 53 + 7 * records - 1
 
@@ -68,7 +71,10 @@ def test_4_to_26_bytes_a_record() -> None:
 
 @pytest.mark.parametrize("delta", [0, 1, 63, 64, 127, 128, 16383, 16384, 2**21, 2**28, INT32, -1, -64, -(2**31)])
 def test_offset_deltas_are_unsigned(delta: int) -> None:
-    """Write a negative delta as an int32 in two's complement, in five bytes."""
+    """Offset deltas are unsigned varints.
+
+    A negative delta is written as an int32 in two's complement, in five bytes.
+    """
     messages = [Message(offset=2**31), Message(offset=2**31 + delta)]
     check_against_reference("kip98", one_batch(*messages))
     width = 5 if delta < 0 else max(1, -(-delta.bit_length() // 7))
@@ -76,7 +82,7 @@ def test_offset_deltas_are_unsigned(delta: int) -> None:
 
 
 def test_a_codec_around_nothing() -> None:
-    """Read an empty batch under every codec of its attributes."""
+    """A batch without messages has no payload. It is read under every codec in its attributes."""
     empty = kip98.encode([], Fields(base_offset=5, last_offset=9))
     for codec in range(5):
         data = bytearray(empty)
@@ -101,7 +107,7 @@ def test_losses_are_counted() -> None:
 
 
 def with_messages(content: str) -> bytes:
-    """Return a batch with these bytes as its messages."""
+    """Return a valid batch whose messages section is `content`."""
     return kip98.batch([SMALL], Fields(), "none", bytes.fromhex(content))
 
 
@@ -131,7 +137,10 @@ def with_messages(content: str) -> bytes:
     ],
 )
 def test_messages_that_are_refused(content: str) -> None:
-    """Refuse wrong lengths, a null value with bytes, unknown attributes, and varints cut short or too long."""
+    """The reader refuses wrong lengths, a null value with bytes, unknown attributes, and damaged varints.
+
+    A damaged varint is cut short or too long.
+    """
     data = with_messages(content)
     for log in (data, kip98.encode([SMALL]) + data):
         with pytest.raises(CorruptLog) as refusal:
@@ -157,7 +166,7 @@ def test_unknown_codecs_are_refused(attributes: str) -> None:
 
 
 def test_kip98_and_v2_refuse_each_other() -> None:
-    """Report the other format, which has the same magic, as damaged."""
+    """kip98 and v2 have the same magic. The reader of each reports a batch of the other as damaged."""
     message = Message(offset=0, timestamp_ms=NOW_MS, value=bytes(50))
     ours, v2 = kip98.encode([message]), bytes(FORMATS["v2"].encode(records_of([message])))
     for reader, data in [("v2", ours), ("kip98", v2)]:

@@ -1,4 +1,4 @@
-"""`decode_metadata` returns the offsets, timestamps and lengths of a full reader, in every format."""
+"""`decode_metadata` returns the same offsets, timestamps and lengths as `decode`, in every format."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_headers_that_only_a_damaged_batch_has(name: str) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), WITH_CHECKSUM)
 def test_without_checksums(name: str, codec: str) -> None:
-    """Miss a changed byte of payload or checksum, except in formats that decode everything."""
+    """Without checksums, a damaged byte goes unseen. Formats that decode the whole batch may still find it."""
     fmt = FORMATS[name]
     records = Records.from_lists([b"value"] * 20, timestamps_ms=range(20))
     log = fmt.encode(records, 10, codec, lossy=True)

@@ -1,4 +1,4 @@
-"""Readers stay inside their columns when another process changes the buffer during reading."""
+"""Another process changes the buffer while it is read. Readers do not write outside their columns."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_more_shared_headers_stay_inside_the_allocated_columns(own: list[tuple[s
     assert header_bounds[-1] == 10 + len(own)
     data[:] = two.data
 
-    room, guard = int(header_bounds[-1]), 64  # elements per column
+    room, guard = int(header_bounds[-1]), 64  # rows that may be written, and guard rows after them
     columns = [np.full(room + guard, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
     batch.index_headers_featured(
         reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,

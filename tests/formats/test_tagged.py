@@ -1,4 +1,4 @@
-"""Tagged fields: append time and create time in one batch, headers of the batch, and unknown tags."""
+"""Tagged fields of v3 batches: append time and create time in one batch, headers of the batch, and unknown tags."""
 
 import struct
 import tracemalloc
@@ -28,7 +28,7 @@ RECORDS = records_of(MESSAGES)
 
 
 def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes:
-    """Return a batch of v3 with `section` between its count and its records."""
+    """Return a v3 batch with the tag bytes `section` between its record count and its records."""
     plain = v23.encode("v3", messages)
     header = bytearray(plain[: len(plain) - len(v23.records_section("v3", messages))])
     header[21] |= v23.TAGGED >> 8
@@ -42,7 +42,7 @@ def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes
 @every_codec
 @every_name
 def test_both_times_are_there(name: str, codec: str) -> None:
-    """Keep the broker's time and the producer's time. The timestamp type selects the one that readers see."""
+    """A batch stores the broker's time and the producer's time. The timestamp type says which one readers see."""
     create = RECORDS.timestamps_ms.tolist()
     for append, timestamp_type, seen in [
         (NOW_MS + 99, 0, create),
@@ -62,7 +62,7 @@ def test_both_times_are_there(name: str, codec: str) -> None:
 
 @every_name
 def test_a_broker_writes_the_append_time_in_place(name: str) -> None:
-    """Change only attributes, checksum and the eight bytes of tag 0."""
+    """A broker sets the append time in place: attributes, checksum and the eight bytes of tag 0 change, no others."""
     fresh = bytearray(FORMATS[name].encode(RECORDS).data)
     stamped = bytes(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(append_time_ms=NOW_MS)))
     at = fresh.index(bytes.fromhex(UNSET_TIME)) + 2
@@ -176,9 +176,9 @@ def test_other_formats_lose_tags(name: str) -> None:
     ],
 )
 def test_tags_that_are_refused(section: str) -> None:
-    """Refuse tags that are cut short, too large, out of order or repeated."""
+    """The reader refuses tags that are cut short, too large, out of order or repeated."""
     data = with_tags(section)
-    # The records after the tags are read as tags, so no record is left.
+    # The bytes of the records are read as tags, so no records are left.
     with pytest.raises(CorruptLog) as refusal:
         FORMATS["v3-tagged"].decode(data)
     assert refusal.value.position == 0
@@ -189,7 +189,10 @@ def test_tags_that_are_refused(section: str) -> None:
     "section", [f"8100 {UNSET_TIME}", "01 8000 08 ffffffffffffffff", "01 00 8800 ffffffffffffffff", "00", "01 07 00"]
 )
 def test_tags_that_are_read_but_not_canonical(section: str) -> None:
-    """Read over-long varints, and a batch without room for the append time."""
+    """The reader accepts over-long varints, and a batch without room for the append time.
+
+    It marks them as not canonical.
+    """
     data = with_tags(section)
     back = FORMATS["v3-tagged"].decode(data)
     assert back.records == RECORDS
@@ -236,7 +239,11 @@ def test_headers_that_all_records_begin_with_are_stored_once(
 
 
 def test_a_reader_takes_any_prefix() -> None:
-    """Read a prefix that records repeat, an empty one, and one of several headers without an append time."""
+    """Tag 1 has headers that all records start with.
+
+    The reader accepts three that our encoder does not write: one that records repeat, an empty one, and one of several
+    headers without an append time.
+    """
     for section, prefix in [
         (f"02 {UNSET_TIME} 01 05 02 0268 0278", (("h", b"x"),)),
         (f"02 {UNSET_TIME} 01 01 00", ()),
@@ -255,7 +262,7 @@ def test_a_reader_takes_any_prefix() -> None:
      [:10], "80"],
 )  # fmt: skip
 def test_batch_headers_that_are_refused(content: str) -> None:
-    """Refuse headers that are cut short, negative counts and key lengths, and remaining bytes."""
+    """The reader refuses batch headers that are cut short, negative counts and key lengths, and remaining bytes."""
     section = bytes.fromhex(content)
     data = with_tags(b"\1" + tags.write({1: section})[1:])
     with pytest.raises(CorruptLog) as refusal:
@@ -280,7 +287,10 @@ def test_shapes_cannot_be_sized_with_headers(name: str, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("other", ["v1", "v2", "v3", "kip98"])
 def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
-    """Write the append time as the header's maximum in a format without tags. The way back restores both."""
+    """A format without tags stores the append time as the maximum timestamp of the header.
+
+    The conversion back restores both times.
+    """
     fields, records = BatchFields(append_time_ms=NOW_MS + 99), Records.from_lists([b"v"] * 2, timestamps_ms=[5, 9])
     direct = FORMATS["v3-tagged"].encode(records, batch_fields=fields)
     tagged = FORMATS["v3-tagged"].decode(direct)
@@ -291,7 +301,7 @@ def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
         log = FORMATS[other].decode(there)
         assert log.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
         if other == "v1":
-            continue  # a plain message has one time
+            continue  # a plain message has only one timestamp
         back = FORMATS["v3-tagged"].encode(log.source_records, log.bounds, batch_fields=log.batch_fields)
         assert bytes(back) == bytes(direct)
 
@@ -300,7 +310,7 @@ def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
     "content", [zigzag(1) + zigzag(-(2**31)), zigzag(2**31 - 1), zigzag(1), b"\xff" * 4, zigzag(0) + b"\0"]
 )
 def test_tag_1_of_an_empty_batch_is_checked_too(content: bytes) -> None:
-    """Check a tag that no record uses. The description of the batch has it."""
+    """Tag 1 is checked even in an empty batch, where no record uses it."""
     bare = bytes(FORMATS["v3-tagged"].encode(Records.from_lists([]), [0, 0]))
     section = b"\x02" + bytes.fromhex(UNSET_TIME) + b"\x01" + unsigned(len(content)) + content
     assert bare.endswith(b"\x01" + bytes.fromhex(UNSET_TIME))

@@ -1,4 +1,4 @@
-"""`read_times` returns the offsets and timestamps of a full reader, in every format."""
+"""`read_times` returns the same offsets and timestamps as `decode`, in every format."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_append_time_and_delete_horizon(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PARTIAL if FORMATS[name].checksum])
 def test_no_payload_is_read(name: str) -> None:
-    """Miss damage in the payload, because no checksum is taken."""
+    """`read_times` reads no payload and checks no checksum. So it does not see damage in the payload."""
     fmt = FORMATS[name]
     log = fmt.encode(Records.from_lists([b"value"] * 20, timestamps_ms=range(20)), 10)
     data = log.data.copy()
@@ -89,11 +89,11 @@ def test_a_part_of_the_entries(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_invalid_positions_are_refused(name: str) -> None:
-    """Refuse positions that are not entries and positions that skip an entry."""
+    """`read_times` refuses positions at which no batch starts, and positions that leave out a batch."""
     fmt = FORMATS[name]
     log = fmt.encode(MANY, [0, 0, 50, 150, 300] if fmt.capabilities.empty_batches else [0, 50, 150, 300], lossy=True)
     positions = Entries.of(log.data).positions
-    far = np.array([1, -(2**63), -5, 50])  # their differences are all positive, modulo 2**64
+    far = np.array([1, -(2**63), -5, 50])  # all differences between these positions are positive, modulo 2**64
     falling, twice = positions[::-1], positions[[0, 0, 1]]
     wrong: list[Any] = [positions[:0], positions * 1.0, positions[None], positions + 1, falling, twice, far]
     wrong += [np.array([len(log.data) - off, -(2**63)]) for off in (0, 5)]
@@ -111,7 +111,7 @@ def test_invalid_positions_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v0", "v1"])
 def test_an_entry_of_v0_and_v1_is_a_message(name: str) -> None:
-    """Each plain message has a position. The positions of batches are refused."""
+    """In v0 and v1, `read_times` needs the position of every plain message. Positions of whole batches are refused."""
     fmt = FORMATS[name]
     plain, wrapped = fmt.encode(MANY, 50, lossy=True), fmt.encode(MANY, 50, "gzip", lossy=True)
     with pytest.raises(InvalidRecords, match=r"Entries\.of\(data\)"):

@@ -1,4 +1,4 @@
-"""v0 and v1: messages, and wrappers around compressed sets of messages (KIP-31, KIP-32)."""
+"""v0 and v1: plain messages, and wrappers (messages around compressed sets of messages; KIP-31, KIP-32)."""
 
 import struct
 import zlib
@@ -37,7 +37,7 @@ def small(name: str, n: int = 3, first_offset: int = 0) -> list[Message]:
 
 
 def wrapped(name: str, messages: list[Message], codec: str = "gzip", raw: bytes | None = None) -> bytes:
-    """A wrapper around `raw`, or around the inner set of `messages`."""
+    """Return a wrapper message. Its value is `raw` compressed, or else the inner set of `messages`."""
     magic = LEGACY[name]
     inner = v01.inner_set(magic, messages) if raw is None else raw
     return v01.wrapper(magic, codec, messages, codecs.compress(codec, inner, magic))
@@ -52,7 +52,10 @@ def test_a_message_by_hand() -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_bytes_per_record(name: str) -> None:
-    """enriched takes what v1 takes, which is 8 bytes more than v0. enriched-ms takes 9 more for tag 0."""
+    """A record of enriched takes as many bytes as one of v1: 8 more than v0.
+
+    One of enriched-ms takes 9 bytes more, for tag 0.
+    """
     for key, value in [(None, None), (b"", b""), (b"k", None), (b"key" * 40, b"v" * 1000)]:
         records = Records.from_lists([value] * 5, keys=[key] * 5)
         record_bytes = OVERHEAD_BYTES[name] + len(key or b"") + len(value or b"")
@@ -106,7 +109,7 @@ def test_lengths_that_do_not_add_up(name: str) -> None:
         with pytest.raises(CorruptLog) as refusal:
             FORMATS[name].decode(data)
         assert refusal.value.field == field
-    for new, value in [(-2, None), (4, b"valu")]:  # Kafka reads on: null, and bytes after the value
+    for new, value in [(-2, None), (4, b"valu")]:  # as Kafka, we read a null value here, and bytes after the value
         back = read_log(sealed(sound[: key_at + 7] + struct.pack(">i", new) + sound[key_at + 11 :]))
         assert back.records.value(0) == value
         assert not back.batches["canonical"].any()
@@ -119,7 +122,7 @@ def test_lengths_that_do_not_add_up(name: str) -> None:
 
 @every_name
 def test_an_inner_set_that_is_cut_short(name: str) -> None:
-    """Like Kafka, leave out a message that the set cuts short."""
+    """As Kafka does, the reader leaves out the last message if the set cuts it short."""
     messages = small(name)
     raw = v01.inner_set(LEGACY[name], messages)
     last = len(v01.inner_set(LEGACY[name], messages[2:]))
@@ -155,7 +158,7 @@ def test_either_lz4_header_checksum_is_read(magic: int) -> None:
 
 
 def with_wrapper_offset(offset: int, inner: list[int]) -> bytes:
-    """Return a wrapper at `offset`. inner: the offsets that its messages are written with."""
+    """Return a wrapper with the given offset. inner: the offset that is written in each inner message."""
     raw = b"".join(v01.entry(1, at, 0, NOW_MS, None, b"v") for at in inner)
     return v01.entry(1, offset, 1, NOW_MS, None, codecs.compress("gzip", raw, 1))
 
@@ -193,7 +196,7 @@ def test_a_wrapper_below_its_last_inner_message(offset: int, inner: list[int]) -
 
 @pytest.mark.parametrize(("name", "first"), [("v1", 4998), *((name, 5000) for name in ENRICHED)])
 def test_a_broker_sets_the_wrapper_alone(name: str, first: int) -> None:
-    """KIP-31, KAFKA-527: assigning offsets changes 8 bytes and no checksum."""
+    """KIP-31, KAFKA-527: a broker assigns offsets to a compressed set by changing 8 bytes. No checksum changes."""
     for codec in ("gzip", "lz4"):
         data = bytearray(FORMATS[name].encode(Records.from_lists([b"a", b"b", b"c"]), codec=codec).data)
         data[:8] = struct.pack(">q", 5000)
@@ -224,7 +227,7 @@ def test_append_time_on_plain_messages_takes_the_producers_place() -> None:
 
 
 def test_a_message_of_v0_inside_a_wrapper_of_v1() -> None:
-    """KAFKA-4298: old producers' messages inside a newer wrapper."""
+    """KAFKA-4298: a v1 wrapper may contain v0 messages of old producers. Both kinds are read."""
     raw = v01.entry(1, 0, 0, NOW_MS, None, b"new") + v01.entry(0, 1, 0, -1, None, b"old")
     data = v01.entry(1, 11, 2, NOW_MS, None, codecs.compress("snappy", raw, 1))
     back = V1.decode(data)
@@ -262,7 +265,7 @@ def test_unused_attribute_bits_are_read_but_not_canonical(name: str, bits: int) 
 
 
 def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
-    # LegacyRecord.timestamp: magic 0 has no time, also in a wrapper with an append time (KAFKA-4298).
+    # LegacyRecord.timestamp: a v0 message has no timestamp, even in a wrapper with an append time (KAFKA-4298).
     inner = b"".join(
         bytes(FORMATS[name].encode(Records.from_lists([b"v"], timestamps_ms=[time], offsets=[offset])))
         for name, time, offset in (("v0", -1, 0), ("v1", NOW_MS, 1))
@@ -287,11 +290,11 @@ def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
         ({"key_length": -7}, False),
         ({"behind": b"junk"}, False),
         ({"cut": True}, False),
-        ({"first_offset": 3}, True),  # the first messages are gone; offsets count from the first one left
+        ({"first_offset": 3}, True),  # the first messages were compacted away; offsets count from the first one left
     ],
 )
 def test_a_wrapper_is_canonical_if_its_messages_are(inner: dict[str, Any], canonical: bool) -> None:
-    """Kafka reads all of these. An encoder writes only the canonical ones."""
+    """The reader accepts all of these sets, as Kafka does. Those that an encoder would write are marked canonical."""
 
     def message(offset: int, attributes: int = 0, key_length: int = -1, behind: bytes = b"") -> bytes:
         body = struct.pack(">bbqi", 1, attributes, NOW_MS, key_length) + struct.pack(">i", 1) + b"v" + behind

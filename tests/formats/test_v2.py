@@ -114,7 +114,10 @@ def test_a_count_of_zero_before_bytes_reads_as_nothing() -> None:
 
 @pytest.mark.parametrize(("at", "new"), [(21, "ff80"), (21, "4000"), (62, "01"), (61, "9800"), (63, "8000")], ids=str)
 def test_batches_that_are_read_but_not_canonical(at: int, new: str) -> None:
-    """Read unused bits, a record attribute and over-long varints as Kafka does."""
+    """As Kafka does, the reader accepts unused bits, attributes of a record, and over-long varints.
+
+    It marks the batch as not canonical.
+    """
     sound = v23.encode("v2", [SMALL])
     if new in ("9800", "8000"):
         grown = bytearray(sound[:at] + bytes.fromhex(new) + sound[at + 1 :])
@@ -124,7 +127,7 @@ def test_batches_that_are_read_but_not_canonical(at: int, new: str) -> None:
     else:
         change = bytes.fromhex(new)
         changed = sealed(sound[:at] + change + sound[at + len(change) :])
-    if new == "ff80":  # the low byte would also set append time and a delete horizon
+    if new == "ff80":  # change only the high byte of the attributes
         changed = sealed(changed[:22] + b"\0" + changed[23:])
     back = V2.decode(changed)
     assert messages_of(back.records) == [SMALL]
@@ -133,7 +136,7 @@ def test_batches_that_are_read_but_not_canonical(at: int, new: str) -> None:
 
 
 def test_claims_do_not_allocate() -> None:
-    """Refuse a few bytes that claim 2**31 - 1 records."""
+    """A batch of few bytes that claims 2**31 - 1 records is refused before memory is allocated."""
     sound = v23.encode("v2", [SMALL])
     for codec in ("none", *CODECS):
         batch = v23.batch("v2", [SMALL], Fields(), codec, codecs.compress(codec, sound[RECORDS_AT:], 2))

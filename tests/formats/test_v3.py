@@ -1,4 +1,4 @@
-"""v3 (KIP-931) and its features: batches by hand, and the exact bytes that each feature saves."""
+"""v3 (KIP-931) and its features: batches by hand, and the exact number of bytes that each feature saves."""
 
 import struct
 
@@ -51,7 +51,7 @@ HEADERS_FIRST = "10  00 00 01 02 02 02 02  02 02 02 01 04 02 02 02 01  76 68 78 
         ("v3-unsigned", COMPACT_UNSIGNED, BARE_UNSIGNED),
         ("v3-headers-first", COMPACT, HEADERS_FIRST),
         ("v3-tagged", f"{COMPACT} 01 {UNSET_TIME}", BARE),
-        # Tag 1 has one header in 5 bytes. The records leave it out.
+        # Tag 1 has one header of 5 bytes. The records leave it out.
         (
             "v3-batch-headers",
             f"{COMPACT} 02 {UNSET_TIME} 01 05 02 0268 0278",
@@ -108,7 +108,7 @@ def test_unknown_features_are_refused(name: str, bit: int) -> None:
 
 
 def test_each_v3_format_reads_the_others() -> None:
-    """Read features from the attributes of each batch."""
+    """A reader of any v3 format reads batches of the others, because attribute bits show the features of a batch."""
     records = Records.from_lists(
         [b"a", None, b"c"], timestamps_ms=[1, 0, 2], headers=[[("h", b"1")], [("h", b"1"), ("h", None)], []]
     )
@@ -131,7 +131,7 @@ def size(name: str, *messages: Message, fields: BatchFields | None = None) -> in
 @pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
 @pytest.mark.parametrize("base", [-1, 0, NOW_MS, 2_199_023_255_551, 2_199_023_255_552, INT64])
 def test_bytes_of_the_compact_header(base: int, records: int) -> None:
-    """Check 44 bytes at least, 51 typically. A record takes one byte less than in v2."""
+    """The header of v3 takes at least 44 bytes, typically 51. A record takes one byte less than in v2."""
     messages = [Message(offset=i, timestamp_ms=base, value=b"v") for i in range(records)]
     header = 37 + len(zigzag(records - 1)) + len(zigzag(base)) + len(zigzag(0)) + 4
     v2 = size("v2", *messages)
@@ -162,7 +162,7 @@ def test_the_widest_header_is_66_bytes() -> None:
      (8192, 2), (16377, 2), (16378, 1), (16382, 1), (16383, 0)],
 )  # fmt: skip
 def test_bytes_that_unsigned_varints_save(value_bytes: int, saved: int) -> None:
-    """Save one byte for values of 64 to 126 bytes, and one byte in the length of such records."""
+    """Unsigned lengths of values of 64 to 126 bytes take one byte less. So do the lengths of records of that size."""
     message = Message(offset=0, value=bytes(value_bytes))
     assert size("v3", message) - size("v3-unsigned", message) == saved
     check_against_reference("v3-unsigned", one_batch(message))
@@ -173,7 +173,7 @@ def test_bytes_that_unsigned_varints_save(value_bytes: int, saved: int) -> None:
                          (INT32, 0), (-1, -4), (-64, -4), (-65, -3), (-8193, -2), (-(2**31), 0)]
 )  # fmt: skip
 def test_bytes_that_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
-    """Write a negative delta in five bytes, in the record and in the header."""
+    """Unsigned offset deltas save bytes, but a negative delta takes five bytes, in the record and in the header."""
     first = 2**31
     messages = [Message(offset=first), Message(offset=first + delta)]
     assert size("v3", *messages) - size("v3-unsigned", *messages) == 2 * saved
@@ -187,7 +187,10 @@ def test_bytes_that_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
     [(29, 0), (30, 1), (61, 1), (62, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1)],
 )
 def test_bytes_that_unsigned_header_counts_save(headers: int, saved: int) -> None:
-    """Shorten the record's length, which is 5 bytes and 2 per header, then the count."""
+    """With 30 to 61 headers, the record's length (5 bytes plus 2 per header) takes one byte less.
+
+    With 64 to 127, the header count does.
+    """
     message = Message(offset=0, headers=(("", None),) * headers)
     assert size("v3", message) - size("v3-unsigned", message) == saved
     check_against_reference("v3-unsigned", one_batch(message))
@@ -197,7 +200,7 @@ def test_bytes_that_unsigned_header_counts_save(headers: int, saved: int) -> Non
     ("records", "value_bytes", "saved"), [(1, 0, 0), (1, 59, 1), (25, 0, 24), (26, 0, 24), (100, 59, 198)]
 )
 def test_bytes_that_headers_first_saves(records: int, value_bytes: int, saved: int) -> None:
-    """Replace the length of each record by one length of all metadata, which takes 5 bytes per record."""
+    """One length of all metadata (5 bytes per record here) replaces the length of every record."""
     messages = [Message(offset=i, value=bytes(value_bytes)) for i in range(records)]
     assert size("v3", *messages) - size("v3-headers-first", *messages) == saved
     check_against_reference("v3-headers-first", one_batch(*messages))
@@ -210,7 +213,7 @@ def test_an_empty_batch_has_no_metadata() -> None:
 
 @pytest.mark.parametrize("records", [0, 1, 100])
 def test_bytes_of_a_reserved_append_time(records: int) -> None:
-    """Take 11 bytes per batch: the number of tags, the tag, its size and the time."""
+    """Reserving an append time costs 11 bytes per batch: number of tags, tag, its size, and the time."""
     messages = [Message(offset=i, timestamp_ms=NOW_MS, value=b"v") for i in range(records)]
     fields = BatchFields(base_offset=0, last_offset=99)
     assert size("v3-tagged", *messages, fields=fields) - size("v3", *messages, fields=fields) == 11
@@ -218,8 +221,8 @@ def test_bytes_of_a_reserved_append_time(records: int) -> None:
 
 @pytest.mark.parametrize("records", [1, 2, 10, 100])
 def test_bytes_that_batch_headers_save(records: int) -> None:
-    """Save 15 bytes per record for 18 bytes per batch."""
-    header = ("trace", b"12345678")  # two lengths and 13 bytes
+    """A header that all records share is stored once. This saves 15 bytes per record and costs 18 bytes per batch."""
+    header = ("trace", b"12345678")  # two length bytes and 13 bytes of text
     messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
     assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
     check_against_reference("v3-batch-headers", one_batch(*messages))
@@ -227,10 +230,10 @@ def test_bytes_that_batch_headers_save(records: int) -> None:
 
 def test_all_features_together() -> None:
     messages = [Message(offset=i, value=bytes(64)) for i in range(100)]
-    metadata = 100 * 5  # timestamp and offset delta, two lengths, header count
+    metadata = 100 * 5  # per record: timestamp delta, offset delta, two lengths, header count
     assert size("v3", *messages) - size("v3-full", *messages) == (
-        100 * (2 + 1)  # the record's length, and the value's second byte
-        + (100 - 64) + 1  # the second byte of offset deltas from 64 on, and of the last in the header
+        100 * (2 + 1)  # the record's length, and the second byte of the value's length
+        + (100 - 64) + 1  # second byte of each offset delta from 64 on, and of the last one in the header
         - len(unsigned(metadata)) - 11
     )  # fmt: skip
     check_against_reference("v3-full", one_batch(*messages))
@@ -243,7 +246,10 @@ def test_all_features_together() -> None:
 @every_name
 @pytest.mark.parametrize("append", [0, NOW_MS - 10**10, NOW_MS + 2**31, INT64])
 def test_append_time_may_lie_far_from_the_records(name: str, append: int) -> None:
-    """Write a negative maxTimestampDelta (clock skew), and one wider than int32 (over 24.8 days)."""
+    """The difference of append time and base timestamp may be negative or exceed an int32.
+
+    It is stored as maxTimestampDelta. Clock skew makes it negative; 24.8 days exceed an int32.
+    """
     messages = [Message(offset=i, timestamp_ms=NOW_MS + i) for i in range(3)]
     check_against_reference(name, one_batch(*messages, append_time_ms=append))
 

@@ -1,6 +1,6 @@
 """Two Python clients, aiokafka and kafka-python, read what Kafka and kfbench write. kfbench reads what they write.
 
-FAULTS lists where a client disagrees with Kafka. When a client repairs a fault, a test fails.
+FAULTS lists where a client disagrees with Kafka. If a client fixes such a fault, a test fails.
 """
 
 import json
@@ -34,7 +34,7 @@ BATCHES = 120  # generated batches per format, codec and client
 
 
 class Fault(NamedTuple):
-    """A client that disagrees with Kafka. vectors: patterns of golden names.
+    """A known disagreement of a client with Kafka. vectors: name patterns of golden vectors.
 
     kind: "fails" (cannot read what Kafka reads), "differs" (reads other records), "accepts" (reads what Kafka refuses).
     """
@@ -128,11 +128,11 @@ def golden() -> list[str]:
 
 
 def outcome(client: str, name: str) -> str:
-    """Return the kind of fault that a client shows on a golden vector, or "" if it reads like Kafka."""
+    """Let the client read a golden vector. Return its kind of fault, or "" if it reads what Kafka reads."""
     sidecar = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     try:
         found = reads(client, (GOLDEN / f"{name}.bin").read_bytes())
-    except Exception:  # clients raise errors of several types
+    except Exception:  # the clients raise errors of many types
         return "" if sidecar["error"] else "fails"
     if sidecar["error"]:
         return "accepts"
@@ -198,7 +198,10 @@ def _shown_ms(fields: Any) -> int:
 
 
 def is_supported(client: str, chunk: Chunk, i: int) -> bool:
-    """Return False for what kafka-python reads in its own way: deltas above 64 bits, long keys of control records."""
+    """Return False if kafka-python is known to read batch `i` differently.
+
+    It does so for timestamp deltas beyond 64 bits, and for control records whose key is not 4 bytes long.
+    """
     if client == "aiokafka":
         return True
     messages, horizon = chunk.case.batches[i], chunk.case.fields[i].delete_horizon_ms
@@ -209,7 +212,7 @@ def is_supported(client: str, chunk: Chunk, i: int) -> bool:
 
 
 def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
-    """Show that aiokafka reads all batches with the magic of the first. It treats v0 and v1 alike."""
+    """aiokafka reads every batch of a buffer with the format of the first one. It treats v0 and v1 alike."""
     old, new = (bytes(FORMATS[name].encode(records_of(sample(name)))) for name in ("v1", "v2"))
     for data in (old + new, new + old):
         assert len(reads("kafka-python", data)) == len(read_log(data).records) == 2 * len(MESSAGES)
@@ -218,7 +221,10 @@ def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
 
 
 def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
-    """Show that kafka-python does not wrap, unlike Java, aiokafka and kfbench."""
+    """A timestamp delta that overflows 64 bits does not wrap in kafka-python.
+
+    It wraps in Java, aiokafka and kfbench.
+    """
     messages = [Message(offset=0, timestamp_ms=-1, value=b""), Message(offset=1, timestamp_ms=INT64, value=b"")]
     data = bytes(FORMATS["v2"].encode(records_of(messages)))
     assert reads("aiokafka", data) == messages == messages_of(read_log(data).records)
@@ -229,7 +235,7 @@ def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
 @given(case=strategies.cases(max_batches=2, batch_fields=False))
 def test_clients_read_any_plain_v2(reader: str, case: Case) -> None:
     stamps = [message.timestamp_ms for message in case.messages]
-    assume(reader != "kafka-python" or max(stamps, default=0) - min(stamps, default=0) <= INT64)  # it does not wrap
+    assume(reader != "kafka-python" or max(stamps, default=0) - min(stamps, default=0) <= INT64)  # it never wraps
     log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case))
     assert reads(reader, bytes(log)) == case.messages
 
@@ -268,7 +274,7 @@ def test_kfbench_reads_what_clients_write(name: str, codec: str, client: str) ->
     written = bytes(builder.build())
     log = read_log(written)
     if name == "v1" and codec != "none":
-        # Their wrapper has offset 0, as producers write it. Readers then use the inner offsets.
+        # The clients write the wrapper with offset 0, as producers do. Readers then use the inner offsets.
         assert log.batches["last_offset"].tolist() == [0]
     assert messages_of(log.records) == expected
     if codec == "none":

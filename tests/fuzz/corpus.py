@@ -1,6 +1,6 @@
-"""Seeds of the fuzzers: single batches of each format, plain and compressed.
+"""Seeds of the fuzzers: single valid batches of each format, plain and compressed.
 
-Some are golden vectors of Apache Kafka's classes, from datasets/golden and from the folder KFBENCH_GOLDEN.
+Some come from golden vectors that Apache Kafka's classes wrote, in datasets/golden and in the folder KFBENCH_GOLDEN.
 """
 
 import os
@@ -27,9 +27,9 @@ from tests.reference import columnar, columnar_cases
 from tests.strategies import Case
 
 ROOT = Path(__file__).parents[2]
-COLUMNAR_SEEDS = 400  # batches of columnar; some of them are too large
-LARGEST_BYTES = 2048  # bytes: damage to a large batch mostly hits payload
-GUIDED_BYTES, GUIDED_SEEDS = 1024, 60  # the largest input of the guided fuzzer, and its seeds per format
+COLUMNAR_SEEDS = 400  # columnar batches that are drawn; those that are too large are dropped
+LARGEST_BYTES = 2048  # in a larger batch most damage would hit the payload
+GUIDED_BYTES, GUIDED_SEEDS = 1024, 60  # largest input of the guided fuzzer in bytes, and number of its seeds per format
 LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
 
 
@@ -51,7 +51,7 @@ def golden_logs() -> list[tuple[bytes, DecodedLog]]:
 
 
 def batches(name: str) -> list[bytes]:
-    """Distinct batches of the format, plain and compressed, at most LARGEST_BYTES bytes each."""
+    """Return distinct batches of the format, plain and compressed, of at most LARGEST_BYTES bytes each."""
     fmt, found = FORMATS[name], dict[bytes, None]()
     ours = name not in ("v0", "v1", "v2")
     for number, (data, log) in enumerate(golden_logs()):
@@ -67,7 +67,7 @@ def batches(name: str) -> list[bytes]:
         for records in inputs(name, rng):
             found |= _encoded(fmt, records, [0, 1, 2, 3, 5, 10, 11, 12, 20, 25, 30], codec)
     if "tagged_fields" in fmt.capabilities.batch_fields:
-        # One changed byte makes tag 8 or 300 a tag 1 in an empty batch, where no record reads it.
+        # If one byte changes, tag 8 or 300 becomes tag 1. In an empty batch no record reads that tag.
         fields = BatchFields(tagged_fields={7: b"\x02\x02a\x02b", 8: bytes(8), 300: b""})
         for records, bounds in ((Records.from_lists([]), [0, 0]), (Records.from_lists([b"v"] * 2), [0, 1, 2])):
             tagged = fmt.encode(records, bounds, batch_fields=fields)
@@ -78,14 +78,17 @@ def batches(name: str) -> list[bytes]:
 
 
 def guided_batches(name: str) -> list[bytes]:
-    """Return the seeds of the coverage-guided fuzzer: some of `batches`, and all shapes of columnar."""
+    """Return the seeds of the coverage-guided fuzzer: some of `batches`, and all of `columnar_shapes` for columnar."""
     found = sorted((batch for batch in batches(name) if len(batch) < GUIDED_BYTES), key=len)
     return [*found[:: len(found) // GUIDED_SEEDS + 1], *(columnar_shapes() if name == "columnar" else [])]
 
 
 @cache
 def columnar_shapes() -> list[bytes]:
-    """Return small plain batches of columnar: all columns, header forms and extensions. Half store payload by rows."""
+    """Return small plain columnar batches with all kinds of columns, headers and extensions.
+
+    Half of them store the payload record by record.
+    """
     found = []
     for seed in range(COLUMNAR_SEEDS):
         messages, fields = columnar_cases.drawn(seed)
@@ -107,9 +110,9 @@ def _compressed_columnar_shapes(fmt: Format) -> Iterator[bytes]:
 def _encoded(fmt: Format, records: Records, bounds: object, codec: str) -> dict[bytes, None]:
     try:
         log = fmt.encode(records, bounds, codec, lossy=True)  # type: ignore[arg-type]
-    except KfbenchError:  # an invalid control batch, or offsets too far apart
+    except KfbenchError:  # the format cannot carry it: invalid control batch, or offsets too far apart
         return {}
-    positions = Entries.of(log.data).positions  # each plain message is an entry
+    positions = Entries.of(log.data).positions  # in v0 and v1 each plain message has its own position
     return {log.data[start:end].tobytes(): None for start, end in pairwise(positions.tolist())}
 
 
@@ -119,15 +122,15 @@ def packed(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class CompressedBatch:
-    """A compressed batch without its payload. `with_section` adds another payload."""
+    """A compressed batch whose payload can be replaced."""
 
     codec: Codec
     header: bytes
     layout: int
-    section: bytes  # the plain bytes of the payload
+    section: bytes  # the payload before compression
 
     def with_section(self, section: bytes) -> bytes:
-        """Return the batch with `section` as its plain bytes, under a correct checksum."""
+        """Return the batch with `section`, compressed, as its payload. Length and checksum are correct."""
         payload = self.codec.compress(section)
         header = self.header
         if self.layout == mutate.MESSAGE:
@@ -139,7 +142,7 @@ class CompressedBatch:
 
 
 def compressed_batches(name: str) -> Iterator[CompressedBatch]:
-    """Yield several batches of different records per codec of the format."""
+    """Yield compressed batches of different records, several per codec of the format."""
     fmt, rng = FORMATS[name], random.Random(name)
     for codec_name in fmt.capabilities.codecs[1:]:
         codec = LEGACY_LZ4 if name == "v0" and codec_name == "lz4" else CODECS[codec_name]

@@ -1,4 +1,4 @@
-"""The coverage-guided fuzzer, a program. atheris (libFuzzer) looks for inputs that reach new branches.
+"""The coverage-guided fuzzer, a program. The library atheris (libFuzzer) looks for inputs that reach new branches.
 
 Set NUMBA_DISABLE_JIT=1: kernels then run as plain Python, and an access outside an array is an IndexError. The first
 byte of an input selects a reader (see `parse`); a batch or a log follows. Arguments after `--` go to libFuzzer.
@@ -35,7 +35,7 @@ from tests.fuzz.native import bound_memory, check
 assert not kernels.COMPILED, "NUMBA_DISABLE_JIT=1 is needed: compiled kernels show no branches"
 
 SEAL, COMPRESS = 0x80, 0x40
-SAVED = 50  # the summary is written after this number of inputs; run.py requests a multiple of it
+SAVED = 50  # inputs between two writes of the summary; run.py requests a multiple of it
 LOG = "read_log"
 KIND = 0x1F
 
@@ -47,7 +47,7 @@ class Input(NamedTuple):
 
 
 class Target:
-    """The readers of inputs, and counts of accepted and refused inputs per reader."""
+    """The fuzz target: it reads each input and counts accepted and refused inputs per reader."""
 
     def __init__(self, names: list[str], progress: Any, summary: Path | None) -> None:
         self.names, self.progress, self.summary = names, progress, summary
@@ -58,7 +58,10 @@ class Target:
         self.inputs = 0
 
     def parse(self, data: bytes) -> Input:
-        """Return the reader that the first byte selects, and the log. Bits of that byte compress or seal the log."""
+        """Return the reader that the first byte selects, and the log made from the other bytes.
+
+        Two bits of the first byte say if the log is compressed, or gets a correct length and checksum.
+        """
         if not data:
             return Input(self.names[0], b"")
         order, rest = data[0], data[1:]
@@ -89,7 +92,7 @@ class Target:
         found["inputs"] += 1
         found["accepted"] += not fields
         found["refused"].update(set(fields))
-        if self.summary and self.inputs % SAVED == 0:  # libFuzzer ends the process itself
+        if self.summary and self.inputs % SAVED == 0:  # libFuzzer ends the process without exit handlers
             self.summary.write_text(json.dumps(self.found))
 
 

@@ -1,4 +1,7 @@
-"""Structured damage to a batch, compiled. A seed and a number give the same bytes on every machine."""
+"""Compiled functions that damage a batch, aware of its structure.
+
+Equal seed and number give equal bytes on every machine.
+"""
 
 # mypy: ignore-errors
 
@@ -9,8 +12,8 @@ from kfbench.kernels.simd.intrinsics import move, put_i32, put_i64
 from kfbench.kernels.wire.crc import crc32, crc32c
 from kfbench.kernels.wire.varint import put_uvarint, put_varint
 
-UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # layouts: they differ in the position and range of the checksum
-CAPACITY = 1 << 15  # the most bytes of a damaged log; seeds are far smaller
+UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # layouts; they differ in where the checksum is and what it covers
+CAPACITY = 1 << 15  # largest damaged log in bytes; seeds are far smaller
 BYTES = np.array([0, 1, 2, 3, 4, 6, 7, 8, 0x0A, 0x14, 0x16, 0x3F, 0x40, 0x7E, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF])
 NUMBERS = np.array(
     [0, 1, -1, 2, -2, 13, 14, 63, 64, -64, -65, 127, 128, 8191, 8192, 2**15, 2**20, 2**27, 2**31 - 1, -(2**31), 2**31,
@@ -20,7 +23,7 @@ NUMBERS = np.array(
 
 @njit
 def _draw(state):
-    """Return the next random number of xorshift64*."""
+    """Return the next 31-bit random number of the generator xorshift64*, whose state is `state`."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -31,7 +34,10 @@ def _draw(state):
 
 @njit
 def _start(state, seed, number):
-    """Seed `state` by splitmix64, so that neighbouring numbers give unrelated sequences."""
+    """Set the generator's state from `seed` and `number` by splitmix64.
+
+    Neighbouring numbers give unrelated sequences.
+    """
     x = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,7 +46,7 @@ def _start(state, seed, number):
 
 @njit
 def _shift(out, at, end, by):
-    """Move out[at:end] by `by` bytes. Return the new end."""
+    """Move the bytes out[at:end] by `by` positions. Return the new end."""
     if by > 0:
         for k in range(end - 1, at - 1, -1):
             out[k + by] = out[k]
@@ -52,7 +58,10 @@ def _shift(out, at, end, by):
 
 @njit
 def _number(state, left):
-    """Return a limit of an integer type, or a number close to `left`, the bytes left of the batch."""
+    """Return an int64: a limit of some integer type, or a value close to `left`.
+
+    left: the number of bytes up to the end of the batch.
+    """
     if _draw(state) % 3 == 0:
         return np.int64(left - 2 + _draw(state) % 5)
     return NUMBERS[_draw(state) % len(NUMBERS)]
@@ -60,7 +69,7 @@ def _number(state, left):
 
 @njit
 def _varint(state, out, at, end):
-    """Replace the varint at `at`, if there is one, by another varint. Return the new end."""
+    """Replace the varint that starts at out[at] by another varint. Return the new end of the bytes."""
     old = at
     while old < end - 1 and old < at + 9 and out[old] & 0x80:
         old += 1
@@ -69,7 +78,7 @@ def _varint(state, out, at, end):
     value, kind, size = _number(state, end - old), _draw(state) % 4, 0
     if kind == 0:
         size = put_uvarint(new, 0, np.uint64(value))
-    elif kind == 1:  # with more bytes than needed
+    elif kind == 1:  # longer than necessary
         size = put_varint(new, 0, value)
         for _ in range(_draw(state) % 3):
             new[size - 1] |= 0x80
@@ -85,7 +94,7 @@ def _varint(state, out, at, end):
 
 @njit
 def _edit(state, seeds, bounds, out, start, end):
-    """Make one edit of out[start:end]. Return the new end."""
+    """Change out[start:end] once at random: change, insert, remove, repeat or copy bytes. Return the new end."""
     size = end - start
     if size < 2:
         return end
@@ -117,10 +126,10 @@ def _edit(state, seeds, bounds, out, start, end):
         put_i32(out, at, np.int32(_number(state, end - at - 4)))
     elif kind == 11 and at + 8 <= end:
         put_i64(out, at, _number(state, end - at - 8))
-    elif kind == 12:  # repeat some bytes, such as a record
+    elif kind == 12:  # repeat up to 64 bytes, such as a record
         count = min(1 + _draw(state) % 64, end - at)
         end = _shift(out, at, end, count)
-    elif kind == 13:  # copy the end of another batch
+    elif kind == 13:  # append the last bytes of another batch
         other = _draw(state) % (len(bounds) - 1)
         count = _draw(state) % (1 + min(bounds[other + 1] - bounds[other], 512))
         if at + count < start + CAPACITY // 4:
@@ -151,7 +160,10 @@ def _copied(seeds, bounds, which, out, at):
 
 @njit
 def mutated(seeds, bounds, layout, seed, number, out):
-    """Write a damaged batch to `out` and return its size in bytes.
+    """Write a damaged batch to `out` and return the number of bytes written.
+
+    One log in eight starts with an undamaged batch, one in eight ends with one. One in sixteen has a wrong length or
+    checksum.
 
     One in eight has a sound batch before it, one in eight has one after it. One in sixteen has a wrong length or
     checksum.
@@ -186,7 +198,7 @@ def mutated(seeds, bounds, layout, seed, number, out):
 
 @njit
 def outside(starts, lengths, size):
-    """Return True if a field that is not empty lies partly outside a buffer of `size` bytes."""
+    """Return True if any non-empty field lies partly outside a buffer of `size` bytes. starts, lengths: in bytes."""
     for i in range(len(starts)):  # noqa: SIM110
         if lengths[i] > 0 and (starts[i] < 0 or starts[i] > size - lengths[i]):
             return True

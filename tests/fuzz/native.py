@@ -1,4 +1,4 @@
-"""The fuzzer of compiled readers, a program. It places each damaged batch next to a page that cannot be read.
+"""The fuzzer of compiled readers, a program. It puts each damaged batch next to a memory page that cannot be read.
 
 A read outside the batch kills the process. An allocation above ROOM_BYTES raises MemoryError. run.py starts the program
 and watches its progress. `--seed SEED --first NUMBER` repeats one damaged batch.
@@ -31,20 +31,20 @@ from tests.fuzz import mutate
 from tests.fuzz.corpus import LIMITS, CompressedBatch, batches, compressed_batches, layout, packed
 from tests.kernels.within_bounds import guarded
 
-ROOM_BYTES = 256 << 20  # allocations while damage is read; zstd's largest window takes half of it
-RECOMPRESS_EVERY = 20  # one in 20 batches is damaged before it is compressed
-ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # of a columnar batch: the low byte, and bits that hide damage
+ROOM_BYTES = 256 << 20  # bytes a reader may allocate; half of it is zstd's largest window
+RECOMPRESS_EVERY = 20  # one batch in 20 is damaged before compression
+ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # byte position; attribute bits that can hide damage from append
 NOW: dict[str, Any] = {}
 APPEND_TIME: dict[str, Any] = {"timestamp_type": "append", "now_ms": 1_700_000_000_000}
-REENCODE_EVERY = 64  # one in 64 batches is written again after it was read
+REENCODE_EVERY = 64  # one batch in 64 is encoded again after it was read
 
 
 class Fault(Exception):
-    """A promise that a reader broke without crashing."""
+    """A reader broke a promise without crashing."""
 
 
 class Source:
-    """Damaged batches of a format. A seed and a number always give the same batch."""
+    """A generator of damaged batches of one format. Equal seed and number give equal batches."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.seed, self.layout = seed, layout(name)
@@ -64,7 +64,10 @@ class Source:
 
 
 class Places:
-    """Two buffers next to unreadable pages: the first ends at such a page, the second begins after one."""
+    """Two buffers next to unreadable pages.
+
+    A batch put into the first ends at such a page; in the second it starts after one.
+    """
 
     def __init__(self) -> None:
         self.ends, self.begins = guarded(mutate.CAPACITY), guarded(mutate.CAPACITY, at_the_start=True)
@@ -76,9 +79,11 @@ class Places:
 
 
 def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
-    """Read the log in every way. Return the field of each refused batch. Raise Fault if a reader breaks a promise.
+    """Read the damaged log with every reader.
 
-    again: also write the log again.
+    Return the field name of each error. Raise Fault if a reader breaks a promise.
+
+    again: also encode the decoded records again.
     """
     log = FORMATS[name].decode(data, on_error="skip", limits=LIMITS)
     rows, records = log.batch_rows, log.records
@@ -95,7 +100,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
             raise Fault("a field lies outside its buffer")
     if again or FORMATS[name].features & HEADERS_FIRST_BIT:
         prefix = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS)
-        # It checks less and may accept more. Where both accept, the columns are equal.
+        # decode_metadata checks less and may accept more. If both accept, their columns are equal.
         if not log.errors and not (
             np.array_equal(prefix.offsets, shapes.offsets)
             and np.array_equal(prefix.timestamps_ms, shapes.timestamps_ms)
@@ -113,7 +118,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
 
 
 def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """Check that `read_times` accepts what `decode` accepts, with the same columns. It may accept more."""
+    """Check that `read_times` accepts what `decode` accepts and returns equal columns. `read_times` may accept more."""
     positions = Entries.of(data).positions
     try:
         seen = fmt.read_times(data, positions, limits=LIMITS)
@@ -128,7 +133,10 @@ def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
 
 
 def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """Check the other readers of columns: they raise only KfbenchError and accept nothing that `decode` refuses."""
+    """Check the readers of columns without payload, such as append.
+
+    They raise only KfbenchError and accept nothing that `decode` refuses.
+    """
     is_sound = not log.errors
     if refused(fmt.decode, data, limits=LIMITS) == is_sound:
         raise Fault("on_error raise and skip differ")
@@ -143,12 +151,12 @@ def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) ->
         return
     is_plain = is_sound and not log.batch_rows["codec"].any() and not log.records.shapes.has_headers
     for b, (start, end) in enumerate(itertools.pairwise(entries.positions.tolist())):
-        count = int(log.bounds[b + 1] - log.bounds[b]) if is_sound else 8  # the count is unknown
+        count = int(log.bounds[b + 1] - log.bounds[b]) if is_sound else 8  # a scan does not know this count
         for index in {0, count // 2, count - 1} if count else ():
             if not is_fetched(fmt, data, start, end, index) and is_plain:
                 raise Fault("a record that can be read cannot be fetched")
     sent = EncodedLog(data=data, positions=entries.positions)
-    # append decompresses no payload and reads no control records
+    # append neither decompresses payloads nor reads control records
     is_hidden = bool((data[starts + ATTRIBUTES] & UNSEEN).any())
     for options in NOW, APPEND_TIME:
         is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS, **options)
@@ -165,10 +173,10 @@ def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:
 
 
 def check_rewritten(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
-    """Write what was read. Check that plain and canonical batches keep their bytes."""
+    """Encode the decoded records again. Plain and canonical batches must get the same bytes."""
     fmt, rows = FORMATS[name], log.batch_rows
     try:
-        if fmt.magic == 3:  # its attributes name its features
+        if fmt.magic == 3:  # attribute bits show which v3 format wrote it
             again = write_log(log)
         else:
             again = fmt.encode(log.source_records, log.bounds, batch_fields=log.batch_fields, lossy=True)
@@ -185,9 +193,12 @@ def bound_memory() -> None:
 
 
 def run(names: list[str], seed: int, first: int, count: int, progress: Any) -> dict[str, Any]:
-    """Return the accepted inputs and the refusals by field, per format. Raise Fault."""
+    """Read damaged batches `first` to `first + count - 1` of each format.
+
+    Return per format the accepted inputs and the refusals by field. Raise Fault.
+    """
     places, sources = Places(), {name: Source(name, seed) for name in names}
-    for name, source in sources.items():  # compile and import everything before memory is bounded
+    for name, source in sources.items():  # compile and import everything before memory is limited
         for number in range(4 * RECOMPRESS_EVERY):
             check(name, np.frombuffer(source.damage(number).tobytes(), np.uint8), again=True)
     bound_memory()
@@ -215,7 +226,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--progress", type=Path, help="a file of 8 bytes for the number of the current input")
     options = parser.parse_args(argv)
-    # Shared memory outlives a crash of this process.
+    # Shared memory survives a crash of this process.
     progress = np.memmap(options.progress, np.int64, "r+", shape=1) if options.progress else np.zeros(1, np.int64)
     json.dump(run(options.names, options.seed, options.first, options.count, progress), sys.stdout)
 

@@ -1,7 +1,8 @@
-"""`make fuzz`: run both fuzzers over every format and store the results in docs/fuzzing.json and docs/fuzzing.md.
+"""`make fuzz`: run both fuzzers on every format. Store the results in docs/fuzzing.json and docs/fuzzing.md.
 
-`--formats` runs some formats only, such as a new one. Their run is stored after the others and replaces their earlier
-run. A child process that dies, hangs or finds a fault is a fault of the run, stored with the command that repeats it.
+`--formats` selects some formats, such as a new one. Their results replace the earlier ones and are
+stored last. If a child process dies, hangs or finds a fault, the run stores this as a fault, with the command that
+repeats it.
 """
 
 import argparse
@@ -26,25 +27,27 @@ from kfbench import FORMATS
 ROOT = Path(__file__).parents[2]
 STORED, PROSE = ROOT / "docs" / "fuzzing.json", ROOT / "docs" / "fuzzing.md"
 BEGIN, END = "<!-- the stored run: written by make fuzz -->", "<!-- end of the stored run -->"
-HANG_S = 120  # a child without a next input for this time hangs
-START_S = 900  # to compile, and to collect seeds
-CHUNK = 250_000  # damaged batches per process
-GUIDED_GROUP = 4  # formats that share one coverage-guided corpus
-SAVED = 50  # as in guided.py
+HANG_S = 120  # seconds without a new input after which a child counts as hanging
+START_S = 900  # seconds to compile and to collect seeds
+CHUNK = 250_000  # damaged batches per child process
+GUIDED_GROUP = 4  # formats that share one corpus of the guided fuzzer
+SAVED = 50  # equals SAVED in guided.py
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Results of a child process by format. fault: how it failed, or empty."""
+    """The results of a child process by format. fault: how the child failed, or empty."""
 
     found: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
 
 def watched(command: list[str], environment: dict[str, str] | None = None, still: float = HANG_S) -> Outcome:
-    """Run `command --progress FILE` and watch its progress. Its last line on stdout has its results.
+    """Run `command --progress FILE` and watch the number of the current input in FILE.
 
-    still: seconds without a next input after which it is killed.
+    Return the results from its last line of stdout.
+
+    still: kill the child if the number does not change for this time (seconds).
     """
     with tempfile.NamedTemporaryFile() as progress, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         progress.write(np.array([-1]).tobytes())
@@ -88,7 +91,7 @@ def guided(names: list[str], seed: int, runs: int, artifacts: Path) -> Outcome:
 
 
 def summed(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """Sum the outcomes per format."""
+    """Add up the outcomes of child processes per format."""
     found: dict[str, Any] = {}
     for outcome in outcomes:
         for name, part in outcome.found.items():
@@ -116,7 +119,7 @@ def revision() -> str:
 
 
 def tables(stored: Iterable[dict[str, Any]]) -> str:
-    """Return the text of the stored runs, with a table each. STORED has every refusal by field."""
+    """Return the text of docs/fuzzing.md with one table per stored run. STORED also has all refusals by field."""
     return "\n\n".join(map(_run_text, stored))
 
 

@@ -1,4 +1,4 @@
-"""The columnar seeds contain every choice of docs/columnar.md, as its reference reads them."""
+"""The columnar seeds of the fuzzers use every choice that docs/columnar.md offers."""
 
 import struct
 from collections import Counter
@@ -15,7 +15,7 @@ FORMS = ("constant", "plain", "plain with nulls", "dictionary", "hex template")
 EXTENSIONS = ("base timestamp", "delete horizon", "anchor", "wide maximum", "by rows")
 MODES = ("of one record", "by record", "by record, one header", "by position")
 WANTED = {
-    *(f"ages: {kind}" for kind in KINDS if kind not in ("base", "dictionary")),  # the youngest is 0
+    *(f"ages: {kind}" for kind in KINDS if kind not in ("base", "dictionary")),  # the smallest age is 0
     *(f"offsets: {kind}" for kind in KINDS if kind != "dictionary"),
     *(f"lengths: {kind}" for kind in ("bits", "base", "patched", "rice", "dictionary")),
     *(f"codes: {kind}" for kind in ("bits", "patched", "dictionary")),
@@ -29,7 +29,7 @@ WANTED = {
 
 
 class Seen:
-    """Counts of batches per choice that the reference reads: columns, header forms, extensions, attribute bits."""
+    """Counts of batches that use each choice: kinds of columns, forms of headers, extensions, attribute bits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches, self.here = Counter[str](), set[str]()
@@ -85,7 +85,10 @@ class Seen:
 def test_columnar_seeds_hold_every_choice(
     source: Callable[[str], list[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fuzzers find only damage to choices that their seeds have."""
+    """Every choice occurs in the seeds, as the reference reads them.
+
+    Fuzzers find damage only to what their seeds have.
+    """
     seen = Seen(monkeypatch)
     for batch in source("columnar"):
         if not batch[22] & columnar.CODEC:

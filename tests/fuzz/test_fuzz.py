@@ -1,4 +1,4 @@
-"""Short runs of both fuzzers, the traps that they rely on, and the stored run that docs/fuzzing.md shows."""
+"""Short runs of both fuzzers, the memory traps that they rely on, and the stored results in docs/fuzzing.md."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_coverage_guided_inputs(tmp_path: Path) -> None:
     names = ["v1", "v2", "v3-full", "enriched", "read_log"]
     outcome = run.guided(names, seed=7, runs=1000, artifacts=tmp_path)
     assert outcome.fault == ""
-    assert sum(found["inputs"] for found in outcome.found.values()) >= 1000  # libFuzzer ends the corpus first
+    assert sum(found["inputs"] for found in outcome.found.values()) >= 1000  # libFuzzer reads the corpus first
     assert [name for name, found in outcome.found.items() if not found["accepted"] or not found["refused"]] == []
 
 
@@ -100,7 +100,10 @@ native.main(["v2", "--count", "10", *sys.argv[1:]])
     ],
 )
 def test_a_failing_child_is_a_fault(number: int, deed: str, fault: str) -> None:
-    """Read a byte outside the batch on either side, hang, allocate too much, raise another error."""
+    """Run a child process with one fault, and check that the fault is reported.
+
+    The child reads a byte before or after the batch, hangs, allocates too much, or raises another error.
+    """
     script = CHILD.replace("NUMBER", str(number)).replace("DEED", deed)
     outcome = run.watched([sys.executable, "-c", script], still=5 if "sleep" in deed else 60)
     assert fault in outcome.fault

@@ -1,4 +1,4 @@
-"""`inspect`: every sound batch and record, damage in its place, and every byte of the file accounted for."""
+"""`inspect` shows every valid batch and record, and damage at its place. It accounts for every byte of the file."""
 
 import base64
 import gzip
@@ -27,7 +27,7 @@ def written(folder: Path, data: bytes | bytearray) -> Path:
 
 
 def content(value: Any) -> bytes | None:
-    """Return the bytes of a JSON value."""
+    """Return the bytes that a value in the JSON output stands for."""
     if value is None:
         return None
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else str(value).encode()
@@ -82,7 +82,7 @@ def test_text_has_a_line_per_batch_and_per_record(name: str) -> None:
 
 def test_control_batches_say_what_they_mark() -> None:
     lines = [line for line in batch_lines(FOLDER / "transactions.log") if "control" in line]
-    # Recorder.java: one producer always commits, the other aborts in every other round.
+    # Recorder.java: one producer always commits, the other aborts every second transaction.
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["commit", "abort", "commit", "commit"] * 3
     kinds = [line for line in batch_lines(FOLDER / "cluster-metadata-bootstrap.checkpoint") if "control" in line]
     assert [line.split("control: ")[1] for line in kinds] == ["snapshot header", "snapshot footer"]
@@ -190,7 +190,7 @@ def test_mixed_magics(tmp_path: Path) -> None:
     assert found["magics"] == {"0": 3, "1": 3, "2": 1, "3": 1, "4": 1}
     assert [record["value"] for batch in found["batches"] for record in batch["records"]] == ["a", None, "c"] * 5
     assert "magic 0 (3), magic 1 (3), magic 2 (1), magic 3 (1), magic 4 (1)" in "\n".join(summary(path))
-    # v0 has no timestamps: absent is not zero.
+    # v0 has no timestamps, which is shown differently from timestamp 0.
     assert [line.split()[6:] for line in batch_lines(path)[:3]] == [["-", "-", "-"]] * 3
 
 
@@ -230,7 +230,7 @@ def test_what_is_no_segment_is_named(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_more_than_64_mib_is_read(tmp_path: Path) -> None:
-    """what-if leaves it out; inspect shows it."""
+    """what-if leaves out a batch of more than 64 MiB; `inspect` shows it."""
     records = Records.from_lists([bytes(66 << 20)])
     path = written(tmp_path, bytes(FORMATS["v2"].encode(records, 1)))
     found = inspect(path)

@@ -1,6 +1,7 @@
-"""Digests of everything that kernels write, size and read for fixed inputs, with damage.
+"""Compute digests of everything that kernels write, size and read for fixed inputs, also damaged ones.
 
-The program prints them as JSON. test_interpreted.py compares compiled kernels with their Python twins.
+The program prints them as JSON. test_interpreted.py compares compiled kernels with the same kernels run as plain
+Python.
 """
 
 import hashlib
@@ -24,11 +25,11 @@ from tests.templates import cases
 
 EDGES = [-1, 0, 1, 2**31, 2**33, 2**62, 2**63 - 1, NOW_MS]
 LENGTHS = [0, 1, 8, 31, 32, 33, 63, 64, 65, 128, 129, 200]
-DAMAGED = 12  # of each format and codec
+DAMAGED = 12  # damaged batches per format and codec
 
 
 def inputs(name: str, rng: random.Random) -> Iterator[Records]:
-    """Yield records with steady timestamps, then with any."""
+    """Yield two sets of 30 records: the first with timestamps close together, the second with extreme timestamps."""
     fmt = FORMATS[name]
     for extreme in (False, True):
         messages = []
@@ -60,7 +61,7 @@ def damaged(batch: bytes, name: str, rng: random.Random) -> bytes:
 
 
 def contents_of(log: DecodedLog) -> list[Any]:
-    """Return all that a reader found, as plain values."""
+    """Return everything that a reader found in a log, as plain Python values."""
     messages = [(log.records.key(i), log.records.value(i), log.records.headers(i)) for i in range(len(log.records))]
     columns = log.records.timestamps_ms, log.records.offsets, log.create_timestamps_ms, log.bounds
     return [
@@ -106,7 +107,7 @@ def digests(name: str) -> dict[str, str]:
 
 
 def filled() -> dict[str, str]:
-    """Return digests of what templates write."""
+    """Return digests of the texts that templates (patterns with placeholders) write."""
     return {
         f"template {name}": digest([part.tobytes() for part in template.fill(3, 5, numbers, lengths, keys=keys)])
         for name, template, numbers, lengths, keys in cases()

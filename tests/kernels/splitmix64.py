@@ -1,4 +1,4 @@
-"""splitmix64 in plain Python, as `kernels.workload.draws` uses it."""
+"""The random number generator splitmix64 in plain Python, as the kernels in `kernels.workload.draws` use it."""
 
 MASK = 2**64 - 1
 

@@ -32,9 +32,9 @@ def test_guarded_memory() -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index(pytestconfig: pytest.Config) -> None:
-    """Run portable kernels with Numba's bounds checks. Intrinsics have no index to check.
+    """Run portable kernels with Numba's check of array indices. Vector intrinsics have no indices to check.
 
-    Both switches share one run with its own cache, because each would compile every kernel.
+    Both Numba settings share one process and one cache, because a second one would compile every kernel again.
     """
     cache = pytestconfig.cache
     folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""

@@ -20,7 +20,7 @@ from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
-# Past 600: 3 x 128, 3 x 1024 and folds of 64 and 256 bytes, whole and one byte either side.
+# Above 600: 3 x 128, 3 x 1024, and folds of 64 and 256 bytes; each exact and one byte off.
 LENGTHS = [
     *range(601),
     *(size + step for size in (768, 1024, 1152, 3072, 3456, 6144, 16384) for step in (-1, 0, 1)),
@@ -33,12 +33,12 @@ def crc32c_of(data: bytes | NDArray[np.uint8]) -> int:
 
 
 def crc32_of(buffer: NDArray[np.uint8], start: int, end: int) -> int:
-    """Return the CRC-32 of buffer[start:end]. The fast path reads up to 16 bytes before it."""
+    """Return the CRC-32 of buffer[start:end]. The kernel may read up to 16 bytes before `start`."""
     return int(copy_and_crc32(np.array([start, end]), buffer, 0, buffer.copy()))
 
 
 def check(start: int, length: int) -> None:
-    """Check NOISE[start : start + length] as an array, and for CRC-32 also inside a longer one."""
+    """Check both checksums of NOISE[start : start + length]. Check CRC-32 also as part of a longer array."""
     data = NOISE[start : start + length]
     assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
     assert crc32_of(data, 0, length) == zlib.crc32(data.tobytes()), (start, length)
@@ -65,7 +65,10 @@ def test_every_length(length_from: int) -> None:
 
 @pytest.mark.skipif(not FAST_CRC, reason="needs SSE4.2 and PCLMUL, and compiled kernels")
 def test_a_host_without_avx_512_sums_the_same() -> None:
-    """Compile the three chains of SSE4.2 on every host that has them."""
+    """Force the three parallel chains of SSE4.2 instructions, which hosts without AVX-512 use.
+
+    They must give the same CRC.
+    """
     ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
 
     @numba.njit
@@ -139,7 +142,10 @@ def finished(sum_, buffer, summed, at):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("sizes", [(1, 63, 64, 65, 0, 127, 128, 512), (7000, 3, 600, 6145), (40, 1024, 88, 513)])
 @pytest.mark.parametrize("ahead", [0, 1, 61, 64, 300])
 def test_copy_sums_up_to_the_position_that_it_returns(ahead: int, sizes: tuple[int, ...]) -> None:
-    """Copy pieces that are shorter and longer than a step. `ahead` bytes before them are not summed yet."""
+    """Copy pieces shorter and longer than a step of the kernel, and compute their checksum.
+
+    ahead: number of bytes before the pieces that are not in the checksum yet.
+    """
     at = 5 + ahead
     out, sum_, summed = np.zeros(2**14, np.uint8), CRC32C_START, 5
     out[5:at] = NOISE[:ahead]

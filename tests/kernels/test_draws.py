@@ -1,4 +1,4 @@
-"""Draws by number, compared with splitmix64 in Python, which is compared with its published outputs."""
+"""The n-th random number of a stream equals splitmix64 in plain Python, which equals published values."""
 
 import random
 
@@ -24,7 +24,7 @@ def pick(seed: int, purpose: int, start: int, count: int) -> list[int]:
 
 
 def test_the_reference_gives_the_published_outputs() -> None:
-    """Compare with Rosetta Code's values for seed 1234567, from Vigna's splitmix64.c."""
+    """The published values are those of Rosetta Code for seed 1234567, from Vigna's splitmix64.c."""
     assert [word(1234567, n) for n in range(5)] == [
         6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
     ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_one_group_takes_the_second_word_alone(seed: int, start: int, width: int
 
 
 def bits_of(seed: int, purpose: int, start: int) -> NDArray[np.uint8]:
-    """Return the bits of 16,384 draws, uint8[16_384, 16]."""
+    """Draw 16,384 times from the numbers 0 to 65,535. Return the bits of each draw, uint8[16_384, 16]."""
     drawn = np.empty(16_384, np.int32)
     draws.pick(seed, purpose, start, np.arange(65_536, dtype=np.int32), drawn)
     return np.unpackbits(drawn.astype(np.uint16).view(np.uint8)).reshape(-1, 16)
@@ -74,6 +74,6 @@ def bits_of(seed: int, purpose: int, start: int) -> NDArray[np.uint8]:
 
 @pytest.mark.parametrize("other", [(5, 2, 0), (6, 1, 0), (5, 1, 1), (5, 1, 4), (5 + 2**40, 1, 0)])
 def test_neighbouring_streams_and_draws_are_independent(other: tuple[int, int, int]) -> None:
-    """Check that each bit of two streams agrees for half of the draws, within 6 standard deviations."""
+    """Each bit of one stream equals the same bit of the other in half of the draws, within 6 standard deviations."""
     one, two = bits_of(5, 1, 0), bits_of(*other)
     assert np.all(np.abs((one == two).sum(axis=0) - 8_192) < 6 * 64)

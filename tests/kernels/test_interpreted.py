@@ -1,4 +1,4 @@
-"""Kernels as plain Python: equal to compiled ones, and strict about indices."""
+"""Kernels run as plain Python give the same results as compiled ones, and refuse indices out of range."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_a_word_that_runs_past_the_end() -> None:
 def test_scalars_keep_the_compiled_meaning() -> None:
     @interpreted.kernel
     def wraps_and_narrows(numbers: Any, bits: Any, rows: Any, out: Any) -> tuple[Any, Any]:
-        out[0] = numbers[0] + 1  # wraps, and is cut to what an int32 holds
+        out[0] = numbers[0] + 1  # wraps and is cut to an int32
         rows[0].small = numbers[0]
         rows[0].flag = numbers[0] > bits[0]
         return numbers[0] + 1, bits[0] << 63

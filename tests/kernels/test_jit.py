@@ -1,4 +1,4 @@
-"""Promises of the decorators: no reference counts inside kernels, the same bytes on every host."""
+"""Kernels have no reference counting when compiled, and write the same bytes on every host."""
 
 import json
 import os
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT 
 
 
 def exercise() -> None:
-    """Call every kernel, with and without headers, so that each is compiled."""
+    """Call every kernel with and without headers, so that all of them are compiled."""
     messages = [
         Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"v" * (i % 50), headers=(("h", None),) * (i % 2))
         for i in range(20)
@@ -69,7 +69,7 @@ def exercise() -> None:
     latest_of_keys(records, np.ones(len(records), np.bool_))
     appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
     append_requests(appended, "v3-tagged", from_zero=False)
-    with suppress(Refused):  # compiles the kernel for the error message
+    with suppress(Refused):  # this also compiles the kernel that makes the error message
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     for _, template, numbers, lengths, template_keys in cases():
         template.fill(1, 2, numbers, lengths, keys=template_keys)
@@ -91,7 +91,7 @@ def exercise() -> None:
 
 
 def compiled() -> dict[str, Any]:
-    """Return the kernels that Python calls, as `module.kernel` without the folder."""
+    """Return all kernels that Python code calls, by `module.kernel` without the folder."""
     exercise()
     modules = [import_module(found.name) for found in walk_packages(kernels.__path__, "kfbench.kernels.")]
     return {
@@ -105,7 +105,7 @@ def compiled() -> dict[str, Any]:
 
 
 def assembly(dispatcher: Any) -> str:
-    """Compile a kernel again and return its assembly. A kernel from the cache has none."""
+    """Compile a kernel again and return its assembly. A kernel loaded from the cache has no assembly."""
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
     again = numba.njit(**options)(dispatcher.py_func)
     for signature in dispatcher.signatures[:1]:
@@ -147,14 +147,20 @@ def test_no_reference_counts_in_the_assembly() -> None:
 
 
 def test_a_leaf_has_no_entry_from_python() -> None:
-    """Check for a TypeError. Without it, Numba would jump to address 0."""
+    """A kernel that only kernels may call raises TypeError in Python.
+
+    Without this check, Numba would jump to address 0.
+    """
     with pytest.raises(TypeError, match="put_varint has no entry from Python"):
         varint.put_varint(np.zeros(10, np.uint8), 0, 5)
 
 
 def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
-    """Processes that compile one function for two signatures cannot overwrite each other's file or index."""
-    files: Any = _CacheFiles  # Numba's, without types
+    """Two processes may compile one function for two signatures at once.
+
+    They cannot overwrite each other's cache file or index.
+    """
+    files: Any = _CacheFiles  # Numba's class has no type annotations
     one, other = (files(str(tmp_path), "module.function-1", "stamp") for _ in range(2))
     one.save("(int64,)", "one")
     other.save("(float64,)", "other")
@@ -163,7 +169,7 @@ def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
 
 
 def test_without_the_option_there_are_reference_counts() -> None:
-    """Check that Numba still needs the option. Otherwise the test above would prove nothing."""
+    """Without our Numba option, compiled code counts references. Otherwise the test above would prove nothing."""
 
     def counted(arrays: Any, out: Any) -> None:
         for array in arrays:
@@ -189,7 +195,7 @@ json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": diges
 
 
 def digests() -> dict[str, str]:
-    """Return digests of what each format writes for fixed records, and check that it reads them back."""
+    """Return digests of the bytes that each format writes for fixed records. Check that the format reads them back."""
     import hashlib
 
     rng = np.random.default_rng(11)
@@ -223,7 +229,7 @@ def digests() -> dict[str, str]:
     ],
 )
 def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
-    """Start another process, because switches are read at import. Its kernels have another cache folder."""
+    """Each switch turns off CPU features. It is read at import, so another process with its own kernel cache runs."""
     root = Path(__file__).parents[2]
     environment = os.environ | switch | {"PYTHONPATH": str(root)}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Kinds of records: followers, places and lengths."""
+"""Kinds of records of a workload: which record must follow another, where each record is, and its length."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ PLAIN, FOLLOWER = 0, 254
 
 @given(st.lists(st.integers(0, 3), min_size=40, max_size=40), st.integers(1, 40))
 def test_each_one_that_is_followed_has_its_follower(drawn: list[int], records: int) -> None:
-    """Kinds 2 and 3 are followed."""
+    """A record of kind 2 or 3 is followed at once by one of kind FOLLOWER."""
     expected: list[int] = []
     starts = []
     for kind in drawn:

@@ -1,4 +1,4 @@
-"""The last record of each key, compared with a dictionary; its hash, compared with Python's SipHash-1-3."""
+"""Finding the last record of each key equals a Python dictionary. Its hash equals Python's SipHash-1-3."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def siphash(data: bytes, seed: tuple[int, int] = (0, 0)) -> int:
 
 @pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="Python hashes bytes by another algorithm")
 def test_the_hash_is_siphash_1_3() -> None:
-    """Compare with hash(bytes) under PYTHONHASHSEED=0, a seed of zeros. Python has no hash -1."""
+    """The expected value is hash(bytes) under PYTHONHASHSEED=0, a seed of zeros. Python never returns the hash -1."""
     texts = [bytes(range(length)) for length in range(1, 66)]
     done = subprocess.run(
         [sys.executable, "-c", "print([hash(bytes(range(length))) for length in range(1, 66)])"],
@@ -59,7 +59,7 @@ def test_latest_of_keys(given_keys: list[tuple[bytes | None, bool]]) -> None:
 
 
 def latest(given_keys: Sequence[bytes | None], seed: tuple[int, int], together: int = 64) -> tuple[list[int], int]:
-    """Return the records that are the last with their key, and how many slots held another key."""
+    """Return the indexes of the records that are the last with their key, and how many probed slots had another key."""
     records, n = Records.from_lists([b"v"] * len(given_keys), keys=given_keys), len(given_keys)
     table, out = np.zeros(1 << (2 * n - 1).bit_length(), np.uint64), np.empty(n, np.bool_)
     room = np.empty(together, np.uint64), np.empty(together, np.uint64)
@@ -87,7 +87,10 @@ def number(value: int, length: int) -> bytes:
     ids=["as long", "longer"],
 )
 def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, between: int) -> None:
-    """between: the number of records between the two keys. 64 records are looked up together."""
+    """Two keys share a slot and half of their hash. They still count as different keys.
+
+    between: records between the two keys. The kernel looks up 64 records at a time.
+    """
     hashes = siphash(one), siphash(other)
     assert (hashes[0] & 0xFF, hashes[0] >> 32) == (hashes[1] & 0xFF, hashes[1] >> 32)
     padding: list[bytes | None] = [None] * (126 - between)
@@ -99,7 +102,7 @@ def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, b
 
 
 def test_keys_that_collide_under_one_seed_do_not_under_another() -> None:
-    """Check that keys chosen for one seed make the table slow only with this seed."""
+    """Keys chosen to collide under one seed make the hash table slow. Under another seed they do not."""
     known, n = (0, 0), 64
     slots = np.uint64(2 * n - 1)
     chosen: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Batches of a producer, compared with the client's counting rules and with queueing theory."""
+"""Batches of a simulated producer equal the Java client's rules, and match queueing theory."""
 
 from itertools import pairwise
 
@@ -36,14 +36,17 @@ Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int, int
 
 
 def payload_bytes(row: Row) -> int:
-    """Return the bytes of key, value and headers with their lengths (`DefaultRecord.sizeOf`)."""
+    """Return the size of key, value and headers, with their lengths, as `DefaultRecord.sizeOf` counts it."""
     value, key, headers, _, _ = row
     size = field_bytes(key) + field_bytes(value) + varint_bytes(len(headers))
     return size + sum(field_bytes(name.encode()) + field_bytes(content) for name, content in headers)
 
 
 def accumulated(times_us: list[int], rows: list[Row], linger_us: int, batch_size: int, share: float) -> list[int]:
-    """Return batch bounds by the rules of `RecordAccumulator.append` and `MemoryRecordsBuilder.hasRoomFor`."""
+    """Return batch bounds by the rules of `RecordAccumulator.append` and `MemoryRecordsBuilder.hasRoomFor`.
+
+    Bounds are record indexes. share: estimated compressed size divided by plain size.
+    """
     bounds, first, written, room = [0], 0, 0, 0
     for i, row in enumerate(rows):
         while True:
@@ -78,7 +81,7 @@ def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, 
 
 
 def test_what_it_counts_is_what_v2_writes() -> None:
-    """Check that each batch fits, and that it would not fit with the next record."""
+    """With batches of at most 2,000 bytes, each v2 batch fits, and would not fit with one more record."""
     rng = np.random.default_rng(3)
     rows: list[Row] = [
         (rng.bytes(n), rng.bytes(n % 90), [("trace", rng.bytes(n % 7))] * (n % 3), 0, n * 1000)
@@ -115,20 +118,23 @@ def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
 
 
 def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
-    """Check the N/T policy: a batch has its first record, and the records that come while it lingers."""
+    """A batch has 1 record plus a Poisson number, as theory (the N/T policy) says.
+
+    The Poisson number counts the records that arrive while the first one lingers.
+    """
     for rate, linger_ms in ((100, 5), (1000, 5), (10_000, 5), (1000, 20)):
         times_us = poisson_arrivals(rate, 200_000)
         sizes = np.diff(batches(times_us, of_length(100, times_us), linger_ms * 1000, 1 << 20))[:-1]
         mean = rate * linger_ms / 1000
         assert sizes.mean() == pytest.approx(1 + mean, rel=0.01)
         assert sizes.var() == pytest.approx(mean, rel=0.05)
-        # Times and sizes are whole numbers, so jitter of one step makes the test strict.
+        # Sizes are integers. Spreading each over one unit makes the K-S test exact.
         jitter = np.random.default_rng(1).random(len(sizes))
         low, high = poisson.cdf(sizes - 2, mean), poisson.cdf(sizes - 1, mean)
         assert kstest(low + jitter * (high - low), "uniform").pvalue > 0.001
 
 
-# Records per batch, for records of 200 bytes under Kafka's batch.size, by linger.ms and rate: MASCOTS 2025, N/T policy.
+# Records per batch, by linger.ms and rate, for 200-byte records and Kafka's batch.size: MASCOTS 2025, N/T policy.
 PUBLISHED = {
     5: {1: 1.01, 10: 1.05, 100: 1.5, 1_000: 6.0, 10_000: 51.0},
     20: {1: 1.02, 10: 1.2, 100: 3.0, 1_000: 21.0, 10_000: 78},

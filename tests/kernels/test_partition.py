@@ -1,4 +1,4 @@
-"""Partitions of keys, as Kafka's default partitioner chooses them."""
+"""Partitions of keys equal those of Kafka's default partitioner."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kfbench.kernels.workload import partition
 from kfbench.records import Records
 
-# `UtilsTest.testMurmur2`
+# values of Kafka's `UtilsTest.testMurmur2`
 KNOWN = {
     b"21": -973932308,
     b"foobar": -790332482,
@@ -35,7 +35,7 @@ def test_known_values(partitions: int) -> None:
 
 @given(st.lists(st.none() | st.binary(max_size=40)))
 def test_as_another_client(keys: list[bytes | None]) -> None:
-    """Compare with aiokafka for keys of all lengths. A null key has no partition."""
+    """The partition of a key equals aiokafka's, for keys of all lengths. A null key has no partition."""
     murmur2 = pytest.importorskip("aiokafka.partitioner").murmur2
     expected = [-1 if key is None else (murmur2(key) & 0x7FFFFFFF) for key in keys]
     assert partitions_of(keys, 2**31) == expected

@@ -1,4 +1,4 @@
-"""Times of a periodic rate, compared with exact arithmetic."""
+"""Arrival times under a rate that repeats with a period (such as a day) equal exact fractions."""
 
 from fractions import Fraction
 
@@ -14,7 +14,10 @@ WAITS = st.lists(st.integers(0, 4_000), max_size=12).map(sorted)
 
 @given(LENGTHS, WAITS, st.integers(0, 63), st.integers(0, 2**50), st.integers(0, 2**51))
 def test_times(lengths: list[int], eighths: list[int], first: int, since: int, room: int) -> None:
-    """Waits are eighths of a cell, so that no sum is rounded."""
+    """Arrival times equal exact fractions, rounded down to integers.
+
+    Waiting times are multiples of an eighth of a cell (a part of the period), so that floating-point sums are exact.
+    """
     starts, period = np.cumsum([0, *lengths]), sum(lengths)
     last = since + room
     expected = []

@@ -1,4 +1,4 @@
-"""Scans of batch headers, compared with readers of the whole log."""
+"""A scan of batch headers finds what a decoder of the whole log finds."""
 
 import numpy as np
 import pytest
@@ -51,11 +51,11 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
         assert row["is_append_time"] == batch.is_append_time
         assert row["is_transactional"] == batch.is_transactional
         assert row["producer_id"] == batch.producer_id
-        if not in_set:  # the wrapper of a set does not tell control messages
+        if not in_set:  # the wrapper of a compressed set does not show if its messages are control records
             assert row["is_control"] == batch.is_control
         any_key = any(message.key is not None for message in batch.messages)
         assert row["keys"] in (any_key, NOT_SAID)
-        if name == "columnar":  # its attributes say whether there are keys, and whether there are nulls among them
+        if name == "columnar":  # its attributes show if there are keys, and if some of them are null
             assert (row["keys"] == NOT_SAID) == (any_key and any(message.key is None for message in batch.messages))
         else:
             assert (row["keys"] == NOT_SAID) == (name not in MESSAGES or (in_set and name in LEGACY))
@@ -84,13 +84,13 @@ def test_damage_is_named_by_its_batch_or_read(name: str, data: st.DataObject) ->
     log[at] ^= byte
     cut = log[: data.draw(st.integers(0, len(log)))]
     fmt = FORMATS[name]
-    named = data.draw(st.booleans()) or not fmt.is_told_by_magic  # else a sound batch is read as another format's
+    named = data.draw(st.booleans()) or not fmt.is_told_by_magic  # otherwise valid bytes may be read as another format
     before = sound[sound["position"] + sound["size_bytes"] <= min(at, len(cut))]
     damaged = int(before["position"][-1] + before["size_bytes"][-1]) if len(before) else 0
     try:
         rows = headers(cut, fmt if named else None)
     except CorruptLog as error:
-        moved = damaged + 8 <= at < damaged + 12  # a wrong length: what follows begins elsewhere
+        moved = damaged + 8 <= at < damaged + 12  # wrong length: the next batch seems to start elsewhere
         assert error.position == damaged or (moved and damaged < error.position < len(cut))  # noqa: PT017
         return
     assert (rows[: len(before)] == before).all()
@@ -136,7 +136,7 @@ def test_what_cannot_be_read_is_named(at: int, change: bytes, promise: str) -> N
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
-    """Compare scans of segments that a real broker wrote with Kafka's reader."""
+    """Scans of segments written by a real broker give the facts that Kafka's reader recorded."""
     expected = facts(name).batches
     rows = headers(np.frombuffer((FOLDER / name).read_bytes(), np.uint8))
     for column in ("position", "size_bytes", "last_offset", "max_timestamp_ms", "producer_id", "magic"):
@@ -151,7 +151,7 @@ def test_recorded_segments(name: str) -> None:
 @pytest.mark.parametrize("name", NAMED)
 @given(data=st.data())
 def test_counts_come_from_headers(name: str, data: st.DataObject) -> None:
-    """The count is 1 where a header states none, or 0."""
+    """The record count is 1 if the header has no count, or the count 0. It is limited to 3 here."""
     log = np.frombuffer(encoded(data, name), np.uint8)
     if not FORMATS[name].is_told_by_magic:
         return
@@ -162,6 +162,6 @@ def test_counts_come_from_headers(name: str, data: st.DataObject) -> None:
     expected = [1 if name in MESSAGES else min(max(len(batch.messages), 1), 3) for batch in batches]
     assert found.tolist() == expected
     for start, end in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
-        for cut in range(17, end - start):  # a header that is cut short
+        for cut in range(17, end - start):  # the last header is incomplete
             scan.counts(log[start : start + cut], np.array([0, cut]), 3, found[:1])
             assert 1 <= found[0] <= 3

@@ -1,4 +1,4 @@
-"""Vector intrinsics, compared with their Python twins, for groups of eight and masked rests."""
+"""Vector intrinsics equal the same functions in plain Python, for full groups of eight and for shorter ones."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from kfbench.kernels.simd import bit_packing, characters, intrinsics, simd_int64
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
 )
-NUMBERS = [*range(1, 18), 63, 64]  # whole groups of eight, and every rest
+NUMBERS = [*range(1, 18), 63, 64]  # full groups of eight, and every possible remainder
 EDGES = np.array([0, 1, -1, 2**63 - 1, -(2**63), 7, 7, -(2**31), 2**31 - 1])
 Given = Iterator[tuple[Any, ...]]
 
@@ -26,7 +26,7 @@ def compiled(intrinsic: Any) -> Any:
 
 
 def drawn(number: int, rng: np.random.Generator) -> np.ndarray:
-    """Return int64[number + 2] with edge values."""
+    """Return random int64[number + 2]; about a third are edge values."""
     values = rng.integers(-(2**40), 2**40, number + 2)
     at = rng.random(number + 2) < 0.3
     values[at] = rng.choice(EDGES, at.sum())
@@ -44,7 +44,7 @@ def starts_of(lengths: np.ndarray, number: int, rng: np.random.Generator) -> np.
     return starts
 
 
-# int64 and uint64 are what kernels have; Python's int would be another type.
+# Kernels pass int64 and uint64. A Python int would compile another version.
 def spans(number: int, rng: np.random.Generator) -> Given:
     offsets = np.arange(number + 2) + 41
     if rng.random() < 0.5:
@@ -135,7 +135,10 @@ def test_lengths_are_taken_with_what_is_known_of_them() -> None:
 
 
 def packed(number: int, width: int, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Return data, position, number, width and mask; the last word that is read is the data's last."""
+    """Return data, start position, number of values, bit width and bit mask.
+
+    The last 8-byte read ends where the data ends.
+    """
     last = (number - 1 | 7) * width >> 3
     data = rng.integers(0, 256, 3 + last + 8, np.uint8)
     data[3:][rng.random(last + 8) < 0.3] = 0

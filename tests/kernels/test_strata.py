@@ -1,4 +1,4 @@
-"""Stratified draws: one from each part, in random order."""
+"""Stratified draws: divide a table into equal parts and draw one entry of each, in random order."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_each_part_is_drawn_from_once() -> None:
 
 @pytest.mark.compiled_only
 def test_all_orders_are_equally_likely() -> None:
-    """Check all six orders of three draws, and all positions of the smallest of many draws."""
+    """All six orders of three draws are equally likely. So are all places of the smallest of 100 draws."""
     orders = [tuple(np.argsort(drawn(3, block))) for block in range(6_000)]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 6 and np.abs(counts - 1_000).max() < 150

@@ -1,4 +1,4 @@
-"""Template kernels, compared with Python's numbers and dates, and with draws in Python integers."""
+"""Template kernels write text with random placeholders. It equals the same text made in plain Python."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -28,7 +28,7 @@ def scaled(drawn: int, span: int) -> int:
 
 
 def letters(state: int, count: int, alphabet: bytes) -> bytes:
-    """Return characters drawn by sixteen bits each."""
+    """Return `count` characters. Each is chosen from `alphabet` by 16 random bits."""
     draws = (word(state, k // 4) >> 16 * (k % 4) & 0xFFFF for k in range(count))
     return bytes(alphabet[drawn * len(alphabet) >> 16] for drawn in draws)
 
@@ -43,7 +43,7 @@ def test_every_width_of_a_number() -> None:
 
 
 def days() -> Iterator[date]:
-    """Yield days around the ends of leap years and centuries, and others."""
+    """Yield days around the ends of months, leap years and centuries, and every 997th day."""
     for year in (1970, 1972, 1999, 2000, 2001, 2024, 2026, 2096, 2099, 2100, 2101, 2200, 2286):
         for month, day in ((1, 1), (2, 28), (3, 1), (10, 31)):
             yield date(year, month, day)
@@ -63,7 +63,10 @@ def test_every_kind_of_day() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 65_536, 2**62])
 def test_draws_in_plain_integers(number: int) -> None:
-    """Check that a slot draws from the word of its record, run or key, and from its channel."""
+    """A placeholder (slot) draws from the random word of its record, run of records, or key.
+
+    The word is mixed with the slot's own channel.
+    """
     record, key = word(stream_of(SEED, PURPOSE), number), word(stream_of(SEED, templates.KEYS_PURPOSE), number)
     run = word(stream_of(SEED, PURPOSE), number // 5)
     text = "<7x>;<$k key:5d>;<$e every 5:int 10..99>;<int 0..9223372036854>;<$ even:a|b|c|d>;<id 3>"
@@ -102,7 +105,10 @@ def test_choosing_among_few(of: int) -> None:
 def test_a_record_has_its_length_and_ends_before_the_next(
     template: Template, numbers: Int64, lengths: Int32 | None, keys: Int64
 ) -> None:
-    """Check that records written by one call, which overwrite each other's ends, equal records written alone."""
+    """One call writes all records, and may write past the end of each before it writes the next.
+
+    The result equals records written one by one.
+    """
     data, starts = template.fill(SEED, PURPOSE, numbers, lengths, keys=keys)
     if lengths is None:
         lengths = template.natural(SEED, PURPOSE, numbers, keys=keys)

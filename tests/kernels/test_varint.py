@@ -1,4 +1,4 @@
-"""Varints against the reference: one table of boundary values for writing, reading and sizing."""
+"""Writing, reading and sizing varints equals the reference, for one table of boundary values."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from kfbench.kernels.wire import lengths, varint
 from tests.reference.model import RefusedError
 from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
 
-# (value, bytes as a zig-zag varint): Kafka's ByteUtilsTest, one step either side of each size.
+# (value, bytes as a zig-zag varint) from Kafka's ByteUtilsTest, on either side of each size limit
 BOUNDARIES = [
     (0, 1),
     *((edge + step, size + (step == 0)) for size in range(1, 10) for edge in [1 << 7 * size - 1] for step in (-1, 0)),

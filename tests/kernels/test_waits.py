@@ -1,4 +1,4 @@
-"""Times from gaps, and pauses that fill the remaining time."""
+"""Times are running sums of the gaps between records. Pauses between bursts are stretched to fill the given time."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,10 @@ def test_stretches_begin_where_the_last_one_ends(end: int, starts: list[int], re
 
 @pytest.mark.parametrize(("length", "stretch"), [(100.0, 2.0), (60.0, 1.0), (40.0, 0.5), (20.0, 1.0), (5.0, 1.0)])
 def test_pauses_fill_the_remaining_time(length: float, stretch: float) -> None:
-    """Use two bursts of eleven records 1 µs apart, after pauses of 10 and 30 µs. The other gaps take 20 µs."""
+    """Two bursts of eleven records follow pauses of 10 and 30 µs.
+
+    The other 20 gaps take 1 µs each. `pause` scales the pauses by `stretch`.
+    """
     gaps, starts, pauses = np.ones(22), np.array([0, 11]), np.array([10.0, 30.0])
     pause(starts, pauses, length, gaps)
     expected = np.ones(22)

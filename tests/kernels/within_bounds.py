@@ -1,4 +1,4 @@
-"""Program that runs every kernel on buffers next to guarded memory.
+"""Program that runs every kernel on buffers next to protected memory pages.
 
 One byte read or written outside kills the process, so test_bounds.py starts it. With NUMBA_BOUNDSCHECK=1, Numba also
 checks every array index.
@@ -40,7 +40,10 @@ KEPT: list[Any] = []
 
 
 def guarded(size: int, at_the_start: bool = False) -> NDArray[np.uint8]:
-    """Return `size` writeable bytes between two pages that cannot be touched, at one end or the other."""
+    """Return `size` writeable bytes between two protected pages.
+
+    They touch the second page, or the first if `at_the_start`.
+    """
     pages = -(-size // PAGE) or 1
     area = mmap.mmap(-1, (pages + 2) * PAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(area))
@@ -60,7 +63,7 @@ def moved(data: Any, at_the_start: bool = False) -> NDArray[np.uint8]:
 
 
 def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
-    """Yield records with payload lengths around the sizes that kernels move at once, then mixtures."""
+    """Yield sets of records whose payload lengths are around the block sizes of the kernels, then random mixtures."""
     headers = fmt.capabilities.headers
     for length in [0, 1, 7, 8, 15, 16, 17, 30, 31, 32, 33, 34, 48, 63, 64, 65, 66, 95, 96, 97, 127, 128, 129, 300]:
         pairs: tuple[tuple[str, bytes | None], ...] = (("h" * (length % 40), bytes(length)),) if headers else ()
@@ -80,12 +83,12 @@ def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
             stamp -= 0 if fmt.capabilities.milliseconds else stamp % 1000
             messages.append(Message(offset=i, timestamp_ms=stamp, key=key, value=value, headers=pairs))
         yield records_of(messages)
-    for _ in range(60 if fmt.name == "columnar" else 0):  # columns of every kind
+    for _ in range(60 if fmt.name == "columnar" else 0):  # records for every kind of column
         yield records_of(columnar_cases.drawn(rng.choice([5, 1]) * rng.randrange(1000))[0])
 
 
 def in_guarded_memory(records: Records) -> Records:
-    """Return the same records in buffers that end at guarded memory."""
+    """Return the same records in buffers that end at a protected page."""
     return replace(
         records,
         key_data=moved(records.key_data),
@@ -96,7 +99,7 @@ def in_guarded_memory(records: Records) -> Records:
 
 
 class GuardedRooms:
-    """NumPy whose new arrays end at guarded memory."""
+    """Stand-in for NumPy in kernel modules: `empty` and `zeros` return arrays that end at a protected page."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -135,7 +138,7 @@ def check(name: str, rng: random.Random) -> None:
 
 
 def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
-    """Read changed bytes, with the old checksum and with one that fits, alone and between sound batches."""
+    """Read damaged batches, with a wrong and with a correct checksum, alone and next to a valid batch."""
     if not data:
         return
     first = int.from_bytes(data[8:12], "big") + 12
@@ -156,9 +159,9 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
 
 
 def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
-    """Read single records, times only, and metadata without checksums."""
+    """Read single records, timestamps only, and metadata without checksums."""
     positions = Entries.of(data).positions
-    for at in (len(data), len(data) - 5):  # an end far below, whose distance is a size modulo 2**64
+    for at in (len(data), len(data) - 5):  # 2nd: far below; the distance modulo 2**64 looks valid
         with suppress(InvalidRecords):
             fmt.read_times(data, np.array([at, -(2**63)]))
             raise AssertionError("positions outside the data are taken")
@@ -171,7 +174,7 @@ def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
 
 
 def check_templates() -> None:
-    """Fill templates into buffers with the least slack that the kernel needs."""
+    """Fill templates into buffers that are as small as the kernel allows."""
     for _, template, numbers, lengths, keys in cases():
         expected, _ = template.fill(3, 5, numbers, lengths, keys=keys)
         for at_the_start in (False, True):

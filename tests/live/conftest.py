@@ -1,4 +1,4 @@
-"""A broker for all tests of this folder. Each test has its own topics."""
+"""A real broker, shared by all tests of this folder. Each test has its own topics."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -33,5 +33,5 @@ NAMES = itertools.count()
 
 @pytest.fixture
 def topic() -> str:
-    """Return a name that no other test has."""
+    """Return a topic name that no other test has."""
     return f"topic-{next(NAMES)}"

@@ -1,4 +1,4 @@
-"""Consumers of three clients. They read a topic from start to end, without aborted messages."""
+"""Three client libraries, each as a consumer that reads a topic from start to end without aborted messages."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A real broker receives our batches. It stores them and gives them to consumers, or refuses them."""
+"""A real broker receives our batches. It stores them and serves them to consumers, or refuses them."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ APPEND_TIME_FIELDS = {"attributes", "max_timestamp_ms", "crc"}
 
 
 def encoded(messages: Sequence[Message], codec: str = "none", fmt: str = "v2", **fields: Any) -> bytes:
-    """Return a single batch."""
+    """Encode the messages as one batch."""
     records = records_of(messages)
     return bytes(FORMATS[fmt].encode(records, len(records), codec, batch_fields=BatchFields(**fields)))
 
@@ -69,7 +69,10 @@ def moved(messages: Sequence[Message], base_offset: int) -> list[Message]:
 
 
 def changed(sent: bytes, stored: bytes) -> set[str]:
-    """Return the header fields that differ. Raise AssertionError if the records differ."""
+    """Return the names of header fields in which the two batches differ.
+
+    Raise AssertionError if their records differ.
+    """
     before, after = (np.frombuffer(data[: V2_HEADER.itemsize], V2_HEADER)[0] for data in (sent, stored))
     assert sent[V2_HEADER.itemsize :] == stored[V2_HEADER.itemsize :]
     return {name for name in V2_HEADER.names or () if before[name] != after[name]}
@@ -93,7 +96,10 @@ def test_the_broker_takes_the_versions_that_we_speak(wire: Wire) -> None:
 def test_what_is_sent_is_stored_and_consumed(
     broker: Broker, wire: Wire, jars: Path, topic: str, timestamp_type: str
 ) -> None:
-    """Use one partition per codec."""
+    """Send a batch under each codec, to one partition per codec.
+
+    The broker stores it, and three clients read the same records.
+    """
     wire.create_topic(topic, len(CODECS), message_timestamp_type=timestamp_type)
     expected: dict[int, list[Consumed]] = {}
     for partition, codec in enumerate(CODECS):
@@ -159,7 +165,10 @@ def test_drawn_batches(broker: Broker, wire: Wire, jars: Path, topic: str) -> No
 
 
 def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
-    """Check that the broker detects a repeated batch and a missing one, also when sequence numbers wrap."""
+    """The broker detects a repeated batch and a missing one of an idempotent producer.
+
+    It also does when sequence numbers wrap.
+    """
     wire.create_topic(topic)
     producer_id, epoch = wire.init_producer_id()
     messages, segment = BATCHES["nulls"], broker.segment(topic)
@@ -180,7 +189,7 @@ def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
 
 
 def test_transactions(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
-    """Commit and abort transactions. Check that the coordinator's markers equal ours."""
+    """Commit and abort transactions. The markers that the coordinator writes equal the markers that we encode."""
     wire.create_topic(topic)
     producer_id, epoch = producer = wire.init_producer_id(topic)
     segment, expected, committed, offset = broker.segment(topic), b"", list[Message](), 0
@@ -216,7 +225,10 @@ def _is_longer(path: Path, size_bytes: int) -> bool:
 
 @pytest.mark.parametrize("fmt", ["v0", "v1"])
 def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: str) -> None:
-    """Send v0 and v1 in requests up to version 2. The broker stores each set as one v2 batch, equal to ours."""
+    """Send v0 and v1 in requests up to version 2.
+
+    The broker stores each compressed set as one v2 batch, equal to our conversion.
+    """
     wire.create_topic(topic, 4)
     messages = [replace(message, headers=()) for message in BATCHES["nulls"] + BATCHES["lengths"]]
     if fmt == "v0":
@@ -240,7 +252,7 @@ def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: st
             assert broker.segment(topic, partition).read_bytes() == bytes(ours)
 
 
-# Batches that a broker refuses. A log may have more than producers may send, so our reader accepts some.
+# Batches that a broker refuses from a producer. Our reader accepts some of them, because a log may contain them.
 
 CONTROL = Message(offset=0, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, 1), value=struct.pack(">hi", 0, 0))
 THREE = [
@@ -249,7 +261,7 @@ THREE = [
 
 
 def poked(batch: bytes, seal: bool = True, **fields: Any) -> bytes:
-    """Return the batch with other header fields. seal: correct its checksum."""
+    """Return the batch with replaced header fields. seal: correct the checksum, too."""
     header = np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER).copy()
     for name, value in fields.items():
         header[name] = value
@@ -265,7 +277,7 @@ def sealed(batch: bytes | bytearray) -> bytes:
 
 
 def with_inner_damage(batch: bytes) -> bytes:
-    """Damage the length of the first record, or the start of the compressed payload."""
+    """Return the batch with a wrong length of the first record, or a damaged start of the compressed payload."""
     data = bytearray(batch)
     data[V2_HEADER.itemsize] ^= 0xFF
     return sealed(data)
@@ -273,7 +285,7 @@ def with_inner_damage(batch: bytes) -> bytes:
 
 Damage = Callable[[bytes], bytes]
 REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
-    # damage, the broker's error codes, the field that our reader names (None: our reader accepts the bytes)
+    # damage, the broker's error codes, the field in our reader's error (None: our reader accepts it)
     "crc": (lambda b: poked(b, seal=False, crc=1), {kafka.CORRUPT_MESSAGE}, "crc"),
     "a bit of a value": (lambda b: b[:-2] + bytes([b[-2] ^ 1]) + b[-1:], {kafka.CORRUPT_MESSAGE}, "crc"),
     "length too small": (lambda b: poked(b, seal=False, length=len(b) - 20), {kafka.CORRUPT_MESSAGE}, "crc"),
@@ -286,7 +298,7 @@ REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
     "codec 5": (lambda b: poked(b, attributes=5), {kafka.UNKNOWN_SERVER_ERROR}, "attributes"),
     "another codec": (lambda b: poked(b, attributes=4), {kafka.UNKNOWN_SERVER_ERROR}, "records"),
     "payload": (with_inner_damage, {kafka.INVALID_RECORD, kafka.UNKNOWN_SERVER_ERROR}, "*"),
-    # Compaction, a coordinator or a cut tail leave these in a log, where they are valid.
+    # Valid in a log after compaction, from a coordinator, or where the start of a log was deleted.
     "range wider than count": (lambda b: poked(b, last_offset_delta=3), {kafka.INVALID_RECORD}, None),
     "control": (lambda b: encoded([CONTROL], is_control=True), {kafka.INVALID_RECORD}, None),
     "cut short": (lambda b: b[:-3], {kafka.INVALID_RECORD}, None),
@@ -322,7 +334,10 @@ def test_what_the_broker_refuses(broker: Broker, wire: Wire, topic: str) -> None
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec: str) -> None:
-    """Send a wrong max timestamp, and append time in a topic of create times. The broker stores our bytes."""
+    """Send a wrong maximum timestamp, and an append time to a topic of create times.
+
+    The broker corrects both; its bytes equal our encoding.
+    """
     wire.create_topic(topic)
     batch = encoded(THREE, codec)
     attributes = int(np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER)["attributes"][0])
@@ -339,7 +354,10 @@ def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec:
 
 
 def test_offsets_that_do_not_rise_by_one(broker: Broker, wire: Wire, topic: str) -> None:
-    """Check that a broker tests offset deltas only in batches that it decompresses."""
+    """The broker refuses a compressed batch whose offset deltas do not rise by one.
+
+    It accepts a plain one, which it does not decompress.
+    """
     wire.create_topic(topic)
     twice = [THREE[0], replace(THREE[1], offset=0), THREE[2]]
     assert wire.produce(topic, encoded(twice, "gzip")).error == kafka.UNKNOWN_SERVER_ERROR

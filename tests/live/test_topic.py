@@ -41,7 +41,7 @@ def connector(fetched: Callable[[Path], Path]) -> str:
 
 
 def send(wire: Wire, topic: str, partitions: int) -> None:
-    wire.create_topic(topic, partitions=partitions + 1)  # the last one stays empty
+    wire.create_topic(topic, partitions=partitions + 1)  # the last partition stays empty
     for partition in range(partitions):
         batch = FORMATS["v2"].encode(records_of(SENT), len(SENT), "lz4")
         assert wire.produce(topic, bytes(batch), partition).error == 0
@@ -101,7 +101,7 @@ def test_what_if_of_a_topic(wire: Wire, broker: Broker, topic: str, connector: s
     ]  # fmt: skip
     alone = [
         FORMATS["v2"].size(records_of([message]), 1, BatchFields()).sum() for message in SENT
-    ]  # linger 0: each record is sent at once
+    ]  # linger 0: each record is sent in its own batch
     assert found.size("v2", "none") == 2 * sum(alone) and found.base_bytes == 2 * sum(alone)
     assert found.size("v3", "zstd") and found.losses["v1"]["headers"] == 2 * 3
 

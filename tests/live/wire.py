@@ -1,6 +1,7 @@
-"""The part of Kafka's wire protocol that tests need. Requests are packed by hand, so no client changes a batch.
+"""The requests of Kafka's protocol that tests need. They are packed by hand, so that no client changes a batch.
 
-Kafka's sources define the messages in clients/src/main/resources/common/message. Only versions without tagged fields.
+Kafka's sources define the messages in clients/src/main/resources/common/message. Only versions without tagged fields
+are used.
 """
 
 import socket
@@ -12,7 +13,7 @@ from typing import NamedTuple, Self, TypeVar
 
 PRODUCE, FIND_COORDINATOR, API_VERSIONS, CREATE_TOPICS = 0, 10, 18, 19
 INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN = 22, 24, 26
-PACKED_VERSIONS = {  # by api
+PACKED_VERSIONS = {  # request versions, by API key
     PRODUCE: (0, 1, 2, 3, 7, 8),
     FIND_COORDINATOR: (1,),
     API_VERSIONS: (0,),
@@ -36,7 +37,7 @@ WAIT_S = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Produced:
-    """The broker's response to a batch."""
+    """The broker's answer to a produced batch."""
 
     error: int
     base_offset: int
@@ -50,7 +51,7 @@ class Producer(NamedTuple):
 
 
 class Answer:
-    """A reader of the fields of an answer, in order."""
+    """Read the fields of an answer one after another."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -81,7 +82,7 @@ def text(value: str | None) -> bytes:
 
 
 class Wire:
-    """A connection to a broker."""
+    """A connection to a broker. Its methods send one request each."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
@@ -112,7 +113,7 @@ class Wire:
         return bytes(parts)
 
     def versions(self) -> dict[int, range]:
-        """Return the versions of each API that the broker accepts."""
+        """Return the lowest and highest version of each API that the broker accepts."""
         answer = self.ask(API_VERSIONS, 0, b"")
         assert answer.number("h") == NONE
         found = {}
@@ -122,7 +123,7 @@ class Wire:
         return found
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """Create a topic. configs: Kafka's names with _ for each dot."""
+        """Create a topic. configs: Kafka's configuration names with _ in place of dots."""
         body = struct.pack(">i", 1) + text(name) + struct.pack(">ihii", partitions, 1, 0, len(configs))
         body += b"".join(text(key.replace("_", ".")) + text(value) for key, value in configs.items())
         answer = self.ask(CREATE_TOPICS, 2, body + struct.pack(">i?", 1000 * WAIT_S, False))
@@ -132,7 +133,7 @@ class Wire:
     def produce(
         self, topic: str, records: bytes, partition: int = 0, version: int = 8, transactional_id: str | None = None
     ) -> Produced:
-        """Send a batch. Wait for the leader of a new partition."""
+        """Send a batch and return the answer. Wait if the partition is new and has no leader yet."""
         body = text(transactional_id) if version >= 3 else b""
         body += struct.pack(">hii", -1, 1000 * WAIT_S, 1) + text(topic)
         body += struct.pack(">iii", 1, partition, len(records)) + records
@@ -145,13 +146,13 @@ class Wire:
         _, _, error, base_offset = answer.numbers("iihq")
         append_time_ms = answer.number("q") if version >= 2 else -1
         if version >= 5:
-            answer.number("q")  # log start offset
+            answer.number("q")  # log start offset, skipped
         message = None
         if version >= 8:
             errors = [f"record {answer.number('i')}: {answer.text()}" for _ in range(answer.number("i"))]
             message = "; ".join(filter(None, [answer.text(), *errors])) or None
         if version >= 1:
-            answer.number("i")  # throttle time
+            answer.number("i")  # throttle time, skipped
         assert answer.done()
         return Produced(error=error, base_offset=base_offset, append_time_ms=append_time_ms, message=message)
 
@@ -190,7 +191,7 @@ T = TypeVar("T")
 
 
 def retried(ask: Callable[[], T], error_of: Callable[[T], int]) -> T:
-    """Repeat a request until the broker knows what was just created."""
+    """Repeat a request until it succeeds, because a broker may not know a new topic at once."""
     deadline = time.monotonic() + WAIT_S
     while True:
         found = ask()

@@ -1,4 +1,4 @@
-"""A file read in pieces: each whole batch once, for every size of a piece."""
+"""Reading a file in pieces yields each whole batch once, for every size of a piece."""
 
 import os
 from itertools import pairwise
@@ -66,7 +66,7 @@ def test_every_batch_once(segment: Path, piece_bytes: int, cut: int) -> None:
 
 @given(cuts=st.lists(st.integers(0, len(LOG)), max_size=4), piece_bytes=st.integers(12, len(LOG) + 100))
 def test_shares_hold_every_batch_once(segment: Path, cuts: list[int], piece_bytes: int) -> None:
-    """Check that a batch belongs to the share in which it begins, also in small shares."""
+    """A file is divided at any bytes into shares. Each batch is read with the share in which it starts."""
     segment.write_bytes(LOG)
     descriptor = os.open(segment, os.O_RDONLY)
     starts = Entries.of(np.frombuffer(LOG, np.uint8)).positions[:-1]
@@ -102,7 +102,7 @@ def test_an_open_file(segment: Path) -> None:
     segment.write_bytes(LOG)
     descriptor = os.open(segment, os.O_RDONLY)
     try:
-        for _ in range(2):  # each reading starts at byte 0 and leaves the file open
+        for _ in range(2):  # each call reads from byte 0 and leaves the file open
             check(list(pieces(descriptor, 500)), LOG)
     finally:
         os.close(descriptor)
@@ -124,7 +124,7 @@ def test_a_batch_above_the_bound_is_refused_after_those_before(segment: Path) ->
     for piece_bytes in (20, 100):
         found: list[Piece] = []
         with pytest.raises(CorruptLog) as refusal:
-            found.extend(pieces(segment, piece_bytes, most_bytes))  # keeps what came before
+            found.extend(pieces(segment, piece_bytes, most_bytes))  # the content read before stays
         assert (refusal.value.position, refusal.value.field) == (starts[largest], "length")
         assert b"".join(piece.data.tobytes() for piece in found) == LOG[: starts[largest]]
     check(list(pieces(segment, 100, most_bytes + 1)), LOG)

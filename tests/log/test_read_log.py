@@ -1,4 +1,4 @@
-"""Read and write whole logs: mixed magics, damaged batches, cut tails, and the same bytes again."""
+"""Read whole logs and write them again: mixed magics, damaged batches, incomplete ends."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def written(name: str, codec: str = "none") -> bytes:
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Draw segments of any formats and codecs one after another."""
+    """Draw a log of several segments, each of any format and codec."""
     data = b""
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=5)):
         case = draw(strategies.legacy_cases(name) if name in LEGACY else strategies.cases(max_batches=2))
@@ -55,14 +55,14 @@ def test_mixed_magics_read_as_the_reference_reads_them(data: bytes) -> None:
 
 @given(logs())
 def test_what_was_read_is_written_again(data: bytes) -> None:
-    """Check that plain batches keep their bytes, and compressed ones their plain bytes."""
+    """Write again what was read. Plain batches keep their bytes, compressed ones their decompressed bytes."""
     log = read_log(data)
     again = write_log(log)
     if (log.batches["codec"] == "none").all():
         assert bytes(again) == data
     before, after = (reference_log.decode(each)[0] for each in (data, bytes(again)))
     for old, new in zip(before, after, strict=True):
-        # A v1 set whose first records were compacted away does not tell its base offset.
+        # A v1 set whose first records were compacted away does not show its base offset.
         relative_to_first = old.magic != 1 or old.codec == "none" or old.raw.startswith(bytes(8))
         assert new.raw == old.raw or not relative_to_first
     assert [batch.attributes for batch in after] == [batch.attributes for batch in before]
@@ -78,7 +78,7 @@ def test_a_cut_tail_is_counted(data: bytes, draw: st.DataObject) -> None:
     cut = draw.draw(st.integers(0, len(data)))
     batches, trailing = reference_log.decode(data[:cut])
     log = read_log(data[:cut], on_error="skip")
-    # A batch that is cut before its magic is recognized by its small offset alone.
+    # The cut is before the magic, so only the small offset shows that this is a batch.
     assert bool(log.errors) == (0 < cut <= MAGIC_AT and data[0] != 0)
     assert log.trailing_bytes == trailing
     check_decoded(log, batches)
@@ -97,7 +97,7 @@ def test_one_of_each_in_a_row() -> None:
 
 
 def test_offsets_may_go_back() -> None:
-    """Read an offset twice. A log can have it twice after an unclean election."""
+    """A log may contain an offset twice, after an unclean leader election. Both records are read."""
     data = written("v2") + written("v2") + written("v1")
     assert read_log(data).records.offsets.tolist() == [0, 1, 2, 3] * 3
 
@@ -229,7 +229,7 @@ def test_a_length_that_ends_the_walk(length: int) -> None:
 
 
 def test_zeros_after_the_last_batch() -> None:
-    """Report the zeros of a segment that was allocated ahead as an error of its length."""
+    """A segment may be allocated in advance and end with zeros. They are reported as an error of the length field."""
     sound_log = read_log(written("v2") + bytes(4096), on_error="skip")
     assert messages_of(sound_log.records) == SAMPLE
     assert [error.field for error in sound_log.errors] == ["length"]
@@ -263,7 +263,7 @@ def test_noise_is_read_or_refused(noise: bytes, name: str, draw: st.DataObject) 
 
 
 def test_header_keys_that_are_not_utf8_survive() -> None:
-    """Show such names with the replacement character and keep their bytes."""
+    """Header keys that are not UTF-8 are shown with the replacement character. Their bytes are kept."""
     message = Message(offset=0, value=b"v", headers=(("abc", b"1"),))
     data = sealed(v23.encode("v2", [message]).replace(b"abc", b"\xffbc"))
     log = read_log(data)
@@ -272,7 +272,7 @@ def test_header_keys_that_are_not_utf8_survive() -> None:
 
 
 def test_write_log_keeps_what_a_broker_set() -> None:
-    """Leader epochs, producer ids and offset ranges per batch, as in a compacted segment."""
+    """`write_log` keeps leader epochs, producer ids and offset ranges of each batch of a compacted segment."""
     parts = [
         v23.encode("v2", SAMPLE[:2], Fields(partition_leader_epoch=4, last_offset=9, producer_id=7)),
         v23.encode("v2", [], Fields(base_offset=10, last_offset=19, max_timestamp_ms=NOW_MS)),
@@ -336,7 +336,7 @@ def test_an_invalid_path() -> None:
 
 @pytest.mark.parametrize("sizes", [[], [1], [5000, *[1] * 500], [1] * 500, [*[1] * 500, 5000], [300, 1] * 50])
 def test_entries_of_unequal_sizes_are_found(sizes: list[int]) -> None:
-    """Check that the first allocation, from the size of the first entry, grows."""
+    """The number of batches is first estimated from the size of the first batch. The arrays grow if there are more."""
     parts = [bytes(FORMATS["v1"].encode(Records.from_lists([bytes(size)]))) for size in sizes]
     log = read_log(b"".join(parts) + b"\0" * 5)
     assert [len(log.records.value(i) or b"") for i in range(len(log.records))] == sizes

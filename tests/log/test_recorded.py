@@ -1,4 +1,4 @@
-"""Segments of real brokers: kfbench reads what Kafka's readers read. Damage costs one batch only."""
+"""Segments of real brokers: kfbench reads what Kafka's readers recorded. Damage costs only the damaged batch."""
 
 import hashlib
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.compressed import MOST_OFF, is_exact, payloads
 from tests.recorded import FOLDER, INDEX, NAMES, content_hash, facts
 
 PLAIN = [name for name in NAMES if set(facts(name).batches["codec"]) == {"none"}]
-RECORDED_ZSTD = (1, 5, 6)  # in the clients and brokers that compressed these segments
+RECORDED_ZSTD = (1, 5, 6)  # library versions of the clients and brokers that compressed these segments
 LOSSLESS = ["v2", "v3", "v3-attributes-only", "v3-header-only"]
 
 
@@ -35,7 +35,7 @@ def test_every_field_of_every_batch(name: str) -> None:
     assert len(log) == INDEX[name]["batches"]
     for column, wanted in facts(name).batches.items():
         assert log.batches[column].tolist() == wanted, column
-    # Kafka's writer leaves no over-long varints, unused bits or record attributes.
+    # Kafka's writer leaves no over-long varints, unused bits or attributes of records.
     assert log.batches["canonical"].all()
     assert log.trailing_bytes == 0 and not log.errors
 
@@ -68,7 +68,10 @@ def test_each_codec_holds_the_same_records() -> None:
 
 @pytest.mark.parametrize("codec", MOST_OFF)
 def test_compressing_again_gives_kafkas_bytes(codec: str) -> None:
-    """Check nearly the same total if the library is not Kafka's."""
+    """Compress the payloads again.
+
+    The bytes equal Kafka's if the library does. Otherwise the total size is nearly equal.
+    """
     kafkas, ours = [], []
     for name in NAMES:
         for magic, found, payload in payloads((FOLDER / name).read_bytes()):
@@ -98,7 +101,10 @@ def test_each_codec_of_an_older_format_holds_the_same_records(magic: int) -> Non
 
 @pytest.mark.parametrize("name", ["changelog-v0.log", "changelog-v1.log", "changelog-upgraded.log"])
 def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) -> None:
-    """Read inner offsets of v1 from the base that the cleaner moved (KIP-31), and absolute ones of v0."""
+    """After compaction, inner offsets of v1 count from the base that the cleaner moved (KIP-31).
+
+    Those of v0 are absolute.
+    """
     log = read_log(FOLDER / name)
     older = log.batches[log.batches["magic"] < 2]
     assert (np.diff(log.records.offsets) > 1).any() and (np.diff(log.records.offsets) > 0).all()
@@ -109,7 +115,10 @@ def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) ->
 
 
 def test_a_marker_that_outlives_its_records_has_a_delete_horizon() -> None:
-    """KIP-534: the base timestamp is the horizon. The marker's time is a delta from it."""
+    """KIP-534: once a marker has no records, its batch has a delete horizon as base timestamp.
+
+    The marker's time is a delta from it.
+    """
     log = read_log(FOLDER / "changelog-transactions.log")
     remaining = log.batches[log.batches["is_control"] & (log.batches["delete_horizon_ms"] >= 0)]
     assert (remaining["base_timestamp_ms"] == remaining["delete_horizon_ms"]).all()
@@ -126,12 +135,15 @@ def test_an_upgraded_topic_changes_its_format_midway() -> None:
 
 
 def test_append_time_of_a_set_that_the_broker_did_not_open() -> None:
-    """Read the append time of the wrapper and the create times of its messages."""
+    """A broker that sets append time does not rewrite a compressed set.
+
+    The wrapper has the append time, its messages have create times.
+    """
     untouched, log = (read_log(FOLDER / f"older-producer-{kind}v1.log") for kind in ("", "append-time-"))
     in_set = np.repeat(log.batches["codec"] != "none", np.diff(log.bounds))
     assert (log.records.timestamps_ms > untouched.records.timestamps_ms).all()
     assert (log.create_timestamps_ms[in_set] == untouched.create_timestamps_ms[in_set]).all()
-    # A broker that converts a set writes its append time into each message.
+    # A broker that converts a set does write the append time into each message.
     converted = read_log(FOLDER / "append-time-v1.log")
     assert set(converted.batches["codec"]) == {"none", "gzip", "snappy", "lz4"}
     assert (converted.create_timestamps_ms == converted.records.timestamps_ms).all()
@@ -186,7 +198,7 @@ def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -
     whole = read_log(sound)
     path = tmp_path / name
     for batch, (start, end) in enumerate(pairwise(positions)):
-        # The stored checksum; the first, a middle and the last byte that it covers.
+        # the stored checksum, and the first, a middle and the last byte that it covers
         crc, covered = (17, 21) if whole.batch_rows["magic"][batch] == 2 else (12, 17)
         for at in (start + crc, start + covered, (start + covered + end) // 2, end - 1):
             damaged = bytearray(sound)

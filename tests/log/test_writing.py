@@ -1,4 +1,4 @@
-"""Batches of several formats and codecs, written one after another."""
+"""`write_log` writes batches of several formats and codecs one after another."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_each_batch_has_its_format_and_codec() -> None:
 
 
 def test_codec_bytes_count_only_the_compressed_part() -> None:
-    """Count only keys, values and headers of columnar, whose columns are not compressed."""
+    """In columnar only keys, values and headers count as codec bytes, because its columns are not compressed."""
     records = Records.from_lists(
         [b"value"] * 100, keys=[b"k%02d" % i for i in range(100)], headers=[[("h", b"x")]] * 100
     )
@@ -69,4 +69,4 @@ def test_alternating_kinds_are_written_in_order() -> None:
     assert log.data.tobytes() == np.concatenate(wanted).tobytes()
     assert np.diff(log.positions).tolist() == [len(each) for each in wanted]
     plain = sum(int(FORMATS["v3-tagged"].size(records.part(b, b + 1))[0]) for b in range(1, 400, 3))
-    assert 0 < codec_bytes(records, bounds, BatchFields(), number, KINDS) < plain  # without the headers
+    assert 0 < codec_bytes(records, bounds, BatchFields(), number, KINDS) < plain  # less than whole batches

@@ -1,4 +1,4 @@
-"""Sizes are exactly the numbers of bytes that encode writes."""
+"""`size` gives exactly the number of bytes that `encode` writes."""
 
 import json
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_losses_are_counted() -> None:
 
 
 def test_batch_fields_reach_the_encoder() -> None:
-    late = BatchFields(append_time_ms=2**45)  # far from the records: the delta of v3 grows
+    late = BatchFields(append_time_ms=2**45)  # far from the records, so that the delta of v3 takes more bytes
     source = EncodeInput(records=records(), bounds=np.array([0, 250]))
     sizes = [measure_size(FORMATS["v3"], replace(source, batch_fields=fields)) for fields in (NO_FIELDS, late)]
     assert sizes[1]["size_bytes"] > sizes[0]["size_bytes"]

@@ -1,4 +1,4 @@
-"""A wrong checksum kernel is found, although readers and writers agree on its result."""
+"""Two independent checksum libraries (witnesses) find a wrong checksum kernel, although our reader and writer agree."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,10 @@ batch_size = [10]
 
 
 def flipped(data: Bytes, position: int) -> Bytes:
-    """Return the log with flipped checksums in every entry. Flipping twice restores it."""
+    """Return a copy of the log with one byte inverted in each batch's stored checksum.
+
+    Doing it twice restores the log.
+    """
     data = np.array(data)
     data[Entries.of(data).positions[:-1] + position] ^= 0xFF
     return data
@@ -57,7 +60,7 @@ def checksum_of(name: str) -> Checksum:
 
 
 class _WrongKernel:
-    """A format whose checksum kernel has the same fault in the reader and the writer."""
+    """A format with a faulty checksum kernel: its reader and writer use the same wrong checksum."""
 
     def encode(self, *args: Any, **options: Any) -> EncodedLog:
         log: EncodedLog = super().encode(*args, **options)  # type: ignore[misc]
@@ -91,13 +94,13 @@ WRONG = {
 def test_both_witnesses_agree_on_every_format(name: str, codec: str) -> None:
     log = FORMATS[name].encode(SAMPLE.records, SAMPLE.bounds, codec, lossy=True)
     assert wrong_checksum(log.data, FORMATS[name]) is None
-    if FORMATS[name] in BY_MAGIC.values():  # a proposal's text may claim the magic of another format
+    if FORMATS[name] in BY_MAGIC.values():  # the text of a proposal may use the magic of another format
         assert wrong_checksum(log.data) is None
 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_one_bit_of_any_covered_byte_is_seen(name: str) -> None:
-    """Flipped bits in bytes that are not covered go unseen, except in the stored checksum."""
+    """A flipped bit is seen in every covered byte and in the stored checksum, and in no other byte."""
     fmt = FORMATS[name]
     log = fmt.encode(SAMPLE.records.part(0, 2), 2, lossy=True)
     start, end = Entries.of(log.data).positions[:2].tolist()
@@ -105,7 +108,7 @@ def test_one_bit_of_any_covered_byte_is_seen(name: str) -> None:
     for at in range(start, end):
         data = np.array(log.data)
         data[at] ^= 1
-        if at in range(8, 12):  # the length: there is another entry, or none
+        if at in range(8, 12):  # a wrong length: the next batch starts elsewhere
             continue
         seen = at >= covers_from or at in range(position, position + 4)
         assert bool(wrong_checksum(data, fmt)) == seen, at
@@ -136,7 +139,10 @@ def test_a_wrong_kernel_is_told_by_the_second_witness_alone(name: str) -> None:
 
 
 def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run `kfbench verify`, and a cell whose formats are verified before they are timed."""
+    """`kfbench verify` compares with the second witness.
+
+    So does a measurement that verifies its formats before timing.
+    """
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     profile, golden = load_profile(path), write_vectors(tmp_path / "golden")
@@ -154,7 +160,7 @@ def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypat
 
 
 def test_the_vectors_of_kafkas_own_classes_agree_with_both_witnesses() -> None:
-    """Kafka reads these vectors: a third implementation of both checksums."""
+    """Kafka read these golden vectors, so its classes are a third implementation of both checksums."""
     asked = {"CRC-32": 0, "CRC-32C": 0}
     for file in sorted(GOLDEN.glob("*.bin")):
         if json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))["error"] is None:

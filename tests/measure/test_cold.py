@@ -1,4 +1,4 @@
-"""Cold calls use verified bytes, each in memory that a whole round has not touched."""
+"""Cold timings: each call uses verified bytes in memory that no call has touched for a whole round."""
 
 import ctypes
 
@@ -32,7 +32,7 @@ def cold(operation: str, codec: str = "none", found: list[Bytes] | None = None) 
 
 
 def place(done: object) -> int:
-    """Return the address of the bytes that the call wrote or read."""
+    """Return the memory address of the bytes that the call wrote or read."""
     data = done.data if hasattr(done, "data") else done.records.value_data  # type: ignore[attr-defined]
     address: int = data.__array_interface__["data"][0]
     return address
@@ -55,7 +55,7 @@ def test_readers_have_laps_of_their_own_in_one_buffer() -> None:
     assert all(each[:laps] == each[laps : 2 * laps] for each in found)
     assert len({address for each in found for address in each}) == laps * len(NAMES)
     in_order = [address for addresses in zip(*(each[:laps] for each in found), strict=True) for address in addresses]
-    assert in_order == sorted(in_order)  # places of arms interleave: none has a better part
+    assert in_order == sorted(in_order)  # arms (formats) alternate in memory: none has a better part
     assert rotating.rotated_bytes >= LEAST_BYTES and laps * sum(map(len, logs())) >= LEAST_BYTES * 0.99
 
 
@@ -83,7 +83,7 @@ def test_other_bytes_than_the_verified_ones_are_not_timed() -> None:
         warm_up(rotating.arms[2])
     decoding = cold("decode")
     read = decoding.arms[1].call().records.value_data  # type: ignore[attr-defined]
-    ctypes.cast(read.ctypes.data, ctypes.POINTER(ctypes.c_ubyte))[70] ^= 1  # the views are read-only
+    ctypes.cast(read.ctypes.data, ctypes.POINTER(ctypes.c_ubyte))[70] ^= 1  # these arrays are read-only
     with pytest.raises(Unverified, match="decode changed the bytes"):
         decoding.arms[1].verify()
     decoding.arms[2].verify()

@@ -1,4 +1,4 @@
-"""Timing pairs samples by round, counts only calls, and finds no difference between equal arms."""
+"""CPU timing: samples are paired by round, only the call is timed, and equal code gives a ratio of 1."""
 
 import gc
 import time
@@ -77,7 +77,10 @@ def test_cpu_time_is_not_wall_time() -> None:
 def test_samples_are_integers_and_loops_fill_the_time_asked_for(
     monkeypatch: pytest.MonkeyPatch, call_ns: int, loops: int
 ) -> None:
-    """The clock moves only during calls. The first, cold call takes ten times as long."""
+    """A simulated clock moves only during calls, and the first call takes ten times as long.
+
+    Loops per sample fill the wanted time.
+    """
     ns = {"cpu": 0, "wall": 0}
     clock = SimpleNamespace(thread_time_ns=lambda: ns["cpu"], perf_counter_ns=lambda: ns["wall"])
     monkeypatch.setattr("kfbench.measure.cpu.time", clock)
@@ -97,7 +100,7 @@ def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
     calls: list[int] = []
     arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
     measure(arms, 0, ROUNDS, 1, seed=1)
-    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # one round is not counted
+    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # the first round is not counted
     assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * (ROUNDS + 1)
     assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
 
@@ -109,7 +112,7 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
 
     def call() -> None:
         called[0] += 1
-        ns[0] += 1_000 if called[0] <= 3 else 100  # three arms
+        ns[0] += 1_000 if called[0] <= 3 else 100  # one uncounted call for each of three arms
 
     found = measure([arm(call) for _ in range(3)], 0, ROUNDS, 1, seed=1)
     assert [each.cpu_ns.tolist() for each in found] == [[100] * ROUNDS] * 3
@@ -119,11 +122,11 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
     ("times", "calls"),
     [
         ([5, 5, 5], LEAST_WARM_UP_CALLS),
-        ([9, 5, 5, 5, 5], 4),  # the first was slow, and none of two was faster than the second
+        ([9, 5, 5, 5, 5], 4),  # the first call was slow; the next two got no faster
         ([9, 8, 7, 6, 5, 5, 5], 7),
-        ([9, 5, 5, 3, 3, 3, 3], 6),  # a jump when it already looked warm comes in time
-        ([*range(60, 0, -1)], MOST_WARM_UP_CALLS),  # calls get faster without end, but warming up must end
-        ([1500, 1000, 100, 100], LEAST_WARM_UP_CALLS),  # too long for more
+        ([9, 5, 5, 3, 3, 3, 3], 6),  # gets faster once more, just before the warm-up would end
+        ([*range(60, 0, -1)], MOST_WARM_UP_CALLS),  # never stops getting faster, so the limit ends the warm-up
+        ([1500, 1000, 100, 100], LEAST_WARM_UP_CALLS),  # these calls take too long for more of them
     ],
 )
 def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
@@ -175,7 +178,7 @@ def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("at", [0, -1])
 def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) -> None:
-    """If one byte of the log differs, the call did not do the verified work."""
+    """The timed call must write the verified bytes. One different byte, or a missing one, raises Unverified."""
     sample = GridPoint().generate(records=300, seed=1)
     v2 = FORMATS["v2"]
     source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
@@ -192,7 +195,7 @@ def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) 
 def test_a_call_that_does_not_write_its_buffer_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The previous arm left the same bytes in the buffer."""
+    """The call wrote elsewhere, and its buffer still has the right bytes from the previous call. This is found."""
     sample = GridPoint().generate(records=300, seed=1)
     encode, writes_elsewhere = type(FORMATS["v2"]).encode, False
 
@@ -229,7 +232,7 @@ def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
 
 @pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
 def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
-    """The ends are those of scipy with many resamples, or neighbours of them among the sorted ratios."""
+    """Our interval ends equal those of scipy's bootstrap with many resamples, or a neighbouring sorted ratio."""
     random = np.random.default_rng(rounds)
     for _ in range(3):
         ratios = np.sort(random.lognormal(0, 0.1, rounds))
@@ -243,7 +246,10 @@ def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
 
 @pytest.mark.parametrize(("rounds", "low", "high", "percent"), [(9, 2, 8, 96.1), (19, 6, 14, 93.6), (67, 26, 42, 95.0)])
 def test_the_ends_are_the_ranks_of_the_methodology(rounds: int, low: int, high: int, percent: float) -> None:
-    """docs/methodology.md names these ranks and the chance that the true median lies between them (binomial)."""
+    """The interval runs from the `low`-th to the `high`-th sorted ratio, as docs/methodology.md says.
+
+    By the binomial distribution it contains the true median in `percent` % of cases.
+    """
     assert paired_ratio(np.arange(1, rounds + 1), np.ones(rounds)) == ((rounds + 1) // 2, low, high)
     held = binom.cdf(high - 1, rounds, 0.5) - binom.cdf(low - 1, rounds, 0.5)
     assert round(100 * float(held), 1) == percent
@@ -260,6 +266,6 @@ def test_same_code_twice_reads_one() -> None:
     arms = prepared(["v2", "v2"], "encode", sample)
     for each in arms:
         warm_up(each)
-    base, again = measure(arms, 0, 301, 300_000, seed=1)  # a high limit, because other tests run at the same time
+    base, again = measure(arms, 0, 301, 300_000, seed=1)  # many ns per sample, because other tests run at the same time
     median, _, _ = paired_ratio(again.cpu_ns, base.cpu_ns, seed=1)
     assert median == pytest.approx(1.0, abs=0.1)

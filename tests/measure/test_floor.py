@@ -1,4 +1,7 @@
-"""The metadata floor equals entropies worked out by hand, and is below what formats take."""
+"""The metadata floor (a lower bound of metadata bytes, by entropy) equals values computed by hand.
+
+Formats take at least as much.
+"""
 
 from collections import Counter
 from math import log2
@@ -19,7 +22,7 @@ from kfbench.workloads.grid import GridPoint
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.strategies import Case, cases_of
 
-PLAIN = HEADER_BYTES + 1  # the header of a batch of up to 127 records
+PLAIN = HEADER_BYTES + 1  # bytes of a header, for a batch of at most 127 records
 COLUMNS = (
     "timestamp_delta", "offset_delta", "key_length", "value_length", "header_count", "header_key_length",
     "header_value_length",
@@ -37,12 +40,12 @@ def of(given: Shapes, *bounds: int, **fields: Any) -> Floor:
 
 
 def bits(given: Shapes, *bounds: int, **fields: Any) -> dict[str, float]:
-    """Return the columns whose entropy is not 0."""
+    """Return the entropy in bits of each column in which it is not 0."""
     return {name: found for name, found in of(given, *bounds, **fields).bits.items() if found}
 
 
 def entropy(symbols: list[int]) -> float:
-    """Return the entropy of all symbols together, in bits."""
+    """Return the total entropy of a list of symbols in bits."""
     counts = Counter(symbols).values()
     return -sum(count * log2(count / len(symbols)) for count in counts)
 
@@ -56,44 +59,50 @@ def test_what_is_the_same_in_every_record_takes_nothing() -> None:
 
 
 def test_lengths_take_their_entropy() -> None:
-    # Half of the lengths are 9, a quarter 1, a quarter null: 1 bit for each of four, 2 for each of the other four.
+    # 9 four times, 1 twice, null twice: 1 bit each for the four, 2 bits each for the other four.
     assert bits(shapes(8, value_lengths=[9, 1, 9, -1, 9, 1, 9, -1])) == {"value_length": 4 * 1 + 4 * 2}
-    # Three of one kind, one of another: 3 log2(4/3) + log2(4).
+    # three equal lengths and one null: 3 log2(4/3) + log2(4) bits
     assert bits(shapes(4, key_lengths=[1, 1, 1, -1])) == {"key_length": pytest.approx(3 * log2(4 / 3) + 2)}
 
 
 def test_one_model_serves_all_batches() -> None:
-    """Each batch has records of one length. With a model per batch, the entropy would be 0."""
+    """All lengths within a batch are equal here.
+
+    A model per batch would give entropy 0; one model for all gives 1 bit per record.
+    """
     assert bits(shapes(4, value_lengths=[5, 5, 6, 6]), 0, 2, 4) == {"value_length": 4}
 
 
 def test_offsets_take_the_entropy_of_their_holes() -> None:
     assert bits(shapes(4, offsets=[10, 11, 12, 13])) == {}
-    holes = shapes(4, offsets=[10, 11, 15, 19])  # holes of 0, 0, 3 and 3
+    holes = shapes(4, offsets=[10, 11, 15, 19])  # gaps of 0, 0, 3 and 3
     assert bits(holes) == {"offset_delta": 4}
-    assert of(holes).header_bytes == PLAIN + 1  # the last offset delta, 9
-    assert bits(shapes(4, offsets=[10, 12, 14, 16]), base_offset=9) == {}  # one before each of them
-    late = bits(shapes(4), 0, 2, 4, base_offset=np.array([0, 1]))  # one before the third record
+    assert of(holes).header_bytes == PLAIN + 1  # one more byte: the last offset delta is 9
+    assert bits(shapes(4, offsets=[10, 12, 14, 16]), base_offset=9) == {}  # a gap of one before each record
+    late = bits(shapes(4), 0, 2, 4, base_offset=np.array([0, 1]))  # a gap of one before the third record
     assert late == {"offset_delta": pytest.approx(entropy([0, 0, 1, 0]))}
 
 
 def test_timestamps_take_the_best_of_four() -> None:
-    # Ages: 0 and 1, ten of each. From the line through the ends: -1 and 1 five times, 0 six times. Deltas: -1, 0, 1.
+    # Distances to the latest: 0 and 1, ten each. To the line through both ends: -1, 0 and 1. Steps: -1, 0 and 1.
     ages = shapes(20, timestamps_ms=[9, 8, 8, 9, 9, 8, 9, 8, 8, 9, 8, 9, 9, 8, 8, 9, 8, 9, 9, 8])
     assert bits(ages, 0, 10, 20) == {"timestamp_delta": 20}
-    deltas = shapes(8, timestamps_ms=[0, 5, 5, 5, 10, 15, 15, 20])  # steps of 0 or 5; no two lie as far from the line
+    deltas = shapes(8, timestamps_ms=[0, 5, 5, 5, 10, 15, 15, 20])  # steps of 0 or 5; distances to the line all differ
     assert bits(deltas) == {"timestamp_delta": pytest.approx(entropy([5, 0, 0, 5, 5, 0, 5]))}
-    line = shapes(8, timestamps_ms=[0, 10, 20, 30, 0, 20, 40, 60])  # all lie on it, and the spreads are two
+    line = shapes(8, timestamps_ms=[0, 10, 20, 30, 0, 20, 40, 60])  # all lie on the line; two slopes
     assert bits(line, 0, 4, 8) == {"timestamp_delta": 2}
-    to_first = shapes(10, timestamps_ms=[0, 7, 3, 7, 3, 3, 7, 99, 3, 7])  # 7 or 3 after the first, and once 99
+    to_first = shapes(10, timestamps_ms=[0, 7, 3, 7, 3, 3, 7, 99, 3, 7])  # 7 or 3 after the first timestamp, once 99
     assert bits(to_first) == {"timestamp_delta": pytest.approx(entropy([7, 3, 7, 3, 3, 7, 99, 3, 7]))}
-    alone = shapes(4, timestamps_ms=[0, 100, 2**62, 5])  # each is its batch's latest, which the header has
+    alone = shapes(4, timestamps_ms=[0, 100, 2**62, 5])  # each is the latest of its batch, which the header stores
     assert bits(alone, 0, 1, 2, 3, 4) == {}
 
 
 @pytest.mark.parametrize("field", ["base_timestamp_ms", "delete_horizon_ms"])
 def test_deltas_are_to_the_base_that_the_header_has(field: str) -> None:
-    """5 or 3 after it, and once 40 and 70; after the first record 0 or -2 in one batch, and 0 or 2 in the other."""
+    """Timestamps are small and repeating distances (3 or 5, once 40 and 70) from the base in the header.
+
+    Other distances, such as those from the first record, have more entropy.
+    """
     deltas = [5, 3, 3, 5, 3, 5, 5, 40, 3, 5, 3, 3, 5, 3, 5, 70]
     based = shapes(16, timestamps_ms=[1_000 + delta for delta in deltas[:8]] + [2_000 + delta for delta in deltas[8:]])
     found = bits(based, 0, 8, 16, **{field: np.array([1_000, 2_000])})
@@ -103,7 +112,7 @@ def test_deltas_are_to_the_base_that_the_header_has(field: str) -> None:
 
 def test_times_further_apart_than_int64_are_told_apart() -> None:
     ends = [-(2**63) + 1, 2**63 - 1]
-    assert bits(shapes(4, timestamps_ms=ends * 2)) == {"timestamp_delta": 2}  # the inner two, from the line
+    assert bits(shapes(4, timestamps_ms=ends * 2)) == {"timestamp_delta": 2}  # 2 of 4 times cost 1 bit each
 
 
 def test_headers_have_a_model_for_each_position() -> None:
@@ -117,7 +126,7 @@ def test_headers_have_a_model_for_each_position() -> None:
 def test_the_header_is_as_lean_as_what_it_says() -> None:
     assert of(shapes(127)).header_bytes == PLAIN and of(shapes(128)).header_bytes == PLAIN + 1
     assert of(shapes(4), 0, 2, 4).header_bytes == 2 * PLAIN
-    assert of(shapes(0), 0, 0).header_bytes == PLAIN + 1  # no record, and a last offset all the same
+    assert of(shapes(0), 0, 0).header_bytes == PLAIN + 1  # no records, but the header still has a last offset
     for fields, more in (
         ({"producer_id": 5}, PRODUCER_BYTES),
         ({"base_sequence": 0}, PRODUCER_BYTES),
@@ -125,7 +134,7 @@ def test_the_header_is_as_lean_as_what_it_says() -> None:
         ({"delete_horizon_ms": 8}, TIME_BYTES),
         ({"base_timestamp_ms": 7, "max_timestamp_ms": 7}, 0),
         ({"base_timestamp_ms": 5, "max_timestamp_ms": 8}, 2 * TIME_BYTES),
-        ({"last_offset": 4}, 1),  # the last record is gone
+        ({"last_offset": 4}, 1),  # the last record was compacted away
         ({"tagged_fields": {7: b"abc"}}, 5),
         ({"is_transactional": True, "partition_leader_epoch": 3}, 0),
     ):
@@ -133,12 +142,12 @@ def test_the_header_is_as_lean_as_what_it_says() -> None:
 
 
 def test_whole_bytes_are_rounded_down_and_add_up() -> None:
-    """An entropy of exactly three bytes is not rounded to two by floating-point error."""
+    """An entropy of exactly 24 bits gives 3 bytes. Floating-point error must not make it 2."""
     headers = {"header_bounds": range(0, 25, 3), "header_key_lengths": [4, 5, 6] * 8}
     thirds = of(shapes(8, **headers, header_value_lengths=[1, 2, 3] * 4 + [7, 8, 9] * 4))
     assert thirds.field_bytes["header_value_length"] == 3
     three = of(shapes(4, key_lengths=[1, 1, 1, -1]))
-    assert three.field_bytes["key_length"] == 0  # 3.2 bits
+    assert three.field_bytes["key_length"] == 0  # 3.2 bits are no whole byte
     row = three.columns
     assert row["size_bytes"] == sum(three.field_bytes.values()) == row["overhead_bytes"] + row["payload_bytes"]
     assert row["payload_bytes"] == 3 + 4 * 9 and row["records"] == 4 and row["batches"] == 1
@@ -186,7 +195,10 @@ def test_no_column_of_v2_and_v3_takes_less(name: str, data: st.DataObject) -> No
 
 
 def test_the_floor_per_record_grows_with_records_up_to_a_limit() -> None:
-    """A few records use few of 1,000 random milliseconds. The model lists only these, at no cost."""
+    """Few records use few of the 1,000 possible milliseconds.
+
+    The model does not count bytes for the list of used values. So the floor per record is lower for few records.
+    """
     point = GridPoint(batch_size=100, timestamp_spread_ms=100_000)
 
     def of_records(records: int) -> float:
@@ -217,7 +229,7 @@ def test_columns_take_the_entropy_of_their_symbols(lengths: list[int], data: st.
     n = len(lengths)
     cuts = sorted(data.draw(st.sets(st.integers(1, n), max_size=4)))
     bounds = sorted({0, *cuts, n})
-    wide = [length * 1_000_003 if length > 0 else length for length in lengths]  # is sorted, where the other is counted
+    wide = [length * 1_000_003 if length > 0 else length for length in lengths]  # large values are sorted
     found = of(shapes(n, value_lengths=lengths, key_lengths=wide), *bounds).bits
     assert found["value_length"] == pytest.approx(entropy(lengths), abs=1e-9)
     assert found["key_length"] == found["value_length"]

@@ -1,4 +1,7 @@
-"""A wrong value in a vector's index, sidecar or bytes gives one failure with its name."""
+"""Change one value of a golden vector's index, sidecar (the JSON file next to it) or bytes.
+
+Exactly one failure names it.
+"""
 
 import json
 import os
@@ -27,7 +30,7 @@ def sidecar_of(name: str, folder: Path = GOLDEN) -> Sidecar:
 
 
 def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
-    """Return the entry and sidecar of the first vector that `wanted` accepts."""
+    """Return the index entry and sidecar of the first vector for which `wanted` returns true."""
     for entry in vectors(GOLDEN):
         sidecar = sidecar_of(entry["name"])
         if wanted(sidecar):
@@ -36,7 +39,7 @@ def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
 
 
 def plain(sidecar: Sidecar) -> bool:
-    """Return True for two plain batches of v2 or later, with records and headers."""
+    """Return True if the vector has several plain batches of v2, with records and byte-exact."""
     batches = sidecar["batches"]
     written = sidecar["error"] is None and sidecar["byteExact"] and len(batches) > 1 and "source" not in sidecar
     return written and all(batch["magic"] == 2 and batch["records"] for batch in batches)
@@ -53,7 +56,7 @@ def refused(sidecar: Sidecar) -> bool:
 
 
 def outcomes(folder: Path, entry: dict[str, Any], sidecar: Sidecar, data: bytes | None = None) -> list[Outcome]:
-    """Check the vector with another sidecar, or with other bytes."""
+    """Check the vector after replacing its sidecar, or also its bytes."""
     name = entry["name"]
     (folder / f"{name}.bin").write_bytes((GOLDEN / f"{name}.bin").read_bytes() if data is None else data)
     (folder / f"{name}.json").write_text(json.dumps(sidecar), encoding="utf-8")
@@ -61,7 +64,7 @@ def outcomes(folder: Path, entry: dict[str, Any], sidecar: Sidecar, data: bytes 
 
 
 def lies(given: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the path of each leaf with a wrong value."""
+    """Yield for each value in the sidecar its path and a wrong replacement."""
     if isinstance(given, dict | list):
         for key, value in given.items() if isinstance(given, dict) else enumerate(given):
             yield from lies(value, (*path, key))

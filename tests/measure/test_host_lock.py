@@ -1,4 +1,7 @@
-"""A host has one measuring task at a time, across processes. A process that dies frees the lock."""
+"""The host lock lets one measuring task run at a time on a host, across processes.
+
+If the process dies, the lock is free.
+"""
 
 import subprocess
 import sys
@@ -25,7 +28,7 @@ with host_lock.host_lock():
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use a separate lock, because another process may measure on this host."""
+    """Use a lock of our own, because another process may be measuring on this host."""
     monkeypatch.setattr(module, "LOCK", tmp_path / "lock")
     return tmp_path / "lock"
 
@@ -84,7 +87,7 @@ HELD = HostLockHeld("process 12 measures on this host")
 
 
 class Waiting:
-    """A waiting sweep on a simulated clock."""
+    """A sweep that waits for the host lock, on a simulated clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 1_000.0

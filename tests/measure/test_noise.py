@@ -1,4 +1,4 @@
-"""Other processes' work makes a run noisy. Each check fails on rows that break only its rule."""
+"""Noise checks of a run, caused by work of other processes. Each check fails on rows that break only its own rule."""
 
 import re
 import subprocess
@@ -32,9 +32,9 @@ QUIET = {"watched_ns": 300_000_000, "others_cpu_ns": 3_000_000, "stolen_ns": 0, 
 
 
 def rows(cells: int = CELLS, noise: float = 0.01, again: float = 1.0, **watched: Any) -> pa.Table:
-    """Return CPU cells of v2, v3 and v2 again.
+    """Return timed rows of v2, v3, and v2 a second time (the A/A arm).
 
-    again: ratio of the second v2's time to the first's. watched: replacements in QUIET.
+    again: CPU time of the second v2 divided by the first one's. watched: values that replace those of QUIET.
     """
     random = np.random.default_rng(1)
     common: dict[str, Any] = {
@@ -187,7 +187,10 @@ def test_another_process_is_seen() -> None:
 
 @pytest.mark.parametrize("own_s", [0.0, 2.0, 5.0])
 def test_our_own_cpu_time_is_not_counted_as_that_of_others(monkeypatch: pytest.MonkeyPatch, own_s: float) -> None:
-    """The host worked 5 s. own_s of them were ours, as user or system time."""
+    """The host used 5 s of CPU, of which `own_s` were ours, as user or system time.
+
+    The rest counts as other processes' time.
+    """
     kinds = ("user", "nice", "system", "irq", "softirq")
 
     def seen(**counted: float) -> dict[str, int | None]:
@@ -201,7 +204,7 @@ def test_our_own_cpu_time_is_not_counted_as_that_of_others(monkeypatch: pytest.M
 
     assert seen()["others_cpu_ns"] == round((5 - own_s) * 1e9)
     assert seen(user=18.0)["others_cpu_ns"] == round((15 - own_s) * 1e9)
-    assert seen()["stolen_ns"] is None  # this system does not report it
+    assert seen()["stolen_ns"] is None  # simulated cpu_times has no steal time
 
 
 def test_the_yardstick_is_the_fastest_of_its_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Measured broker paths are verified before and after and counted. Wrong work gives an error."""
+"""Timed broker paths are verified before and after, and their work is counted. Wrong work gives an error."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_in_place_touches_a_header_s_worth_of_bytes_whatever_the_batch_holds() -
     small = columns_of(measured("append", "v2", "v3", "columnar", codec="lz4"))
     large = columns_of(measured("append", "v2", "v3", "columnar", codec="lz4", point=replace(POINT, value_bytes=5_000)))
     for name in ("v2", "v3", "columnar"):
-        assert small[name]["written_bytes"] == large[name]["written_bytes"] == 6 * 12  # base offset and leader epoch
+        assert small[name]["written_bytes"] == large[name]["written_bytes"] == 6 * 12  # base offset, leader epoch
         assert small[name]["batches_in_place"] == 6 and small[name]["recompressed_bytes"] == 0
 
 
@@ -112,7 +112,10 @@ def test_a_conversion_says_what_was_lost() -> None:
 
 
 def test_an_append_into_another_format_builds_one_batch_of_each_request() -> None:
-    """A conversion makes a batch of every plain message, the validator one of every request."""
+    """`convert` makes one batch of every plain message.
+
+    `append` into another format makes one batch per produce request.
+    """
     batches = {"v1": 60, "v2": 6}
     for source, to in (("v1", "v2"), ("v2", "v1")):
         appended = columns_of(measured("append-convert", source, to=to))[source]
@@ -120,7 +123,7 @@ def test_an_append_into_another_format_builds_one_batch_of_each_request() -> Non
         assert appended["converted_records"] == converted["converted_records"] == 60
         assert appended["batches_rewritten"] == batches[source] and appended["batches_untouched"] == 0
         if to == "v2":
-            assert converted["size_bytes"] - appended["size_bytes"] > 54 * 55  # headers of 60 batches, not 6
+            assert converted["size_bytes"] - appended["size_bytes"] > 54 * 55  # 60 batch headers instead of 6
         else:
             assert converted["size_bytes"] == appended["size_bytes"]
 
@@ -132,7 +135,7 @@ def test_merging_opens_and_closes_what_it_makes_larger() -> None:
         assert columns["decompressed_bytes"] > 0 < columns["recompressed_bytes"], name
         assert columns["size_bytes"] < columns["source_bytes"], name
     plain = columns_of(measured("compact-merge", "v1", "v2", records=600))
-    assert plain["v1"]["batches_rewritten"] == 0  # plain messages have nothing to merge into
+    assert plain["v1"]["batches_rewritten"] == 0  # a plain message cannot be merged with others
     assert plain["v2"]["size_bytes"] < plain["v2"]["source_bytes"]
 
 
@@ -158,7 +161,7 @@ class Outcome:
 
 
 def a_path(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], **options: Any) -> Any:
-    """Return a path that runs `call` on its input. Its check accepts the bytes of the first call."""
+    """Time a made-up path that runs `call` on its input, and return its arms. The first result counts as correct."""
     path = Path(
         name="made-up",
         title="Made up",
@@ -180,7 +183,7 @@ def test_a_path_that_gives_something_else_the_next_time_has_no_number(monkeypatc
 
 
 def test_a_path_that_fails_while_it_is_timed_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes of v1 change after the warm-up. v2 is still measured."""
+    """The call for v1 gives other bytes after the warm-up, so v1 has an error. v2 is still measured."""
     calls = iter(range(10_000))
 
     def call(given: Any) -> Any:

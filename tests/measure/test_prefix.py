@@ -1,4 +1,4 @@
-"""Reads of a prefix have a lower cost and equal results, and skip some checks."""
+"""Read only the start of compressed payloads (a prefix): it costs less, gives equal metadata, and skips some checks."""
 
 import struct
 import zlib
@@ -72,11 +72,11 @@ def test_the_payloads_are_what_the_codec_made() -> None:
     assert made == [bytes(payload) for payload in FMT.compressed_bodies(plain)]
 
 
-# Unseen damage
+# Damage that a reader of the prefix does not see
 
 
 def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
-    """Return a batch with a changed compressed payload, and with the right length and CRC."""
+    """Return a batch whose compressed payload was changed by `change`. Length and CRC are correct."""
     log = log or FMT.encode(SAMPLE.records, len(SAMPLE.records), codec)
     (payload,) = FMT.compressed_bodies(log)
     data = bytes(log)[: -len(payload)] + change(bytes(payload))
@@ -84,7 +84,7 @@ def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: Encoded
 
 
 def recompressed(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
-    """Return a batch whose plain records were changed and compressed again."""
+    """Return a batch whose decompressed records were changed by `change` and compressed again."""
     one = CODECS[codec]
     return log_with(lambda payload: one.compress(change(one.decompress(payload))), codec, log)
 
@@ -133,14 +133,14 @@ def test_lost_control_records() -> None:
     records = records_of([Message(offset=0, timestamp_ms=7, key=b"\0\0\0\1", value=b"\0\0\0\0\0\0")])
     log = FMT.encode(records, 1, "gzip", batch_fields=BatchFields(is_control=True))
     assert FMT.decode(log).batches.is_control.all()
-    data = recompressed(lambda plain: plain[:-10] + b"\xff" + plain[-9:], log=log)  # a negative version
+    data = recompressed(lambda plain: plain[:-10] + b"\xff" + plain[-9:], log=log)  # its key has a negative version
     with pytest.raises(CorruptLog, match="control"):
         FMT.decode(data)
     assert FMT.decode_metadata(data).timestamps_ms.tolist() == [7]
     assert "control records" in LOST
 
 
-# Damage that is refused
+# Damage that a reader of the prefix refuses
 
 
 @pytest.mark.compiled_only
@@ -155,6 +155,6 @@ def test_kept_the_metadata_itself() -> None:
     for change in (lambda payload: payload[:100], lambda payload: payload[:20] + bytes(200) + payload[220:]):
         with pytest.raises(CorruptLog):
             FMT.decode_metadata(log_with(change))
-    shorter = zlib.compress(b"\1\0", wbits=31)  # metadata of one byte for 400 records
+    shorter = zlib.compress(b"\1\0", wbits=31)  # one byte of metadata for 400 records
     with pytest.raises(CorruptLog):
         FMT.decode_metadata(log_with(lambda payload: shorter))

@@ -1,4 +1,4 @@
-"""Sums over blocks equal the bytes written, and a wrong size is found."""
+"""Sizes added up block by block equal the bytes written. A wrong size is found."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def blocks(name: str, *starts: int, records: int) -> list[Sample]:
 
 
 class Short(BatchedFormat):
-    """A format that forgets a byte of its third batch."""
+    """A format whose size of the third batch is one byte too small."""
 
     def size(self, *args: Any, **options: Any) -> Any:
         sizes = super().size(*args, **options)

@@ -1,4 +1,4 @@
-"""Verification finds a format that breaks any of its promises."""
+"""`verify` detects a format that breaks any of its promises."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ def records(**axes: Any) -> Records:
 
 
 class Broken(BatchedFormat):
-    """v2 with one fault."""
+    """Format v2 with one fault, named by `fault`."""
 
     def __init__(self, fault: str) -> None:
         super().__init__(name="v2", magic=2, summary=fault)
@@ -99,7 +99,10 @@ def test_each_fault_is_placed(fault: str, place: str) -> None:
     ],
 )
 def test_a_breakdown_that_does_not_add_up(part: str | tuple[str, str], change: int, said: str) -> None:
-    """A pair of parts: bytes move from the first to the second."""
+    """A breakdown must add up to the size.
+
+    For a pair of parts, `change` bytes move from the first part to the second.
+    """
     fmt, given = FORMATS["v2"], records()
     log, parts = fmt.encode(given, BOUNDS), fmt.breakdown(given, BOUNDS)
     verify_breakdown(fmt, parts, given, log)

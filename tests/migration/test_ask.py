@@ -1,4 +1,4 @@
-"""`migrate`: phases, costs and break-even of a rollout, on generated records and on a given log."""
+"""`kfbench migrate`: phases, costs and break-even of a change of format, for generated records and for a given log."""
 
 import json
 from dataclasses import replace
@@ -126,7 +126,7 @@ def test_control_batches_are_left_out(tmp_path: Path) -> None:
 def test_a_long_log_gives_its_first_batches(tmp_path: Path) -> None:
     small = Records.from_lists([b"x"] * 20)
     subject = subject_of(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
-    assert len(subject.bounds) - 1 == len(subject.records) == 7  # not repeated: the log has enough batches
+    assert len(subject.bounds) - 1 == len(subject.records) == 7  # the log has enough batches, so none is repeated
     wide = Records.from_lists([b"x" * 400_000] * 10)
     subject = subject_of(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
     assert np.diff(subject.bounds).tolist() == [1, 1, 1]
@@ -140,7 +140,7 @@ def test_a_short_log_is_repeated(tmp_path: Path) -> None:
     )
     path = written(tmp_path / "0.log", log.data.tobytes())
     subject = subject_of(path, Sample(size_bytes=2_000, batches=100))
-    assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # 600 bytes each time
+    assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # a repetition has 600 bytes
     assert subject.records.shapes.offsets.tolist() == list(range(18))
     assert subject.batch_fields.rows["producer_id"].tolist() == [7, 8] * 3
     assert subject.about.endswith("6 records in 2 batches of " + str(path) + ", repeated 3 times")

@@ -1,4 +1,7 @@
-"""Loads, bills and break-even shares of invented costs, computed by hand or in a second way."""
+"""Migrations with invented costs.
+
+Loads, bills (US dollars per GiB produced) and break-even shares equal values computed by hand or in a second way.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -117,7 +120,7 @@ def test_upgraded_data_is_read_at_its_upgraded_size() -> None:
         found = load(KIP724, KIP724.phase("3.0, forced upgrade"), replace(costs, operations=wide), traffic)
         assert isclose(found.zero_copy_bytes, GIB / 1_000 * 0.5 * 1_600)
         assert isclose(found.out_bytes, GIB / 1_000 * 0.5 * (1_600 + 1_000))
-        # Batches of one have a cost of their own; compressed sets stay what they were.
+        # Batches of one record have their own conversion cost. Compressed sets stay as they are.
         down_ns = {"none": 2_000.0, "lz4": 900.0}[codec]
         assert isclose(found.fetch_cpu_s, GIB / 1_000 * 0.5 * (down_ns + CPU_NS["zero-copy"] * 1_600 / 800) / 1e9)
         assert isclose(found.down_convert_cpu_s, GIB / 1_000 * 0.5 * down_ns / 1e9)
@@ -144,7 +147,7 @@ def test_a_canary_in_numbers() -> None:
     assert list(found) == ["before", "phase 1", "canary: that broker", "canary: the cluster", "phase 2"]
     own = found["canary: that broker"]
     assert own.zero_copy_bytes == 0
-    # Its followers write v0, the format of their requests.
+    # Its followers store v0, because they fetch in that format.
     assert isclose(own.disk_bytes, GIB / 900 * (1_000 + 2 * 900))
     cluster = own * 0.25 + found["phase 1"] * 0.75
     assert cluster == found["canary: the cluster"]
@@ -205,7 +208,10 @@ def phase_bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, count
 
 
 def saved_at(share: float, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
-    """Return the saving of the goal against the phase before, in which all clients are old."""
+    """Return the bill before the migration, with only old clients, minus the bill after it (US dollars per GiB).
+
+    share: the share of old consumers after the migration, from 0 to 1.
+    """
     all_old = replace(traffic, old_producers=1, old_consumers=1)
     then = phase_bill(V3.before, before, all_old, prices, counted)
     return then - phase_bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
@@ -236,7 +242,7 @@ def load_total(costs: Costs, traffic: Traffic, prices: Prices) -> float:
 
 
 def reach(costs: Costs, traffic: Traffic, prices: Prices) -> float:
-    """Return the share of old consumers up to which the new format pays."""
+    """Return the largest share of old consumers (0 to 1) at which the new format costs less."""
     found = break_even(V3, costs, traffic, prices)
     assume(found.pays != "above")
     return {"always": 1.0, "never": 0.0}.get(found.pays, found.share or 0.0)
@@ -333,7 +339,7 @@ def test_the_span_of_always_has_the_undecided_shares(price: float, pays: str, wo
     prices = Prices(cpu_core_hour=price)
     found, worst = (break_even(V3, costs, Traffic(), prices) for costs in (times(0.5, 2), times(1, 1, median=2)))
     assert (found.pays, worst.pays) == (pays, worst_pays)
-    # At half the CPU time it always pays, so the shares between the worst case's and 1 are undecided.
+    # At half the CPU time the new format always pays. So it is undecided between the worst case's share and 1.
     assert found.span == (None if worst.share is None else pytest.approx((worst.share, 1.0)))
 
 

@@ -1,4 +1,4 @@
-"""Costs of all operations of a migration, on the same records. Every timed operation is verified."""
+"""Measure the costs of all operations of a migration on the same records. Every timed operation is verified."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -84,7 +84,7 @@ def test_a_segment_of_both_is_never_zero_copy_for_an_old_reader() -> None:
     assert fetched(KIP31, "phase 2", "v0", "v0") == (
         "copy",
         "v0",
-    )  # v0 already, but the broker reads it to find that out
+    )  # it has v0 already, which the broker finds by reading it
     assert fetched(KIP31, "phase 2", "v0", "v1") == ("zero-copy", "v0")
 
 

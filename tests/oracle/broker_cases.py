@@ -1,6 +1,6 @@
-"""Seeded cases for a broker: the incoming bytes, and the step with Kafka's option names.
+"""Generated cases for a broker: the incoming bytes, and the broker's options under Kafka's names.
 
-Most requests are sound, as a producer writes them. The rest break a rule, and Kafka reports which.
+Most requests are valid, as a producer writes them. The others break a rule, and Kafka reports the rule.
 """
 
 import random
@@ -21,7 +21,7 @@ from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, NOW_MS, Case
 CHUNK = 40
 OPS = {"validate": "validate", "convert": "downconvert", "compact": "compaction"}
 """The category of golden vectors that holds the same."""
-V2_FIELDS = {  # position, struct format
+V2_FIELDS = {  # byte position in the batch, struct format
     "baseOffset": (0, ">q"),
     "attributes": (21, ">h"),
     "lastOffsetDelta": (23, ">i"),
@@ -42,7 +42,10 @@ class BrokerCase:
 
 
 def broker_cases(op: str, seed: int, count: int) -> Iterator[BrokerCase]:
-    """Yield `count` cases, the same on every machine."""
+    """Yield `count` cases of one broker operation (validate, convert or compact).
+
+    The same seed gives the same cases on every machine.
+    """
     made = {"validate": _requests, "convert": _conversions, "compact": _cleanings}[op]
     number = left = 0
     for number in range(count):
@@ -54,7 +57,7 @@ def broker_cases(op: str, seed: int, count: int) -> Iterator[BrokerCase]:
             yield case
 
 
-# Requests: offsets from 0 and rising by one
+# Requests of producers: offsets start at 0 and rise by one
 
 
 def _requests(draw: random.Random, number: int) -> Iterator[BrokerCase]:
@@ -87,7 +90,7 @@ def _request(draw: random.Random, name: str, codec: str, base_ms: int) -> tuple[
         )
         for offset in range(count)
     )
-    if name != "v0" and codec != "none" and draw.random() < 0.1:  # as old clients wrote them
+    if name != "v0" and codec != "none" and draw.random() < 0.1:  # offsets with gaps, as old clients wrote them
         steps = [draw.choice((1, 1, 2)) for _ in messages]
         messages = tuple(replace(one, offset=sum(steps[: i + 1]) - 1) for i, one in enumerate(messages))
     given: dict[str, Any] = {}
@@ -149,11 +152,11 @@ def _leader(draw: random.Random, magic: int, base_ms: int) -> Spec:
 
 
 def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> bytes:
-    """Return the request with one thing that no producer sends. Kafka decides if it is refused."""
+    """Return the request with one change that no producer makes. Kafka decides if it refuses the result."""
     kind = draw.randrange(5)
     if kind == 0:
         return request + other
-    if kind == 1:  # the checksum does not hold
+    if kind == 1:  # wrong checksum
         at = draw.randrange(12, len(request))
         return request[:at] + bytes([request[at] ^ 1 << draw.randrange(8)]) + request[at + 1 :]
     if magic == 2:
@@ -172,11 +175,11 @@ def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> b
     return sealed(patched) if at else patched  # the checksum does not cover the offset
 
 
-# Logs: anything that a partition may hold
+# Logs: any batches that a partition may contain
 
 
 def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]:
-    """Return logs, each with a few batches of several formats and codecs."""
+    """Return logs with one to three batches each, of several formats and codecs."""
     found: list[bytes] = []
     for name in names:
         codec = draw.choice(("none", *FORMATS[name].capabilities.codecs))
@@ -192,7 +195,10 @@ def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]
 
 
 def _batches_of(chunk: Chunk) -> list[bytes]:
-    """Return the batches that Kafka's writer can write, because Kafka has to write them again."""
+    """Return the chunk's batches as bytes.
+
+    Leave out those that Kafka's writer cannot write, because the test lets Kafka rewrite them.
+    """
     log = encoded(chunk)
     return [
         log.data[log.positions[i] : log.positions[i + 1]].tobytes()

@@ -1,4 +1,4 @@
-"""Intended differences between our broker paths and Kafka's: the reason of each, and a check that recognizes it."""
+"""Intended differences between our broker code and Kafka's. Each has a reason, and a check that recognizes it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def _control_built_again(found: Verdicts) -> bool:
         return False
     if found.case.options["toMagic"] < 2:
         return not found.made.data and bool(read_log(found.case.source).batch_rows["is_control"].all())
-    ours = bytearray(found.made.data)  # a request of v2 is one batch
+    ours = bytearray(found.made.data)  # a v2 request has exactly one batch
     is_control = ours[ATTRIBUTES_END - 1] & CONTROL_BIT
     ours[ATTRIBUTES_END - 1] &= ~CONTROL_BIT
     return bool(is_control) and other_log(found.kafkas, sealed(bytes(ours))) is None
@@ -107,5 +107,5 @@ DIFFERENCES = (
 
 
 def difference(found: Verdicts) -> str | None:
-    """Return the name of the difference that explains the two verdicts, or None."""
+    """Return the name of the listed difference that explains why the two results differ, or None."""
     return next((known.name for known in DIFFERENCES if known.applies(found)), None)

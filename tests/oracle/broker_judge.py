@@ -1,4 +1,4 @@
-"""Compare Kafka's broker and ours on the same source: refusals, or batches, bytes and counts."""
+"""Run Kafka's broker code and ours on the same bytes. Compare the errors, or the batches, bytes and counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kfbench.measure.golden.steps import REMADE, Remade
 from tests.oracle.broker_cases import OPS, BrokerCase
 from tests.oracle.client import Kafka, Spec
 
-LIBRARY_COLUMNS = {"position", "size_bytes", "crc"}  # these depend on the compression library
+LIBRARY_COLUMNS = {"position", "size_bytes", "crc"}  # these columns depend on the compression library
 
 DAMAGE = {"CorruptRecordException": "CORRUPT_MESSAGE", "InvalidRecordException": "INVALID_RECORD"}
 """A broker's errors by the exceptions of its reader."""
@@ -18,7 +18,10 @@ DAMAGE = {"CorruptRecordException": "CORRUPT_MESSAGE", "InvalidRecordException":
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Kafka's result (bytes, notes) and ours. Exactly one of made and error is None."""
+    """The results of one case.
+
+    kafkas, notes: Kafka's bytes and notes. made, error: our result; exactly one of these two is None.
+    """
 
     case: BrokerCase
     kafkas: bytes
@@ -32,7 +35,7 @@ class Verdicts:
 
 
 def ask_both(kafka: Kafka, cases: Sequence[BrokerCase]) -> list[Verdicts]:
-    """Run both brokers on cases of one path."""
+    """Run Kafka's broker code and ours on cases of one operation."""
     answers = kafka.change_each(cases[0].op, [(case.source, case.options) for case in cases])
     return [_verdicts(case, *answer) for case, answer in zip(cases, answers, strict=True)]
 
@@ -49,10 +52,10 @@ def _verdicts(case: BrokerCase, kafkas: bytes, notes: Spec) -> Verdicts:
 
 
 def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
-    """Return the difference between the two, or None.
+    """Describe how the two results differ, or return None if they agree.
 
-    If both refuse with a broker's error, the errors must be equal. There is one exception: a source is damaged and also
-    breaks a rule. Then one may report the damage and the other the rule.
+    If both refuse with a broker's error, the errors must be equal. One exception: if the source is damaged and also
+    breaks a rule, one may report the damage and the other the rule.
     """
     if found.refused is None and found.made is None:
         return f"Kafka takes it, kfbench does not: {type(found.error).__name__}: {found.error}"
@@ -73,9 +76,9 @@ def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
 
 
 def _both_see_damage(kafka: Kafka, found: Verdicts) -> bool:
-    """Return True if Kafka's reader refuses the source too.
+    """Return True if the source is damaged, which excuses different errors.
 
-    If our error is a broker's error, one of the two must report the damage.
+    Kafka's reader must refuse the source, too. If our error is a broker's error, it or Kafka's must name the damage.
     """
     assert found.refused is not None
     unreadable = kafka.read(found.case.source)["error"]
@@ -86,7 +89,10 @@ def _both_see_damage(kafka: Kafka, found: Verdicts) -> bool:
 
 
 def other_log(kafkas: bytes, ours: bytes) -> str | None:
-    """Return the difference between our bytes and Kafka's, or None. Codecs may pack differently."""
+    """Describe the first difference between our log and Kafka's, or return None.
+
+    Compressed bytes may differ if the decompressed bytes are equal.
+    """
     if kafkas == ours:
         return None
     wanted, found = read_log(kafkas), read_log(ours)

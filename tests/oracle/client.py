@@ -1,4 +1,4 @@
-"""Apache Kafka's record classes in one JVM: one line of JSON per request and per answer."""
+"""Apache Kafka's record classes in a JVM. Requests and answers are one line of JSON each."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -16,11 +16,14 @@ Spec = dict[str, Any]
 
 
 class KafkaRefusesError(Exception):
-    """Kafka's own writer or broker code threw; the message is its exception."""
+    """Kafka's writer or broker code threw an exception. This error has the same message."""
 
 
 class Kafka:
-    """Kafka's classes. Fetches and compiles what it needs; `fetch` gives the folder of a pom's jars."""
+    """A JVM with Kafka's classes. It fetches and compiles what it needs.
+
+    fetch: a function that returns the folder with the jars of a Maven pom file.
+    """
 
     def __init__(self, fetch: Callable[[Path], Path] = jvm.fetched) -> None:
         self._jars = fetch(POM)
@@ -50,15 +53,18 @@ class Kafka:
         return answer
 
     def read(self, data: bytes) -> Spec:
-        """Return Kafka's reading of `data`: the sidecar of a golden vector, without name and spec."""
+        """Return how Kafka reads `data`.
+
+        The result has the fields of a golden vector's sidecar, without name and spec.
+        """
         return self._ask(op="read", bytes=data.hex())
 
     def write(self, *batches: Spec) -> bytes:
-        """Return the bytes of batches, one after another. Specs: see `Writer.java`."""
+        """Return the bytes that Kafka writes for these specs of batches. `Writer.java` documents the specs."""
         return bytes.fromhex(self._ask(op="write", batches=batches)["bytes"])
 
     def compress(self, data: bytes, codec: str, level: int | None = None) -> bytes:
-        """Compress `data` as the stream of a batch does."""
+        """Compress `data` as Kafka compresses the payload of a batch."""
         answer = self._ask(op="compress", bytes=data.hex(), compression=codec, level=level)
         return bytes.fromhex(answer["bytes"])
 
@@ -69,15 +75,18 @@ class Kafka:
 
     @property
     def zstd_version(self) -> tuple[int, ...]:
-        """Return the version of the zstd library inside zstd-jni: 1.5.6 for 1.5.6-4."""
+        """Return the version of the zstd library inside the zstd-jni jar. It is (1, 5, 6) for 1.5.6-4."""
         return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:
-        """Return the bytes that a broker makes of `data`, and its notes. op: stamp, convert, compact or validate."""
+        """Return the bytes that Kafka's broker makes of `data`, and its notes.
+
+        op: stamp, convert, compact or validate.
+        """
         answer = self._ask(op=op, bytes=data.hex(), **options)
         return bytes.fromhex(answer.pop("bytes")), answer
 
     def change_each(self, op: str, asked: Sequence[tuple[bytes, Spec]]) -> list[tuple[bytes, Spec]]:
-        """Run `change` for many (data, options) in one request."""
+        """Run `change` for many pairs of data and options in one request."""
         answers = self._send([{"op": op, "bytes": data.hex()} | options for data, options in asked])
         return [(bytes.fromhex(answer.pop("bytes")), answer) for answer in answers]

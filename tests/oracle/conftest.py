@@ -1,4 +1,7 @@
-"""The JVM that all oracle tests share. Pytest's summary shows the number of verdicts and the tests' notes."""
+"""The JVM that all oracle tests share.
+
+The summary of pytest shows the number of compared batches and the tests' notes.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,13 +23,13 @@ def kafka(fetched: Callable[[Path], Path]) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="session")
 def verdicts(pytestconfig: pytest.Config) -> Counter[str]:
-    """The number of judged batches and logs, by kind."""
+    """Return the counter of compared batches and logs by kind, which pytest's summary shows."""
     return pytestconfig.stash.setdefault(VERDICTS, Counter())
 
 
 @pytest.fixture(scope="session")
 def notes(pytestconfig: pytest.Config) -> list[str]:
-    """Lines for the summary."""
+    """Return the list of lines that tests add to pytest's summary."""
     return pytestconfig.stash.setdefault(NOTES, [])
 
 

@@ -1,4 +1,4 @@
-"""Intended differences between our reader and Kafka's: the reason of each, and a check that recognizes it."""
+"""Intended differences between our reader and Kafka's. Each has a reason, and a check that recognizes it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,5 +63,5 @@ DIFFERENCES = (
 
 
 def difference(seen: Seen, refusal: CorruptLog | None) -> str | None:
-    """Return the name of the difference that explains the two verdicts, or None."""
+    """Return the name of the listed difference that explains why only one reader refuses, or None."""
     return next((known.name for known in DIFFERENCES if known.applies(seen, refusal)), None)

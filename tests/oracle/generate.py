@@ -1,7 +1,7 @@
-"""Seeded batches at the edges of v0, v1 and v2, each as plain messages and as a spec for Kafka's writer.
+"""Generated batches at the limits of v0, v1 and v2, each as our messages and as a spec for Kafka's writer.
 
-They are drawn faster than by hypothesis, and are the same on every machine. The judge tests each batch of a failing
-chunk alone.
+They are drawn from a seed, faster than by hypothesis, and are the same on every machine. If a chunk of batches fails,
+the judge tests each batch alone.
 """
 
 import random
@@ -27,13 +27,16 @@ MAGICS = {"v0": 0, "v1": 1, "v2": 2}
 LEVELS: dict[str, range] = {"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(-7, 23)}
 HEADER_KEYS = ("", "a", "trace", "trace", "größe", "ключ-鍵-🔑-é", "h" * 63, "h" * 64)
 MARKERS, KRAFT_TYPES = (0, 1), (2, 3, 4, 5, 6)
-BIG_BYTES = 70_000  # more than two blocks of snappy's framing, more than one of lz4's
-APPEND_TIME = NOW_MS + 123_457  # no record has this time; otherwise inner messages of v1 would carry its bit
+BIG_BYTES = 70_000  # over two blocks of snappy's framing, and over one of lz4's
+APPEND_TIME = NOW_MS + 123_457  # no record has this time, which would set a bit in inner messages of v1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Batches in one format, codec and level. kafka: the writer's spec of each, or None if Kafka cannot write it."""
+    """Batches in one format, codec and level.
+
+    kafka: per batch the spec for Kafka's writer, or None if Kafka cannot write the batch.
+    """
 
     name: str
     codec: str
@@ -45,7 +48,7 @@ class Chunk:
         return len(self.kafka)
 
     def part(self, chosen: Sequence[int]) -> "Chunk":
-        """Return some of the batches alone."""
+        """Return a chunk with only the batches of these indexes."""
         case = Case(
             batches=tuple(self.case.batches[i] for i in chosen), fields=tuple(self.case.fields[i] for i in chosen)
         )
@@ -83,7 +86,7 @@ def _payload(draw: random.Random, lengths: Sequence[int]) -> bytes | None:
         return None
     length = draw.choice(lengths) if shape < 0.6 else draw.randrange(24)
     if draw.random() < 0.3:
-        return draw.randbytes(length)  # nothing to compress
+        return draw.randbytes(length)  # random bytes do not compress
     return (draw.randbytes(draw.randrange(1, 8)) * length)[:length]
 
 
@@ -120,7 +123,10 @@ def _messages(draw: random.Random, magic: int, offset: int) -> tuple[Message, ..
 
 
 def _producer(draw: random.Random) -> dict[str, Any]:
-    """Draw no producer, an idempotent one or a transactional one. Kafka's writer refuses anything between."""
+    """Draw producer fields: none, an idempotent producer, or a transactional one.
+
+    Kafka's writer refuses other combinations.
+    """
     kind = draw.randrange(3)
     if kind == 0:
         return {}
@@ -188,7 +194,7 @@ def _records(draw: random.Random, first: int) -> Drawn:
             given["append_time_ms"] = draw.choice([0, NOW_MS, INT64])
         case 1:
             given["delete_horizon_ms"] = draw.choice([0, NOW_MS + 86_400_000, INT64])
-        case 2:  # the leader overwrites the batch's maximum
+        case 2:  # the leader overwrites the maximum timestamp of the batch
             stamp = {"maxTimestamp": draw.choice([0, NOW_MS, INT64]), "timestampType": "CREATE_TIME"}
     spec = _spec(2, messages, given)
     if stamp:
@@ -239,7 +245,7 @@ def _empty(draw: random.Random, first: int) -> Drawn:
 
 
 def _odd(draw: random.Random, first: int) -> Drawn:
-    """Draw a batch that the format can hold and Kafka's writer cannot write."""
+    """Draw a batch that the format can store but Kafka's writer cannot write."""
     messages = _messages(draw, 2, first) if draw.random() < 0.8 else ()
     last = messages[-1].offset if messages else first
     fields = Fields(
@@ -261,7 +267,7 @@ def _legacy(draw: random.Random, magic: int, messages: tuple[Message, ...], comp
     given: dict[str, Any] = {}
     stamp: dict[str, Any] = {}
     if compressed:
-        # A v1 reader counts back from the wrapper's offset, so only v0 can have a later one.
+        # A v1 reader counts inner offsets back from the wrapper's. So only a v0 wrapper may have a later offset.
         given = _range(draw, messages[0].offset, messages[-1].offset)
         if magic == 1:
             given.pop("last_offset", None)
@@ -269,9 +275,9 @@ def _legacy(draw: random.Random, magic: int, messages: tuple[Message, ...], comp
         match draw.randrange(4):
             case 0:
                 given["append_time_ms"] = APPEND_TIME
-                if compressed and draw.random() < 0.5:  # a broker does not change inner messages
+                if compressed and draw.random() < 0.5:  # a broker leaves inner messages as they are
                     stamp = {"timestampType": "LOG_APPEND_TIME", "maxTimestamp": APPEND_TIME}
-                elif compressed:  # the builder does
+                elif compressed:  # Kafka's builder writes the append time into them
                     messages = tuple(replace(message, timestamp_ms=APPEND_TIME) for message in messages)
             case 1 if compressed:
                 stamp = {"timestampType": "CREATE_TIME", "maxTimestamp": draw.choice([-1, 0, NOW_MS, INT64])}

@@ -1,6 +1,7 @@
 """Write the golden vectors with Apache Kafka's own classes: `make golden`.
 
-A vector is a log, NAME.bin, and its sidecar, NAME.json: the spec of the bytes, and Kafka's reading of them.
+A vector is a log (NAME.bin) and a JSON file next to it (NAME.json, its sidecar). The sidecar has the spec of the bytes
+and how Kafka reads them.
 """
 
 import json
@@ -20,7 +21,7 @@ BROKER_CATEGORIES = ("downconvert", "compaction", "validate")
 
 
 def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
-    """Return the bytes of a vector and Kafka's notes. The bytes are empty if Kafka's broker refuses."""
+    """Return the bytes of a vector and Kafka's notes. There are no bytes if Kafka's broker refuses."""
     data, notes = kafka.write(*map(_expanded, vector.batches)), dict[str, Any]()
     for step in vector.steps:
         if step["op"] in BROKER_STEPS:
@@ -60,7 +61,7 @@ def sidecar(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
 
 
 def text(described: Spec) -> str:
-    """Return JSON with one line per batch and per record."""
+    """Format a sidecar as JSON with one line per batch and per record."""
     lines = [f"{compact(name)}:{compact(described[name])}" for name in described if name != "batches"]
     batches = []
     for batch in described["batches"]:
@@ -75,7 +76,7 @@ def compact(value: Any) -> str:
 
 
 def write(kafka: Kafka, folder: Path) -> int:
-    """Write all vectors and their index; return their number."""
+    """Write all vectors and their index to `folder`. Return the number of vectors."""
     for old in [*folder.glob("*.bin"), *folder.glob("*.json")]:
         old.unlink()
     index = []

@@ -1,4 +1,4 @@
-"""Steps that change golden vectors: patch, cut and add bytes, also under a codec, and correct checksums."""
+"""Apply steps to golden vectors: overwrite, remove and add bytes, also under a codec, and correct checksums."""
 
 import gzip
 import struct
@@ -30,7 +30,7 @@ def applied(data: bytes, step: Spec) -> bytes:
 
 
 def _last_batch_at(data: bytes) -> int:
-    """Return the position of the last batch, whose size may be wrong."""
+    """Return the byte position of the last batch. Its size field may be wrong."""
     at = 0
     while True:
         (size,) = struct.unpack_from(">i", data, at + 8)
@@ -40,7 +40,7 @@ def _last_batch_at(data: bytes) -> int:
 
 
 def _sealed(batch: bytes) -> bytes:
-    """Correct length and checksum, and the length of a wrapper's value."""
+    """Return the batch with length and checksum corrected, and for a wrapper the length of its value."""
     magic = batch[16]
     if magic < 2 and batch[17] & 7 and len(batch) > HEADER_BYTES[magic]:
         at = HEADER_BYTES[magic]
@@ -49,7 +49,7 @@ def _sealed(batch: bytes) -> bytes:
 
 
 def _inside(batch: bytes, step: Spec) -> bytes:
-    """Change the plain bytes of a compressed batch and compress them again, by its codec or as `pack` says."""
+    """Decompress a batch, change the plain bytes, and compress them by the same codec or as `pack` says."""
     magic = batch[16]
     codec = ("none", "gzip", "snappy", "lz4", "zstd")[batch[22 if magic == 2 else 17] & 7]
     header, payload = batch[: HEADER_BYTES[magic]], batch[HEADER_BYTES[magic] :]
@@ -68,7 +68,7 @@ def _packed(plain: bytes, how: str, magic: int) -> bytes:
             return gzip.compress(plain[:half], mtime=0) + gzip.compress(plain[half:], mtime=0)
         case "two zstd frames":
             return bytes(cramjam.zstd.compress(plain[:half])) + bytes(cramjam.zstd.compress(plain[half:]))
-        case "linked lz4":  # the flag is enough: Kafka refuses it before it sees a block
+        case "linked lz4":  # the flag suffices: Kafka refuses it before it reads a block
             frame = codecs.compress("lz4", plain, magic)
             descriptor = bytes([frame[4] & ~0x20, frame[5]])
             return frame[:4] + descriptor + bytes([lz4.header_checksum(descriptor, magic)]) + frame[7:]

@@ -1,4 +1,7 @@
-"""Kafka's verdict on a chunk of batches, in both directions. Each check raises AssertionError."""
+"""Compare kfbench with Kafka on a chunk of batches, in both directions.
+
+Each function raises AssertionError for a difference.
+"""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -12,7 +15,7 @@ from tests.oracle.generate import Chunk
 from tests.reference.model import Fields
 from tests.sidecars import check_sidecar, message_of
 
-# Columns that depend on the compression library.
+# Fields that depend on the compression library.
 COMPRESSED_ONLY = {"position", "size", "crc"}
 SIDECAR_NAMES = {
     "producer_id": "producerId",
@@ -38,7 +41,10 @@ def encoded(chunk: Chunk) -> EncodedLog:
 
 
 def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
-    """Check that Kafka reads our bytes as we do, and as the case has them. Return the number of batches."""
+    """Check that Kafka reads our bytes as kfbench does, and finds the drawn records and fields.
+
+    Return the number of batches.
+    """
     data = bytes(encoded(chunk))
     seen = kafka.read(data)
     assert (seen["error"], seen["trailingBytes"]) == (None, 0)
@@ -54,7 +60,7 @@ def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
 
 def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chunk) -> None:
     append = fields.append_time_ms
-    if append is not None and fields.max_timestamp_ms is not None:  # readers take the time from there
+    if append is not None and fields.max_timestamp_ms is not None:  # readers take it from the maximum timestamp
         append = fields.max_timestamp_ms
     assert row["compression"] == (chunk.codec if messages else "none") or (not messages and chunk.name == "v2")
     assert [message_of(record) for record in row["records"]] == [
@@ -69,9 +75,9 @@ def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chun
 
 
 def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
-    """Check that kfbench reads what Kafka writes from the same specs, and writes the same bytes.
+    """Check that kfbench reads what Kafka writes for the same specs, and writes the same bytes.
 
-    If a codec's library is not Kafka's, the decompressed bytes must be equal. Return the number of batches.
+    If our compression library is not Kafka's, only the decompressed bytes must be equal. Return the number of batches.
     """
     chosen = [i for i, spec in enumerate(chunk.kafka) if spec]
     if not chosen:
@@ -91,20 +97,23 @@ def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
         assert again == data
         return len(part)
     assert _columns(kafka.read(ours)) == _columns(seen)
-    # If the first messages of a v1 set are gone, its base offset is unknown.
+    # If the first messages of a v1 set were compacted away, its base offset is unknown.
     but = {"decompressedSha256"} if part.name == "v1" else set()
     assert _columns(kafka.read(again), but) == _columns(seen, but)
     return len(part)
 
 
 def _columns(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the columns that do not depend on compressed bytes; plain bytes count by their sha256."""
+    """Return the fields of each batch that do not depend on its compressed bytes.
+
+    Fields named in `but` are left out, too.
+    """
     assert seen["error"] is None
     return [{name: row[name] for name in row.keys() - COMPRESSED_ONLY - set(but)} for row in seen["batches"]]
 
 
 def disagreement(judge: Callable[[Kafka, Chunk], int], kafka: Kafka, chunk: Chunk) -> str:
-    """Describe the failure of a chunk by the smallest batch that fails alone."""
+    """Describe the failure of a chunk: the shortest description of a batch that fails alone, or of the whole chunk."""
     found = []
     for one in [chunk.part([i]) for i in range(len(chunk))] + [chunk]:
         try:

@@ -1,4 +1,4 @@
-"""Damage under correct checksums: changed batches, also changed under a codec."""
+"""Damaged batches with correct checksums. The damage is also made under a codec."""
 
 import random
 import struct
@@ -15,7 +15,7 @@ EDGE_INT32 = (-(2**31), -2, -1, 0, 1, 13, 14, 2**31 - 1)
 
 
 def mutants(name: str, codec: str, seed: int, count: int) -> Iterator[bytes]:
-    """Yield `count` logs: a damaged batch, alone or between two sound batches."""
+    """Yield `count` logs with a damaged batch. One log in five has a valid batch before and after it."""
     draw = random.Random(f"mutants {name} {codec} {seed}")
     pool: list[bytes] = []
     for chunk in chunks(name, codec, seed, 400):
@@ -30,7 +30,7 @@ def _batches(chunk: Chunk) -> Iterator[bytes]:
     for start, end in zip(log.positions[:-1].tolist(), log.positions[1:].tolist(), strict=True):
         if start < end:
             batch = bytes(log.data[start:end])
-            if batch[16] < 2:  # take the first entry of a plain batch
+            if batch[16] < 2:  # of several plain messages, take the first
                 batch = batch[: 12 + struct.unpack_from(">i", batch, 8)[0]]
             yield batch
 
@@ -60,7 +60,7 @@ def _with_payload(header: bytes, payload: bytes) -> bytes:
 
 
 def _inner_sealed(plain: bytes) -> bytes:
-    """Correct the checksums of a set's messages, up to the first message with a wrong size."""
+    """Correct the checksums of the inner messages of a set. Stop at the first message with a wrong size."""
     out, at = b"", 0
     while len(plain) - at >= 18:
         (size,) = struct.unpack_from(">i", plain, at + 8)
@@ -73,7 +73,7 @@ def _inner_sealed(plain: bytes) -> bytes:
 
 
 def _damage(draw: random.Random, data: bytearray, first: int) -> None:
-    """Make one to three changes at byte `first` or after it."""
+    """Change the data one to three times, at byte `first` or after it."""
     for _ in range(draw.choice([1, 1, 2, 3])):
         if len(data) <= first:
             return

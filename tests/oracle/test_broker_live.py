@@ -1,4 +1,4 @@
-"""Apache Kafka's broker code judges ours on drawn cases: LogValidator, down-conversion, filterTo."""
+"""Compare our broker code with Apache Kafka's on generated cases: LogValidator, down-conversion, filterTo."""
 
 import json
 from collections import Counter
@@ -32,9 +32,9 @@ Judged = Callable[[str], Counter[str]]
 
 @pytest.fixture(scope="module")
 def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Judge the cases of a path once and count equal results and known differences.
+    """Return a function that compares all cases of an operation once. It counts equal results and listed differences.
 
-    Raise AssertionError for an unknown difference.
+    It raises AssertionError for a difference that is not listed.
     """
 
     @cache
@@ -94,7 +94,7 @@ def test_many_requests_at_once_agree_with_kafka(kafka: Kafka) -> None:
 
 
 def test_kafka_refuses_and_takes_enough(kafka: Kafka) -> None:
-    """The cases reach every error of the validator, and most requests are sound."""
+    """The cases cause every error of Kafka's validator, and most of them are valid."""
     cases = list(broker_cases("validate", SEED, 1000))
     found = Counter((one.refused or {}).get("error") for one in ask_both(kafka, cases))
     assert found[None] >= 600
@@ -114,7 +114,7 @@ VECTORS = {
 
 
 def _case(name: str, kafka: Kafka) -> BrokerCase:
-    if name == "control records":  # no vector, because Kafka's reader refuses what its validator accepts
+    if name == "control records":  # no golden vector has it, because Kafka's reader refuses what its validator accepts
         source = kafka.write(batch(2, "none", [record("6b", "76")]))
         source = sealed(source[:21] + b"\0\x20" + source[23:])
         options = LEADER | {"toMagic": 2, "targetCompression": "none", "origin": "COORDINATOR"}

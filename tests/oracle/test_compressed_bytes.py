@@ -1,4 +1,4 @@
-"""Compare compressed bytes with Kafka's per batch: the share that is equal, and the totals."""
+"""Compare our compressed payloads with Kafka's: how many batches have equal bytes, and the total sizes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 DEPTHS = {"1 record per batch": 1, "10 records per batch": 10, "100 records per batch": 100}
 SOURCES = ("recorded", *DEPTHS)
-WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # values of large-payload have 100 KB or more
-AT_ONCE = 50  # batches per request
+WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # values of the workload large-payload have at least 100 KB
+AT_ONCE = 50  # batches per request to the JVM
 LIBRARIES = {"gzip": None, "snappy": "snappy-java", "lz4": "lz4-java", "zstd": "zstd-jni"}  # Kafka's, as jars
 TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(5000))
 
 
 @dataclass(kw_only=True)
 class Totals:
-    """Batches of one codec and source, and what they take."""
+    """Number of batches of one codec and source, of equal ones, and the compressed bytes of both sides."""
 
     batches: int = 0
     identical: int = 0
@@ -53,7 +53,7 @@ def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
     if source == "recorded":
         for name in NAMES:
             log = read_log(FOLDER / name)
-            yield log.records, sorted(set(log.bounds.tolist()))  # without batches that the cleaner emptied
+            yield log.records, sorted(set(log.bounds.tolist()))  # leaves out batches that the cleaner emptied
         return
     for name, workload in WORKLOADS.items():
         if name != "grid":
@@ -64,7 +64,10 @@ def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
 
 @pytest.fixture(scope="module")
 def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
-    """Compress all batches of a source with our codecs and with Kafka's builder, once, and add a note."""
+    """Return a function that compresses all batches of a source with our codec and with Kafka's builder.
+
+    It runs once per codec and source, and adds a line to the summary.
+    """
 
     @cache
     def compare(codec: str, source: str) -> Totals:
@@ -85,7 +88,7 @@ def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
 
 
 def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> bytes:
-    """Return the batches that Kafka's builder writes."""
+    """Return the batches that Kafka's builder writes for these records and bounds."""
     messages = messages_of(records)
     specs = [
         {
@@ -115,7 +118,7 @@ def test_sizes_are_close_to_kafkas(kafka: Kafka, totals: Callable[[str, str], To
 
 @pytest.mark.parametrize("codec", LEVELS)
 def test_every_level_is_framed_like_kafkas(kafka: Kafka, codec: str) -> None:
-    """Include empty input and several blocks. Compare the bytes if the library is Kafka's."""
+    """Inputs include no bytes and several blocks. Compressed bytes must be equal if the library is Kafka's."""
     for level in [None, *LEVELS[codec]]:
         for data in (b"", b"x", TEXT[:1000], TEXT):
             ours, kafkas = CODECS[codec].compress(data, level), kafka.compress(data, codec, level)

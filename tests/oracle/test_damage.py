@@ -1,4 +1,4 @@
-"""Kafka and we refuse the same damaged batches. The listed differences are the only exceptions."""
+"""kfbench and Kafka refuse the same damaged batches, except for the listed differences."""
 
 import struct
 from collections import Counter
@@ -19,14 +19,17 @@ from tests.reference.model import Message
 from tests.sidecars import check_sidecar
 
 SEED = 20261121
-MUTANTS = 800  # per format and codec
+MUTANTS = 800  # damaged logs per format and codec
 COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capabilities.codecs]
 
 pytestmark = pytest.mark.oracle
 
 
 def verdict(kafka: Kafka, data: bytes) -> str:
-    """Return the verdict on a log. Raise AssertionError if both disagree and no listed difference explains it."""
+    """Compare how both readers judge a log, and return the result.
+
+    Raise AssertionError for a difference that is not listed.
+    """
     seen = kafka.read(data)
     error, refusal = seen["error"], None
     try:

@@ -1,4 +1,4 @@
-"""The committed golden vectors are what Kafka's classes write today."""
+"""The committed golden vectors equal what Kafka's classes write today."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.oracle.golden import GOLDEN, write
 
 pytestmark = pytest.mark.oracle
 
-# Values that depend on the compression library or on its error messages.
+# Fields that depend on the compression library or its error messages.
 FROM_LIBRARY = {"size", "sha256", "validBytes", "position", "crc", "message", "cause", "decompressError"}
 
 

@@ -1,4 +1,4 @@
-"""Apache Kafka's classes judge drawn batches. They find faults that our own round trip would hide."""
+"""Compare kfbench with Apache Kafka's classes on generated batches. This finds faults that our own round trip hides."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.oracle.generate import MAGICS, chunks
 from tests.oracle.judge import disagreement, judge_kafkas, judge_ours
 
 SEED = 20261121
-BATCHES = {"v0": 800, "v1": 800, "v2": 1400}  # per codec; both directions are judged if Kafka can write the batch
-LEAST = 10_000  # batches that hold in each direction
+BATCHES = {"v0": 800, "v1": 800, "v2": 1400}  # batches per codec; Kafka also writes them if it can
+LEAST = 10_000  # least number of batches to compare in each direction
 OURS, KAFKAS = "written by us and read by Apache Kafka", "written by Apache Kafka and read by us"
 COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capabilities.codecs]
 
@@ -25,7 +25,10 @@ Judged = Callable[[str, str], Counter[str]]
 
 @pytest.fixture(scope="module")
 def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Judge the batches of a format and codec once. Count the batches that agree, per direction."""
+    """Return a function that compares the batches of a format and codec once.
+
+    It counts batches that agree, per direction.
+    """
 
     @cache
     def judge_both(name: str, codec: str) -> tuple[Counter[str], list[str]]:

@@ -1,4 +1,7 @@
-"""Apache Kafka's writer and reader as a peer: one sample at a time, only of our bytes."""
+"""Kafka's Java writer and reader as a timed peer (another implementation).
+
+It takes one sample at a time, and only of bytes equal to ours.
+"""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +36,7 @@ def given(number: int) -> Task:
 def test_java_writes_our_bytes_and_is_timed_in_our_rounds(peer: Java) -> None:
     assert peer.version == "3.9.1"
     assert peer.machine and re.fullmatch(r"\S.* VM \S+ \(-Xmx512m; \w.*\)", peer.machine)
-    for number in (0, 8):  # one JVM, one cell after the other
+    for number in (0, 8):  # both cells run in the same JVM
         found = [
             each
             for each in measured([Kfbench(), peer], given(number), 3, seed=0)
@@ -52,7 +55,7 @@ def test_other_bytes_than_ours_are_refused(peer: Java) -> None:
         damaged = replace(whole, logs=whole.logs | {name: log[:-1] + bytes([log[-1] ^ 1])})
         with pytest.raises(Differs, match=f"{name}: Kafka's Java writes other bytes than ours"):
             list(peer.arms(damaged))
-        assert list(peer.arms(whole))  # the rest of its earlier answer is not read
+        assert list(peer.arms(whole))  # nothing is left in the pipe from the earlier answer
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +75,7 @@ def test_other_records_than_ours_are_refused(written: dict[str, Written], name: 
         "fewer": records.take(np.arange(199)),
     }
     for change, other in others.items():
-        if (name, change) == ("v0", "times"):  # v0 has no times
+        if (name, change) == ("v0", "times"):  # v0 has no timestamps
             verify(name, written[name], replace(whole, records=other))
         else:
             with pytest.raises(Differs, match=f"^{name}: Kafka's Java reads other records than were written"):
@@ -101,8 +104,8 @@ def test_a_jvm_that_does_not_start_is_absent(peer: Java, monkeypatch: pytest.Mon
 def test_a_jvm_that_ends_during_a_measurement_is_one_line() -> None:
     with java.start() as started:
         (arm, *_) = started.arms(given(0))
-        started._request(b"?")  # this ends the JVM
-        for _ in range(2):  # with and without a request under way
+        started._request(b"?")  # an unknown request ends the JVM
+        for _ in range(2):  # first while a request is under way, then without one
             with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
                 arm.sample(1)
         with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):

@@ -1,4 +1,4 @@
-"""The log cleaner in plain Python, batch after batch: the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
+"""The log cleaner in plain Python, batch after batch, by the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
 
 A round first reads the whole log: it collects aborted and open transactions, and the last offset of each producer. Then
 it reads the batches to clean: it collects the last offset of each key, and decides on each batch.
@@ -15,9 +15,9 @@ ABORT, COMMIT = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A batch of the result: a copy, or written with these messages and fields."""
+    """A batch of the compacted log: copied unchanged, or rebuilt from `messages` and `fields`."""
 
-    source: int  # the number of the batch it comes from
+    source: int  # index of the batch in the source log
     copied: bool
     messages: tuple[Message, ...] = ()
     fields: Fields = field(default_factory=Fields)
@@ -30,7 +30,7 @@ class Producer:
 
 
 def _type(batch: Batch) -> int | None:
-    """Return the type in a control batch's first record; None for an emptied batch, and for data."""
+    """Return the control type in the key of the batch's first record. Return None for data and for an emptied batch."""
     if not batch.is_control or not batch.messages:
         return None
     key = batch.messages[0].key
@@ -44,7 +44,10 @@ def _ends_transaction(batch: Batch) -> bool:
 
 
 def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
-    """Return the number of the first batch that reaches the offset or belongs to an open transaction."""
+    """Return the index of the first batch that this compaction may not clean.
+
+    It reaches `end_offset` or belongs to an open transaction.
+    """
     first: dict[int, int] = {}
     beyond = len(batches)
     for number, batch in enumerate(batches):
@@ -58,7 +61,7 @@ def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
 
 
 def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
-    """Return (first offset, producer id) per aborted transaction, like the transaction index."""
+    """Return (first offset, producer id) per aborted transaction, sorted by offset, like Kafka's transaction index."""
     started: dict[int, int] = {}
     aborted = []
     for batch in batches:
@@ -72,11 +75,11 @@ def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
 
 
 class Transactions:
-    """The state of transactions while the cleaner reads batch after batch."""
+    """Tracks which transactions are open, aborted or committed while the cleaner reads batch after batch."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.ahead = _aborted_transactions(batches)
-        self.aborted: dict[int, bool] = {}  # True after a batch of it
+        self.aborted: dict[int, bool] = {}  # producer id -> True once a batch of its aborted transaction was read
         self.committed: set[int] = set()
 
     def can_discard(self, batch: Batch) -> bool:
@@ -92,7 +95,7 @@ class Transactions:
             return False
         if not batch.messages:
             return True
-        if batch.producer_id < 0:  # not a marker of Kafka
+        if batch.producer_id < 0:  # Kafka did not write this marker
             return False
         if _type(batch) == ABORT:
             return not self.aborted.pop(batch.producer_id, False)
@@ -192,9 +195,9 @@ def _fields(batch: Batch, is_tagged: bool, **given: int | None) -> Fields:
 
 
 def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool) -> Kept:
-    """Return a batch of the survivors.
+    """Return a batch with the surviving messages.
 
-    Under append time Kafka's builder takes the times that a consumer sees; tagged formats carry both times.
+    Under append time, Kafka's builder gives them the time that a consumer sees. Tagged formats store both times.
     """
     times = [message.timestamp_ms for message in survivors]
     if batch.is_append_time and not is_tagged:

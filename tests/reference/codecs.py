@@ -1,4 +1,4 @@
-"""Compression with Kafka's framing, by other libraries than those of kfbench."""
+"""Compress and decompress with Kafka's framing, by other libraries than kfbench uses."""
 
 import gzip
 import struct

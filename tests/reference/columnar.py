@@ -1,4 +1,4 @@
-"""Magic 4, columnar: a lean header, a column for each thing that records have, then their payload (docs/columnar.md).
+"""Magic 4, columnar: a short header, one column per field of the records, then the payload (docs/columnar.md).
 
 baseOffset i64, length i32, partitionLeaderEpoch i32, magic i8, crc u32 (CRC-32C of attributes..end), attributes u16,
     maxTimestamp i48, [producerId i64, producerEpoch i16, baseSequence i32], count uvarint, [lastOffsetDelta uvarint],
@@ -50,21 +50,24 @@ KEYS, NULL_KEYS, VALUES, NULL_VALUES = 1 << 10, 1 << 11, 1 << 12, 1 << 13
 HEADERS, EXTENSIONS = 1 << 14, 1 << 15
 BASE_TIMESTAMP, DELETE_HORIZON, ANCHOR, WIDE_MAX_TIMESTAMP, BY_ROWS = range(5)
 EXTENSION_BYTES = (8, 8, 8, 8, 0)
-BATCH_RECORDS = 1 << 24  # the default of kfbench.Limits
+BATCH_RECORDS = 1 << 24  # default of kfbench.Limits.batch_records
 
 
 # Batches
 
 
 def payload_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return the bytes that a codec covers: all keys, all values, all header bytes. They do not depend on `fields`."""
+    """Return the payload before compression: all keys, all values, all header bytes.
+
+    The parameter `fields` has no effect.
+    """
     keys = b"".join(message.key or b"" for message in messages)
     values = b"".join(message.value or b"" for message in messages)
     return keys + values + (encode_headers(messages).payload if any(message.headers for message in messages) else b"")
 
 
 def _extensions_of(messages: Sequence[Message], fields: Fields) -> dict[int, bytes]:
-    """Return the extensions of a batch by tag."""
+    """Return the extensions (optional header fields) of a batch, by tag."""
     bases = bases_of(messages, fields)
     extensions = {}
     if bases.base_timestamp_ms != default_base_timestamp_ms(messages, fields.delete_horizon_ms):
@@ -81,7 +84,10 @@ def _extensions_of(messages: Sequence[Message], fields: Fields) -> dict[int, byt
 
 
 class Columns(NamedTuple):
-    """The columns of a batch, their attribute bits, and the last offset delta, which is empty if it is not written."""
+    """The columns of a batch, their attribute bits, and the bytes of the last offset delta.
+
+    last_delta is empty if the batch does not store it.
+    """
 
     attributes: int
     last_delta: bytes
@@ -115,7 +121,7 @@ def _columns_of(messages: Sequence[Message], bases: Bases) -> Columns:
 
 
 def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """Return the batch around `payload`, the compressed payload section of `messages`."""
+    """Return the batch with `payload`, which is the compressed payload section of `messages`."""
     if fields.is_control:
         check_control(messages)
     bases, extensions = bases_of(messages, fields), _extensions_of(messages, fields)
@@ -183,7 +189,7 @@ def _timestamp(extensions: dict[int, bytes], tag: int, default: int) -> int:
 
 
 class Header(NamedTuple):
-    """The fields of a batch up to its extensions."""
+    """The fields of a batch before its columns, including extensions."""
 
     base_offset: int
     leader_epoch: int
@@ -201,7 +207,7 @@ class Header(NamedTuple):
 
 
 def _read_header(reader: Reader) -> Header:
-    """Read the header. `reader` begins and ends with the batch."""
+    """Read the fields of one batch, and limit `reader` to the bytes of that batch."""
     start = reader.at
     base_offset, length, leader_epoch, magic, crc = reader.unpack("qiibI")
     if magic != MAGIC or length < FIXED_BYTES + 1 - 12 or start + 12 + length > len(reader.data):
@@ -234,14 +240,17 @@ def _read_header(reader: Reader) -> Header:
 
 
 class Records(NamedTuple):
-    """The records of a batch, and its plain payload."""
+    """The records of a batch, and its payload after decompression."""
 
     messages: list[Message]
     raw: bytes
 
 
 def _read_messages(reader: Reader, header: Header, log_bytes: int) -> Records:
-    """Read the columns and the payload. log_bytes: of the log, for the limit of shared headers."""
+    """Read the columns and the payload of a batch.
+
+    log_bytes: size of the whole log in bytes, for the limit on shared headers.
+    """
     attributes, count = header.attributes, header.record_count
     ages = _read_numbers(reader, count, "ages") if attributes & AGES else [0] * count
     deltas = _read_numbers(reader, count, "offsets") if attributes & OFFSETS and count else list(range(count))
@@ -278,7 +287,7 @@ def _read_messages(reader: Reader, header: Header, log_bytes: int) -> Records:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """Read the batch at `at` and check every promise."""
+    """Read the batch at byte `at` and check every rule of the format. Raise RefusedError."""
     reader = Reader(data, at)
     header = _read_header(reader)
     messages, raw = _read_messages(reader, header, len(data))

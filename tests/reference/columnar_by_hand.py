@@ -1,4 +1,4 @@
-"""Columnar batches by hand. The reference and the kernels must both read or both refuse them."""
+"""Columnar batches written by hand. The reference and the kernels both read, or both refuse, each of them."""
 
 import struct
 
@@ -8,11 +8,14 @@ from tests.formats.fuzz import check_agrees_with_reference, sealed
 from tests.reference import columnar
 from tests.reference.model import Message, RefusedError
 
-NO_TIME = "ffffffffffff"  # the latest time of a batch without times
+NO_TIME = "ffffffffffff"  # maximum timestamp of a batch without timestamps
 
 
 def batch(covered: str, magic: int = 4) -> bytes:
-    """Return a sealed batch of base offset 0. covered: its bytes from the attributes on, in hexadecimal."""
+    """Return a batch with base offset 0, correct length and checksum.
+
+    covered: its bytes from the attributes on, in hexadecimal.
+    """
     return sealed(struct.pack(">qiibI", 0, 0, -1, magic, 0) + bytes.fromhex(covered))
 
 

@@ -1,6 +1,7 @@
-"""Batches for every kind of column and every form of header, drawn from a seed and a few choices.
+"""Generate columnar batches for every kind of column and every form of header.
 
-`tests.strategies` has the edge cases that formats share. Columns need more records and similar values.
+They depend on a seed and a few choices. `tests.strategies` has the edge cases that all formats share. Columns need more
+records and similar values.
 """
 
 import random
@@ -18,9 +19,9 @@ from tests.strategies import INT32, INT64, NOW_MS, Case, v2_fields
 
 Draw = random.Random
 ATTRIBUTES_AT, PRODUCER_BYTES = 21, 14
-FARTHEST = INT32 - 300  # fields may leave 100 offsets free before and behind
+FARTHEST = INT32 - 300  # leaves room for 100 free offsets before and after the records
 
-# Each draws `count` int64s for which some kind of column is the smallest.
+# Each function draws `count` int64s. Some kind of column is the smallest for them.
 SHAPES: dict[str, Callable[[Draw, int], list[int]]] = {
     "equal": lambda draw, count: [draw.choice([0, 1, 63, 64, 300])] * count,
     "narrow": lambda draw, count: [draw.randrange(1 << draw.choice([1, 3, 8])) for _ in range(count)],
@@ -53,7 +54,7 @@ def _sums(steps: Iterable[int]) -> list[int]:
 
 
 def _tail(draw: Draw, count: int) -> list[int]:
-    """Return mostly small values; some are several times as large, too many for patches."""
+    """Return mostly small values. Some are several times as large, too many to store as patches."""
     scale = draw.choice([1, 1, 3, 20, 300])
     return [min(int(draw.expovariate(1) ** 2 * scale), 10_000) for _ in range(count)]
 
@@ -77,7 +78,7 @@ def _contents(draw: Draw, count: int, nulls: str, shapes: Sequence[str] = LENGTH
 
 
 def _header_values(draw: Draw, count: int) -> list[bytes | None]:
-    """Return the values of one header position in all records."""
+    """Return the value that the header at one position has in each record."""
     few = [None, b"", b"a", b"b" * 9, b"accept", b"x" * 130]
     match draw.randrange(8):
         case 0:
@@ -136,7 +137,10 @@ def messages(
     kind: str,
     lengths: Sequence[str] = LENGTH_SHAPES,
 ) -> tuple[Message, ...]:
-    """Draw messages. is_now: times are close to NOW_MS. nulls: for keys and values. kind: one of HEADER_KINDS."""
+    """Draw messages.
+
+    is_now: timestamps are close to NOW_MS. nulls: how many keys and values are null. kind: one of HEADER_KINDS.
+    """
     offsets = list(range(count)) if holes == "dense" else shaped(draw, holes, count)
     keys, values = (_contents(draw, count, each, lengths) for each in nulls)
     headers = _headers(draw, count, kind)
@@ -157,7 +161,7 @@ BASE_TIMESTAMPS = st.sampled_from([None, None, None, -1, 0, NOW_MS, INT64])
 
 @st.composite
 def fields_of(draw: st.DrawFn, messages: Sequence[Message]) -> Fields:
-    """Draw the fields that producers, brokers and the cleaner set, and header times that no record has."""
+    """Draw header fields as producers, brokers and the cleaner set them. No record need have these timestamps."""
     given = draw(v2_fields(messages, 0))
     base = draw(BASE_TIMESTAMPS) if given.delete_horizon_ms is None else None
     latest = draw(BASE_TIMESTAMPS)
@@ -168,12 +172,12 @@ def fields_of(draw: st.DrawFn, messages: Sequence[Message]) -> Fields:
 
 @st.composite
 def cases(draw: st.DrawFn, max_batches: int = 3) -> Case:
-    """Draw cases whose offsets lie anywhere within an int32 of the batch's first one."""
+    """Draw batches whose offsets lie anywhere in the int32 range after the first offset of their batch."""
     drawn = tuple(draw(BATCHES) for _ in range(draw(st.integers(1, max_batches))))
     return Case(batches=drawn, fields=tuple(draw(fields_of(batch)) for batch in drawn))
 
 
-# For fuzzers: without Hypothesis, and the same every time
+# For fuzzers: without Hypothesis, and the same batches in every run
 
 FIELDS: tuple[Fields, ...] = (
     Fields(),
@@ -191,20 +195,23 @@ def drawn(seed: int) -> tuple[tuple[Message, ...], Fields]:
     kind = draw.choice(["none", "by position", "by position", "one", "any", "rare"])
     nulls, count = (draw.choice(NULLS), draw.choice(NULLS)), draw.choice([1, 2, 3, 9, 17, 33])
     lengths: Sequence[str] = LENGTH_SHAPES
-    if seed % 5 == 0:  # quotients and dictionaries need many records, so make them short
+    if seed % 5 == 0:  # quotients and dictionaries need many records, so these are short
         times, holes, kind, count = draw.choice(["a tail below", "gaps"]), draw.choice(["a tail", "gaps"]), "none", 40
         nulls, lengths = draw.choice([("none", "all"), ("all", "none"), ("some", "all")]), ("a tail", "few", "few")
     return messages(draw, count, times, draw.random() < 0.5, holes, nulls, kind, lengths), draw.choice(FIELDS)
 
 
 def by_rows(messages: Sequence[Message], fields: Fields) -> bytes:
-    """Return the batch of `columnar.encode`, but with extension 4 and its payload, which no encoder writes."""
+    """Return a batch as of `columnar.encode`, but with extension 4: its payload has key and value record by record.
+
+    No encoder writes this.
+    """
     rows = b"".join((message.key or b"") + (message.value or b"") for message in messages)
     payload = rows + columnar.payload_section(messages)[len(rows) :]
     batch = bytearray(columnar.batch(messages, fields, "none", payload))
     (bits,) = struct.unpack_from(">H", batch, ATTRIBUTES_AT)
     at = columnar.FIXED_BYTES + (PRODUCER_BYTES if bits & columnar.PRODUCER else 0)
-    for _ in range(2 if bits & columnar.OFFSETS else 1):  # the count, the last offset
+    for _ in range(2 if bits & columnar.OFFSETS else 1):  # skip the record count and the last offset delta
         _, at = read_unsigned(bytes(batch), at, 32)
     if not bits & columnar.EXTENSIONS:
         batch[at:at] = b"\0"

@@ -1,4 +1,4 @@
-"""Columns of magic 4, written and read value by value (docs/columnar.md).
+"""Write and read columns of magic 4 value by value (docs/columnar.md).
 
 column: descriptor u8 (kind in bits 6-7, width code in bits 0-5), the fields of the kind, values packed from bit 0 up
 """
@@ -14,12 +14,12 @@ from tests.reference.varint import unsigned, zigzag
 
 BITS, FRAME, SLOPE, OTHER = range(4)
 DELTA, PATCHED, PATCHED_DELTA, RICE, RICE_DELTA, COLUMN_DICTIONARY = range(6)
-WIDEST, WHOLE, WHOLE_CODE = 56, 64, 63  # widths of 57 to 63 are written as 64, whose code is 63
-TRIED_VALUES, MOST_VALUES = 16, 255  # of a dictionary: by our encoder, by a reader
+WIDEST, WHOLE, WHOLE_CODE = 56, 64, 63  # a width of 57 to 63 bits is stored as 64, whose code is 63
+TRIED_VALUES, MOST_VALUES = 16, 255  # values in a dictionary: our encoder's limit, a reader's limit
 INT32_MAX = 2**31 - 1
-FIELD_BYTES = 256 << 20  # the default of kfbench.Limits
+FIELD_BYTES = 256 << 20  # default of kfbench.Limits.field_bytes
 
-# The contents of a column. Codes are lengths that may be null; numbers of headers are lengths.
+# The contents of a column. "codes" are lengths with null as 0. Numbers of headers count as "lengths".
 Nature = Literal["ages", "offsets", "lengths", "codes"]
 
 
@@ -27,12 +27,12 @@ Nature = Literal["ages", "offsets", "lengths", "codes"]
 
 
 def wrapped(value: int) -> int:
-    """Return a value modulo 2**64 as an int64."""
+    """Wrap an integer to an int64, modulo 2**64."""
     return signed(value, 64)
 
 
 def above_base(value: int, base: int) -> int:
-    """Return value - base as a uint64."""
+    """Return value - base as a uint64, modulo 2**64."""
     return (value - base) & (2**64 - 1)
 
 
@@ -53,7 +53,7 @@ def packed(values: Sequence[int], width: int) -> bytes:
 
 
 def coded_length(content: bytes | None) -> bytes:
-    """Return 0 for null, else the length plus 1."""
+    """Return the bytes of a length plus 1, or of 0 for null."""
     return unsigned(0 if content is None else len(content) + 1)
 
 
@@ -61,7 +61,7 @@ def coded_length(content: bytes | None) -> bytes:
 
 
 def _smallest(candidates: Sequence[bytes]) -> bytes:
-    return min(candidates, key=len)  # the first of equals
+    return min(candidates, key=len)  # the first of equally small ones
 
 
 def _descriptor(kind: int, low: int) -> bytes:
@@ -69,7 +69,10 @@ def _descriptor(kind: int, low: int) -> bytes:
 
 
 def column(values: Sequence[int], nature: Nature) -> bytes:
-    """Return the smallest column of at least two values. Use quotients only if they save an eighth."""
+    """Return the smallest column for at least two values.
+
+    A column with quotients must save an eighth of the others' size.
+    """
     candidates = []
     least = min(values)
     if least >= 0:
@@ -106,13 +109,13 @@ def column(values: Sequence[int], nature: Nature) -> bytes:
 
 
 def _steps(values: Sequence[int], nature: Nature) -> list[int]:
-    """Return the steps from value to value; of ages, how far each falls."""
+    """Return the difference of each value to the one before. For ages it is negated."""
     rises = [wrapped(after - before) for before, after in pairwise(values)]
     return [wrapped(-rise) for rise in rises] if nature == "ages" else rises
 
 
 def _patched(form: int, first: bytes, base: int, above: Sequence[int]) -> list[bytes]:
-    """Return the smallest column of that form, if patches are tried."""
+    """Return a list with the smallest column of this patched form, or an empty list if patches are not tried."""
     most = max(above).bit_length()
     mean = sum(above) // len(above)
     if most < (3 if len(above) < 16 else 4) + mean.bit_length() and most + len(above).bit_length() <= 63:
@@ -122,7 +125,10 @@ def _patched(form: int, first: bytes, base: int, above: Sequence[int]) -> list[b
 
 
 def patched(form: int, first: bytes, base: int, above: Sequence[int], width: int) -> bytes:
-    """Return a column whose packed values lack the bits from `width` on. Values with such bits are patched."""
+    """Return a patched column: it stores the low `width` bits of each value.
+
+    Values with higher bits get a patch with these bits.
+    """
     low = [value & ((1 << width) - 1) for value in above]
     at = [i for i, value in enumerate(above) if value >> width]
     return (
@@ -138,12 +144,12 @@ def patched(form: int, first: bytes, base: int, above: Sequence[int], width: int
 
 
 def _with_quotients(quick: bytes, coded: Sequence[bytes]) -> bytes:
-    """Return the smallest column; one of `coded` only if it saves an eighth of `quick`."""
+    """Return the smallest column. One of `coded` counts only if it is an eighth smaller than `quick`."""
     return _smallest([quick, *(each for each in coded if 8 * len(each) <= 7 * len(quick))])
 
 
 def _rice(form: int, first: bytes, base: int, above: Sequence[int]) -> list[bytes]:
-    """Return the column of that form, if quotients are tried."""
+    """Return a list with the column of this Rice form, or an empty list if it is not tried."""
     most, mean = max(above).bit_length(), (sum(above) // len(above)).bit_length()
     if most < 2 + mean or most + len(above).bit_length() > 63:
         return []
@@ -151,14 +157,17 @@ def _rice(form: int, first: bytes, base: int, above: Sequence[int]) -> list[byte
 
 
 def rice(form: int, first: bytes, base: int, above: Sequence[int], width: int) -> bytes:
-    """Return a column whose packed values lack the bits from `width` on. Their quotients have these bits."""
+    """Return a Rice-coded column.
+
+    The low `width` bits of each value are packed. Its higher bits are the quotient, stored in unary code.
+    """
     low = [value & ((1 << width) - 1) for value in above]
     front = _descriptor(OTHER, form) + struct.pack(">B", width) + first + zigzag(base)
     return front + packed(low, width) + _quotients([value >> width for value in above])
 
 
 def _quotients(values: Sequence[int]) -> bytes:
-    """Return the stream of quotients: each is as many zeros as its value, and a one."""
+    """Return the quotients in unary code: for each, as many zero bits as its value, then a one bit."""
     stream, bits = 0, 0
     for value in values:
         bits += value + 1
@@ -167,15 +176,15 @@ def _quotients(values: Sequence[int]) -> bytes:
 
 
 def _dictionary(base: int, above: Sequence[int]) -> list[bytes]:
-    """Return the dictionary column, if one is tried."""
-    distinct = list(dict.fromkeys(above))  # in order of first appearance
+    """Return a list with the dictionary column, or an empty list if it is not tried."""
+    distinct = list(dict.fromkeys(above))  # order of first appearance
     if max(above).bit_length() < 4 or not 2 <= len(distinct) <= TRIED_VALUES:
         return []
     return [dictionary(base, distinct, [distinct.index(value) for value in above])]
 
 
 def dictionary(base: int, distinct: Sequence[int], indexes: Sequence[int]) -> bytes:
-    """Return a dictionary column. distinct: its values less the base."""
+    """Return a dictionary column. distinct: its values minus `base`. indexes: index into `distinct` per value."""
     width = _width(distinct)
     front = _descriptor(OTHER, COLUMN_DICTIONARY) + struct.pack(">B", _width_code(width)) + zigzag(base)
     front += struct.pack(">B", len(distinct)) + packed(distinct, width)
@@ -183,7 +192,10 @@ def dictionary(base: int, distinct: Sequence[int], indexes: Sequence[int]) -> by
 
 
 def lengths_column(contents: Sequence[bytes | None], has_nulls: bool) -> bytes:
-    """Return the column of two lengths or more, or of their codes if some are null."""
+    """Return the column of at least two lengths.
+
+    With nulls, the column has codes: 0 for null, else the length minus the shortest, plus 1.
+    """
     lengths = [len(content) for content in contents if content is not None]
     if not has_nulls:
         return column(lengths, "lengths")
@@ -193,7 +205,7 @@ def lengths_column(contents: Sequence[bytes | None], has_nulls: bool) -> bytes:
 
 
 def field_lengths(contents: Sequence[bytes | None]) -> bytes:
-    """Return the column of the lengths of keys or values, not all of which are null."""
+    """Return the column of the lengths of keys or values. At least one is not null."""
     if len(contents) > 1:
         return lengths_column(contents, None in contents)
     (content,) = contents
@@ -209,7 +221,7 @@ def numbers(values: Sequence[int], nature: Literal["ages", "offsets"]) -> bytes:
 
 
 class Reader(varint.Reader):
-    """A reader of columns."""
+    """A reader of byte strings that can also read columns."""
 
     def length(self) -> int:
         return checked_length(self.number())
@@ -225,7 +237,7 @@ class Reader(varint.Reader):
         return [stream >> (i * width) & ((1 << width) - 1) for i in range(count)]
 
     def quotients(self, count: int) -> list[int]:
-        """Read quotients up to the end of the byte with the last one."""
+        """Read `count` quotients in unary code, and skip the rest of the last byte."""
         found: list[int] = []
         zeros = 0
         while len(found) < count:
@@ -259,7 +271,7 @@ def _read_width(code: int, widest: int = WHOLE) -> int:
 
 
 def read_column(reader: Reader, count: int, nature: Nature) -> list[int]:
-    """Read a column of two values or more, as int64s."""
+    """Read a column of `count` values (at least two) as int64s."""
     descriptor = reader.byte()
     kind, low = descriptor >> 6, descriptor & 63
     if kind == BITS:
@@ -319,7 +331,7 @@ def _read_dictionary(reader: Reader, count: int, width: int) -> list[int]:
 
 
 def read_indexes(reader: Reader, count: int, number: int) -> list[int]:
-    """Read indexes into a dictionary of `number` values."""
+    """Read `count` indexes into a dictionary with `number` values."""
     indexes = reader.packed(count, (number - 1).bit_length())
     if max(indexes) >= number:
         raise RefusedError(f"index {max(indexes)} of {number}")

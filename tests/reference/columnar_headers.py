@@ -1,4 +1,4 @@
-"""Header columns of magic 4 and their payload, written and read (docs/columnar.md)."""
+"""Write and read the header columns of magic 4 and their payload (docs/columnar.md)."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ from tests.reference.varint import unsigned
 BY_RECORD, BY_POSITION = 0, 1
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)
 DIGITS = b"0123456789abcdef"
-TRIED_VALUES, MOST_VALUES = 32, 256  # of a dictionary: by our encoder, by a reader
-# The defaults of kfbench.Limits
+TRIED_VALUES, MOST_VALUES = 32, 256  # values in a dictionary: our encoder's limit, a reader's limit
+# Defaults of kfbench.Limits
 BATCH_HEADERS = 1 << 24
 BATCH_BYTES = 256 << 20
 LOG_EXPANSION = 256
@@ -35,7 +35,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Encoded(NamedTuple):
-    """Header columns, and the payload that a codec covers."""
+    """The columns of all record headers, and their bytes in the payload before compression."""
 
     columns: bytes
     payload: bytes
@@ -74,7 +74,7 @@ def _headers_by_position(rows: Sequence[Sequence[tuple[bytes, bytes | None]]]) -
 
 
 class Form(NamedTuple):
-    """One way to write the values of a header position."""
+    """One way to store the values of the header at one position: its number, columns and payload bytes."""
 
     number: int
     columns: bytes
@@ -82,7 +82,7 @@ class Form(NamedTuple):
 
 
 def _forms(values: Sequence[bytes | None]) -> list[Form]:
-    distinct = list(dict.fromkeys(values))  # in order of first appearance
+    distinct = list(dict.fromkeys(values))  # order of first appearance
     if len(distinct) == 1:
         return [Form(CONSTANT, coded_length(values[0]), values[0] or b"")]
     form = PLAIN_WITH_NULLS if None in values else PLAIN
@@ -111,7 +111,7 @@ def _hex_template(text: bytes, varies: Sequence[bool], digits: Sequence[Sequence
 
 # Reading
 
-# A reader of the headers of all records from the payload. Reading the columns returns it.
+# A function that reads the headers of all records from the payload. `read_headers` returns it after the columns.
 HeadersOf = Callable[[Reader], list[Headers]]
 
 
@@ -187,7 +187,7 @@ _ValuesOf = Callable[[Reader], list[bytes | None]]
 
 
 class Values(NamedTuple):
-    """The values of a header position. shared_bytes: the bytes of all records' values that are stored once."""
+    """The header values at one position. shared_bytes: bytes of all records' values, if these are stored only once."""
 
     read: _ValuesOf
     """Return the values, read from the payload."""

@@ -1,4 +1,4 @@
-"""The "Kafka Enriched Message Metadata" proposal: magic 1, with another layout than v1.
+"""Magic 1 of the "Kafka Enriched Message Metadata" proposal. Its layout is not that of v1.
 
 offset i64, size i32, crc u32 (zlib's, over magic..end), magic i8 = 1, attributes i8, timestamp i32 (Unix seconds,
 -1: none), tagsLength i32 (-1: none), tags, keyLength i32, key, valueLength i32, value
@@ -26,14 +26,14 @@ from tests.reference.varint import Reader
 INT32 = 2**31 - 1
 TIMESTAMP, NUMBER_OF_MESSAGES, RELATIVE_OFFSETS, CONTAINS_KEYS = 0, 32, 33, 34
 TAG_VALUES = {TIMESTAMP: ">q", NUMBER_OF_MESSAGES: ">i", RELATIVE_OFFSETS: ">b", CONTAINS_KEYS: ">b"}
-CONTROL_TYPES = {2: 8, 1: 10, 0: 11}  # by the type in a control record's key
+CONTROL_TYPES = {2: 8, 1: 10, 0: 11}  # control type in the record's key -> attribute value
 OTHER_CONTROL = 12
 CONTROL = range(8, 13)
-SMALLEST = 22  # the size field of a message without tags, key and value
+SMALLEST = 22  # size field of a message without tags, key and value
 
 
 def seconds(timestamp_ms: int) -> int:
-    """Return the timestamp field for a time in milliseconds."""
+    """Return the timestamp field (seconds) for a time in milliseconds; -1 if it does not fit."""
     floor = timestamp_ms // 1000
     return floor if 0 <= floor <= INT32 else -1
 
@@ -43,7 +43,7 @@ def tags_field(tags: dict[int, int]) -> bytes:
 
 
 def entry(offset: int, kind: int, timestamp_s: int, key: bytes | None, value: bytes | None, tags: bytes = b"") -> bytes:
-    """Return one message; `tags` has its length field in front."""
+    """Return the bytes of one message. tags: the tags field, with its length in front."""
     body = struct.pack(">bbi", 1, kind, timestamp_s) + (tags or field(None)) + field(key) + field(value)
     return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
@@ -59,7 +59,7 @@ def _message(name: str, message: Message, offset: int, is_control: bool) -> byte
 
 
 def inner_set(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return the inner messages of a wrapper, which a codec covers."""
+    """Return the inner messages of a wrapper before compression."""
     base = fields.base_offset if fields.base_offset is not None else messages[0].offset
     return b"".join(_message(name, message, message.offset - base, fields.is_control) for message in messages)
 
@@ -69,7 +69,7 @@ def plain(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> byt
 
 
 def wrapper(name: str, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
-    """Return the message around `payload`, the compressed inner set of `messages`."""
+    """Return the wrapper with `payload`, which is the compressed inner set of `messages`."""
     if codec not in CODECS[1:]:
         raise RefusedError(f"{codec} in {name}")
     base = fields.base_offset if fields.base_offset is not None else messages[0].offset
@@ -87,7 +87,7 @@ def wrapper(name: str, codec: str, messages: Sequence[Message], payload: bytes, 
 
 
 def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
-    """Return one batch: plain messages, or one wrapper."""
+    """Return one batch: plain messages without a codec, else one wrapper."""
     if not messages:
         return b""
     if codec == "none":
@@ -96,7 +96,7 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
 
 
 class Entry(NamedTuple):
-    """An entry that was read. end: the position after it."""
+    """A decoded message. end: the byte position after it."""
 
     crc: int
     attributes: int
@@ -140,7 +140,7 @@ def _read_field(reader: Reader) -> bytes | None:
 
 
 def _read_tags(content: bytes) -> dict[int, int]:
-    """Return the known tags before the first unknown one."""
+    """Return the known tags. Reading stops at the first unknown tag."""
     reader, tags = Reader(content), dict[int, int]()
     while reader.at < len(content) and content[reader.at] in TAG_VALUES:
         tag = reader.byte()
@@ -149,7 +149,7 @@ def _read_tags(content: bytes) -> dict[int, int]:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """Read the message or wrapper at `at`. An inner set that is cut short ends at its last whole message."""
+    """Read the message or wrapper at byte `at`. A message that the inner set cuts short is left out."""
     entry = _read_entry(data, at)
     messages, sizes, raw = [entry.message], [entry.end - at], data[at : entry.end]
     is_control = entry.kind in CONTROL

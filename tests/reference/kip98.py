@@ -1,4 +1,4 @@
-"""Magic 2 in the text of KIP-98, which never shipped: no leader epoch, no count, no headers.
+"""Magic 2 as the text of KIP-98 describes it. It never shipped: no leader epoch, no record count, no headers.
 
 firstOffset i64, length i32, crc u32 (CRC-32C of attributes..end), magic i8, attributes i16, lastOffsetDelta i32,
 firstTimestamp i64, maxTimestamp i64, pid i64, epoch i16, firstSequence i32, then messages until `length` is used up
@@ -43,13 +43,13 @@ def _message(message: Message, first_offset: int, first_timestamp_ms: int) -> by
 
 
 def messages_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return the messages of a batch, which a codec covers."""
+    """Return the messages of a batch before compression."""
     bases = bases_of(messages, fields)
     return b"".join(_message(message, bases.base_offset, bases.base_timestamp_ms) for message in messages)
 
 
 def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """Return the batch around `payload`, the compressed messages."""
+    """Return the batch with `payload`, which is the compressed messages section."""
     if fields.is_control:
         check_control(messages)
     bases = bases_of(messages, fields)
@@ -66,7 +66,7 @@ def encode(messages: Sequence[Message], fields: Fields = UNSET, codec: str = "no
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """Read the batch at `at` and check every promise."""
+    """Read the batch at byte `at` and check every rule of the format. Raise RefusedError."""
     reader = Reader(data, at)
     first_offset, length, crc, magic = reader.unpack("qiIb")
     end = at + 12 + length
@@ -79,7 +79,7 @@ def decode_one(data: bytes, at: int) -> Batch:
     if attributes & 7 > 4:
         raise RefusedError(f"codec {attributes & 7}")
     raw = reader.rest()
-    if raw:  # a batch without messages has no payload, under any codec
+    if raw:  # an empty batch has no payload, whatever its codec bits say
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
     messages: list[Message] = []
     sizes: list[int] = []

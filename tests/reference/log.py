@@ -1,4 +1,4 @@
-"""Read segments of one format, or of mixed magics. Byte 16 of each batch is its magic."""
+"""Decode a log with the reference codecs: one format, or mixed magics. Byte 16 of each batch is its magic."""
 
 import struct
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def decode_by_magic(data: bytes, at: int) -> Batch:
 
 
 def decode(data: bytes, decode_one: Callable[[bytes, int], Batch] = decode_by_magic) -> tuple[list[Batch], int]:
-    """Return the batches, and how many bytes of an incomplete last one are left."""
+    """Return the batches of a log, and the number of bytes of an incomplete last batch."""
     batches = []
     at = 0
     while len(data) - at >= 17:

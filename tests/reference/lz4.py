@@ -1,4 +1,4 @@
-"""lz4 frames as Kafka has them: independent blocks, no content checksum, a wrong header checksum in v0."""
+"""lz4 frames as Kafka writes them: independent blocks, no content checksum, a wrong header checksum in v0."""
 
 import struct
 from dataclasses import dataclass
@@ -11,12 +11,15 @@ STORED = 1 << 31
 
 
 def header_checksum(descriptor: bytes, magic: int) -> int:
-    """Return the second byte of xxHash32 over the descriptor; for magic 0 Kafka hashed the frame magic too."""
+    """Return the header checksum: the second byte of xxHash32 over the frame descriptor.
+
+    For magic 0, Kafka's hash also covers the frame magic.
+    """
     return xxh32((MAGIC if magic == 0 else b"") + descriptor) >> 8 & 0xFF
 
 
 def compress(data: bytes, magic: int = 2) -> bytes:
-    """Return a frame of stored blocks of 64 KiB."""
+    """Return a valid lz4 frame that stores the data uncompressed, in blocks of 64 KiB."""
     descriptor = bytes([0x60, 0x40])
     out = MAGIC + descriptor + bytes([header_checksum(descriptor, magic)])
     for at in range(0, len(data), 65536):
@@ -37,7 +40,7 @@ class Frame:
 
 
 def read_frame(data: bytes) -> Frame:
-    """Read the first frame. What follows it is not read, as in Kafka's reader."""
+    """Return the content of the first frame. As in Kafka's reader, later bytes are ignored."""
     if data[:4] != MAGIC or len(data) < 7:
         raise RefusedError("no lz4 frame")
     flags, sizes = data[4], data[5]

@@ -1,4 +1,4 @@
-"""A slow reference of a mirror: Kafka's default partitioner, and the records of each partition."""
+"""A slow reference of `mirror`: Kafka's default partitioner, and the records that each partition gets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from tests.reference.model import Batch, Message
 
 
 def murmur2(key: bytes) -> int:
-    """`Utils.murmur2`, without a sign."""
+    """Return Kafka's `Utils.murmur2` hash of a key, as an unsigned 32-bit number."""
     most, mixer = 2**32 - 1, 0x5BD1E995
     h = 0x9747B28C ^ len(key)
     whole = len(key) - len(key) % 4
@@ -21,7 +21,7 @@ def murmur2(key: bytes) -> int:
 
 
 def expected_records(batches: Sequence[Batch], partitions: int) -> list[list[Message]]:
-    """Return the records of each partition, with the times that readers see and without offsets."""
+    """Return the records of each partition. They have the timestamps that readers see, and the offset 0."""
     found: list[list[Message]] = [[] for _ in range(partitions)]
     aborted = aborted_batches(batches)
     for number, batch in enumerate(batches):
@@ -37,7 +37,7 @@ def expected_records(batches: Sequence[Batch], partitions: int) -> list[list[Mes
 
 
 def aborted_batches(batches: Sequence[Batch]) -> set[int]:
-    """Return the numbers of batches whose producer's next marker is ABORT."""
+    """Return the indexes of batches of aborted transactions: the next marker of their producer is ABORT."""
     undecided: dict[int, list[int]] = {}
     aborted: set[int] = set()
     for number, batch in enumerate(batches):

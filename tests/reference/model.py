@@ -1,4 +1,4 @@
-"""Messages, batches and fields of the reference codecs."""
+"""The data classes of the reference codecs: messages, batches and header fields."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class RefusedError(ValueError):
-    """The bytes break a promise of the format."""
+    """Raised when bytes break a rule of the format."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A record. `timestamp_ms` is the written time, also in a batch with an append time."""
+    """A record. timestamp_ms: the stored create time, even if the batch has an append time."""
 
     offset: int
     timestamp_ms: int = NO_TIMESTAMP
@@ -26,9 +26,10 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """Fields that a writer may set on a batch. None leaves the choice to the encoder.
+    """Header fields that a writer may set on a batch. The encoder chooses a value for None.
 
-    Readers see an append time unless `timestamp_type` is 0. Only tagged formats carry an append time that is not seen.
+    Readers see the append time unless `timestamp_type` is 0. Only tagged formats store an append time that readers do
+    not see.
     """
 
     producer_id: int = -1
@@ -56,7 +57,10 @@ UNSET = Fields()
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch that was read. raw: its uncompressed records section (magic 2 and above) or inner set."""
+    """A decoded batch.
+
+    raw: its records section (magic 2 and above) or inner set (magic 0 and 1), decompressed.
+    """
 
     position: int
     size_bytes: int
@@ -115,14 +119,17 @@ class Batch:
         return increment_sequence(self.base_sequence, self.last_offset - self.base_offset)
 
     def read_timestamps_ms(self) -> list[int]:
-        """Return the times that a consumer reads: the append time, or those of the records."""
+        """Return the timestamps that a consumer sees: the append time, or those of the records."""
         if self.is_append_time:
             return [self.append_time_ms for _ in self.messages]
         return [message.timestamp_ms for message in self.messages]
 
 
 class Bases(NamedTuple):
-    """Offsets and timestamps of a batch header. Deltas of records count from the base values."""
+    """First and last offset, base and maximum timestamp of a batch header.
+
+    Deltas of records count from the base values.
+    """
 
     base_offset: int
     last_offset: int
@@ -135,9 +142,9 @@ class Bases(NamedTuple):
 
 
 def bases_of(messages: Sequence[Message], fields: Fields, is_append_time_max: bool = True) -> Bases:
-    """Return what an encoder writes.
+    """Return the offsets and timestamps that an encoder writes into the header.
 
-    is_append_time_max: an append time replaces the largest timestamp. Tagged formats have room for both.
+    is_append_time_max: an append time replaces the maximum timestamp. It is False for tagged formats, which store both.
     """
     base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
     last_offset = fields.last_offset
@@ -165,7 +172,7 @@ def latest_ms(messages: Sequence[Message]) -> int:
 
 
 def flag_bits(fields: Fields) -> int:
-    """Return bits 3 to 6 of a batch's attributes: append time, transactional, control, delete horizon."""
+    """Return the attribute bits 3 to 6 of a batch: append time, transactional, control, delete horizon."""
     flags = (
         fields.readers_see_append_time,
         fields.is_transactional,
@@ -176,7 +183,7 @@ def flag_bits(fields: Fields) -> int:
 
 
 def check_control(messages: Iterable[Message]) -> None:
-    """Raise RefusedError for what Kafka's ControlRecordType.parse and EndTransactionMarker refuse.
+    """Raise RefusedError for control records that Kafka's ControlRecordType.parse or EndTransactionMarker refuses.
 
     key: version i16, type i16; value of an abort (0) or commit (1): version i16, coordinatorEpoch i32.
     """
@@ -194,13 +201,13 @@ def check_control(messages: Iterable[Message]) -> None:
 
 
 def increment_sequence(sequence: int, by: int) -> int:
-    """Return the sequence `by` later: 0 follows the largest int32; a negative `by` wraps as in Java."""
+    """Return the sequence number `by` later. 0 follows the largest int32. A negative `by` wraps as in Java."""
     if sequence > signed(2**31 - 1 - by, 32):
         return signed(by - (2**31 - 1 - sequence) - 1, 32)
     return signed(sequence + by, 32)
 
 
 def signed(value: int, bits: int) -> int:
-    """Return `value` wrapped to two's complement, as Java does."""
+    """Wrap an integer to a signed number of `bits` bits (two's complement), as Java does."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

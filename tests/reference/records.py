@@ -1,4 +1,4 @@
-"""The records section of v2 and v3: what a codec covers.
+"""The records section of v2 and v3. This is the part of a batch that a codec compresses.
 
 One record: length varint, [attributes i8], timestampDelta varlong, offsetDelta varint, keyLength varint, key,
     valueLength varint, value, headerCount varint, {keyLength varint, key, valueLength varint, value}
@@ -20,7 +20,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Section(NamedTuple):
-    """The records of a section. record_sizes: bytes per record, with its length."""
+    """Decoded records. record_sizes: bytes per record, including its length field."""
 
     messages: list[Message]
     record_sizes: list[int]
@@ -35,7 +35,7 @@ class Layout:
     # Integers
 
     def number(self, value: int) -> bytes:
-        """Return the bytes of a length that cannot be null, or of a count."""
+        """Return the varint of a count, or of a length that cannot be null."""
         return unsigned(value) if self.is_unsigned else zigzag(value)
 
     def read_number(self, reader: Reader) -> int:
@@ -57,7 +57,7 @@ class Layout:
 
     def read_length(self, reader: Reader) -> int | None:
         value = reader.number() - 1 if self.is_unsigned else reader.zigzag(32)
-        return None if value < 0 else value  # Kafka writes -1 and reads any negative length as null
+        return None if value < 0 else value  # Kafka writes -1 for null, and reads any negative length as null
 
     # Byte strings and headers
 
@@ -89,7 +89,7 @@ class Layout:
         return attributes + timestamp_delta + self.delta(message.offset - base_offset)
 
     def _read_front(self, reader: Reader, base_offset: int, base_timestamp_ms: int) -> Message:
-        """Return a message with only offset and timestamp."""
+        """Read the attributes, offset and timestamp of a record. Return a message with only these."""
         if self.with_attributes:
             reader.byte()
         timestamp_ms = signed(base_timestamp_ms + reader.zigzag(), 64)
@@ -108,7 +108,7 @@ class Layout:
         return out
 
     def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Section:
-        """Read all of `raw` as `count` records."""
+        """Read `raw` as exactly `count` records. Raise RefusedError if bytes are left."""
         if self.headers_first:
             return self._read_headers_first(raw, count, base_offset, base_timestamp_ms)
         reader, section = Reader(raw), Section([], [])
@@ -154,7 +154,7 @@ class Layout:
 
 
 def common_headers(messages: Sequence[Message]) -> Headers:
-    """Return the longest list of headers that all records begin with."""
+    """Return the longest list of headers with which all records start."""
     if not messages:
         return ()
     columns = zip(*(message.headers for message in messages), strict=False)

@@ -1,4 +1,4 @@
-"""Raw snappy blocks and the xerial stream that Kafka wraps them in."""
+"""Raw snappy blocks, and the stream format of xerial (snappy-java) in which Kafka wraps them."""
 
 import struct
 
@@ -6,12 +6,12 @@ from tests.reference.model import RefusedError
 from tests.reference.varint import read_unsigned, unsigned
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
-XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, and the oldest one that can read it
+XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version of the stream, and oldest version that can read it
 XERIAL_BLOCK_BYTES = 32 * 1024
 
 
 def compress_raw(data: bytes) -> bytes:
-    """Return a valid block of literals only. No library writes such a block."""
+    """Return a valid raw block that contains only literals (uncompressed bytes). No library writes blocks this way."""
     out = unsigned(len(data))
     for at in range(0, len(data), 65536):
         piece = data[at : at + 65536]
@@ -77,5 +77,5 @@ def xerial_blocks(data: bytes) -> list[bytes]:
 
 
 def decompress(data: bytes) -> bytes:
-    """Decompress a xerial stream, or one raw block."""
+    """Decompress a xerial stream, or a single raw block."""
     return b"".join(xerial_blocks(data)) if data.startswith(XERIAL_MAGIC) else decompress_raw(data)

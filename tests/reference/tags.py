@@ -1,6 +1,8 @@
-"""Tagged fields, a feature of v3 in attribute bit 11: n, {tag, size, bytes}, always in unsigned varints.
+"""Tagged fields of v3 (attribute bit 11).
 
-Tag 0: append timestamp, i64, -1 until the broker sets it. Tag 1: the headers that all records of the batch begin with.
+A section has the number of tags, then tag, size and bytes of each. All numbers are unsigned varints.
+
+Tag 0: append timestamp, i64, -1 until the broker sets it. Tag 1: the headers with which all records of the batch start.
 """
 
 import struct
@@ -13,13 +15,13 @@ APPEND_TIME, BATCH_HEADERS = 0, 1
 
 
 def write(tags: Mapping[int, bytes]) -> bytes:
-    """Return the bytes of the tags, in ascending order."""
+    """Return the bytes of a tags section, with tags in ascending order."""
     parts = [unsigned(tag) + unsigned(len(tags[tag])) + tags[tag] for tag in sorted(tags)]
     return unsigned(len(parts)) + b"".join(parts)
 
 
 def read(reader: Reader) -> dict[int, bytes]:
-    """Return the tags by number."""
+    """Read a tags section. Return the bytes of each tag by its number."""
     tags: dict[int, bytes] = {}
     for _ in range(reader.number()):
         tag, size = reader.number(), reader.number()

@@ -1,6 +1,6 @@
-"""The reference of columnar against its specification: it reads what it writes, and refuses what the text forbids.
+"""The columnar reference codec reads what it writes, and refuses what docs/columnar.md forbids.
 
-Batches by hand are checked with the kernels too: they refuse and read the same.
+Batches by hand are also checked with the kernels, which must refuse and read the same ones.
 """
 
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_round_trip_of_the_cases_of_other_formats(data: st.DataObject) -> None:
         check_round_trip(messages, fields, data.draw(st.sampled_from(CODEC_NAMES)))
 
 
-# Forms of a batch. The hexadecimal starts with 8 bytes of attributes and latest time.
+# Batches by hand. The hexadecimal starts with 8 bytes: attributes and maximum timestamp.
 
 
 def test_a_record_of_nothing() -> None:
@@ -96,7 +96,7 @@ def test_a_payload_of_no_bytes_under_a_codec() -> None:
 
 def test_nulls() -> None:
     messages = [Message(offset=0, value=b"ab"), Message(offset=1), Message(offset=2, value=b"abc")]
-    written = f"3000 {NO_TIME} 03  02  02 21  6162 616263"  # codes 1, 0, 2 above a minimum of 2
+    written = f"3000 {NO_TIME} 03  02  02 21  6162 616263"  # codes 1, 0 and 2, with 2 as shortest length
     assert columnar.encode(messages) == batch(written)
     assert read(written) == messages
     refused(f"2000 {NO_TIME} 03  02 00", "attributes 0x2000")
@@ -119,16 +119,16 @@ def test_nulls() -> None:
     ],
 )
 def test_a_minimum_above_int32_is_refused(covered: str) -> None:
-    """Refuse it even if no record uses it."""
+    """A shortest length above int32 is refused, even if no record has it."""
     refused(covered, "minimum")
 
 
 def test_times() -> None:
     assert [message.timestamp_ms for message in read("0100 000000000064 03  01 05")] == [99, 100, 99]
     assert [message.timestamp_ms for message in read("0100 000000000064 01  03")] == [102]
-    for ages in ("c0 00 04 02", "c2 00 04 00 02 02 01 01", "c4 00 04 02 03"):  # 2, 1, 0
+    for ages in ("c0 00 04 02", "c2 00 04 00 02 02 01 01", "c4 00 04 02 03"):  # ages 2, 1, 0
         assert [message.timestamp_ms for message in read(f"0100 000000000064 03  {ages}")] == [98, 99, 100]
-    # An anchor of 1000 under an append time of 100, which readers see.
+    # The anchor (create-time maximum) is 1000. The append time that readers see is 100.
     appended = "8108 000000000064 02  01 02 08 00000000000003e8  01 02"
     found = columnar.decode_one(batch(appended), 0)
     assert [message.timestamp_ms for message in found.messages] == [1000, 999]
@@ -137,7 +137,7 @@ def test_times() -> None:
     far = "8000 000000000000 01  01 03 08 7fffffffffffffff"
     assert columnar.encode([Message(offset=0, timestamp_ms=INT64)]) == batch(far)
     assert read(far) == [Message(offset=0, timestamp_ms=INT64)]
-    assert read(far.replace("8000 000000000000", "8000 00000000002a")) == read(far)  # the 48-bit time is not read there
+    assert read(far.replace("8000 000000000000", "8000 00000000002a")) == read(far)  # the 48-bit time is ignored there
 
 
 @pytest.mark.parametrize(("time", "is_wide"), [(2**47 - 1, False), (2**47, True)])
@@ -228,7 +228,7 @@ A_KEY = ("k", b"v")
     ("messages", "written"),
     [
         ([headers(A_KEY, ("", None))], "01  02 01 02 00 00  6b 76"),
-        # One position: constant, plain, plain with a null, dictionary, template.
+        # One header per record, stored by position: constant, plain, plain with a null, dictionary, template.
         ([headers(A_KEY)] * 2, "02  01 01  01 00 02  6b 76"),
         ([headers(("k", b"!")), headers(("k", b"?"))], "02  01 01  01 01 01 03  6b 213f"),
         ([headers(("k", b"!")), headers(("k", None))], "02  01 01  01 02 01 01 01  6b 21"),
@@ -240,9 +240,9 @@ A_KEY = ("k", b"v")
             [headers(("k", b"x=a-0")), headers(("k", b"x=a-9")), headers(("k", b"x=a-f"))],
             "03  01 01  01 04 05 10  6b 783d612d 09f0",
         ),
-        # Two positions.
+        # Two headers per record, stored by position.
         ([headers(A_KEY, ("", b""))] * 2, "02  01 02  01 00 02  00 00 01  6b 76"),
-        # By record: one header in all, and several.
+        # Stored by record: one header in all, and several.
         ([headers(), headers(A_KEY)], "02  00 01 02  01 02  6b 76"),
         ([headers(A_KEY), headers(("kk", b"v"))], "02  00 01 03  02 09  00 01 03  6b 76 6b6b 76"),
         ([headers(), headers(A_KEY, ("k", None))], "02  00 02 08  01 03  01 01 01 01  6b 76 6b"),
@@ -257,10 +257,10 @@ def test_headers_by_hand(messages: list[Message], written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "values"),
     [
-        ("02  01 01  00 02 00 01 03", [b"", b""]),  # no null among those that may be null
-        ("02  01 01  00 03 02 02 02 00  61 61", [b"a", b"a"]),  # values that are equal
-        ("02  01 01  00 03 03 00 02 02 09  61 62", [b"a", b"b"]),  # one that is not used, not in order
-        ("02  00 40 02  00  00 00", [b"", b""]),  # by record where by position would do
+        ("02  01 01  00 02 00 01 03", [b"", b""]),  # the nulls bit is set, but no value is null
+        ("02  01 01  00 03 02 02 02 00  61 61", [b"a", b"a"]),  # a dictionary with equal values
+        ("02  01 01  00 03 03 00 02 02 09  61 62", [b"a", b"b"]),  # one is not used; they are not in order
+        ("02  00 40 02  00  00 00", [b"", b""]),  # stored by record, although all records have the same keys
     ],
 )
 def test_headers_that_our_encoder_does_not_write(written: str, values: list[bytes]) -> None:

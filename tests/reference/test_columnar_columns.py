@@ -1,4 +1,4 @@
-"""The columns of the reference: each kind reads back, and the smallest one is written."""
+"""Columns of the columnar reference: each kind is read back, and the smallest kind is written."""
 
 import struct
 from itertools import pairwise
@@ -31,7 +31,7 @@ def steps_of(values: list[int], nature: Nature) -> list[int]:
 
 
 def every_column(values: list[int], nature: Nature) -> list[bytes]:
-    """Return each way to write a column, at several widths."""
+    """Return the values as columns of every kind, at several widths."""
     n, wrapped, above = len(values), columnar_columns.wrapped, columnar_columns.above_base
     least, slope = min(values), wrapped(wrapped(values[-1] - values[0]) // (n - 1) + 1)
     base, levels = wrapped(values[0] - 1), [wrapped(value - i * slope) for i, value in enumerate(values)]
@@ -54,7 +54,7 @@ def every_column(values: list[int], nature: Nature) -> list[bytes]:
                 columns.append(columnar_columns.patched(form, start, under, over, width))
     for form, start, under, of in ((3, b"", least, values), (4, first, low, steps)):
         over = [above(value, under) for value in of]
-        shortest = max(0, max(over).bit_length() - 8)  # a quotient takes up to 256 bits
+        shortest = max(0, max(over).bit_length() - 8)  # a quotient takes up to 256 bits in unary code
         columns += [columnar_columns.rice(form, start, under, over, width) for width in {min(shortest, 56), 56}]
     distinct = sorted({above(value, base) for value in values} | {0, 2**64 - 1})
     columns.append(
@@ -91,7 +91,10 @@ def test_no_plain_kind_is_smaller_than_the_written_one(values: list[int]) -> Non
 
 @given(values=COLUMNS)
 def test_only_allowed_kinds_are_written(values: list[int]) -> None:
-    """allowed: kinds 0 to 2, or descriptors of kind 3."""
+    """Each content of a column uses only the kinds that docs/columnar.md allows.
+
+    allowed: kind 0, 1 or 2, or a whole descriptor byte of kind 3.
+    """
     allowed = {
         "ages": {0, 1, 2, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4},
         "offsets": {0, 1, 2, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4},
@@ -116,7 +119,7 @@ def test_only_allowed_kinds_are_written(values: list[int]) -> None:
     ],
 )
 def test_cases_have_the_kinds_they_are_drawn_for(nature: Nature, shape: str, kinds: set[int]) -> None:
-    """At least a tenth of the columns are of these kinds."""
+    """At least 10 of 100 drawn columns have the kind for which their values were designed."""
     found = []
     for seed in range(100):
         draw = columnar_cases.Draw(seed)
@@ -133,38 +136,38 @@ def test_cases_have_the_kinds_they_are_drawn_for(nature: Nature, shape: str, kin
     ("values", "nature", "column"),
     [
         ([0, 0], "offsets", "00"),
-        ([1, 0, 3], "offsets", "02 31"),  # 1 | 0 << 2 | 3 << 4
+        ([1, 0, 3], "offsets", "02 31"),  # packed bits: 1 | 0 << 2 | 3 << 4
         ([7, 7, 7], "lengths", "40 0e"),
         ([-1, 0, -1], "offsets", "41 01 02"),
         ([0, 3, 6], "lengths", "03 9801"),
         ([0, 5, 10, 15, 20], "offsets", "80 00 0a"),
         ([20, 15, 10, 5, 0], "offsets", "80 28 09"),
-        ([20, 15, 10, 5, 0], "ages", "80 28 09"),  # a slope is added here, too
-        ([2**63 - 1, -(2**63)], "offsets", "c0 00 feffffffffffffffff01 02"),  # a step of 1, modulo 2**64
-        ([2**63 - 1, -(2**63)], "ages", "c0 00 feffffffffffffffff01 01"),  # which falls by -1
-        ([3] * 20 + [503], "lengths", "c1 00 06 01 14 f403"),  # one of 21 values is 500 above 3
-        ([*range(20), *range(119, 139)], "offsets", "c2 00 00 02 01 13 63"),  # one of 39 steps is 99 above 1
+        ([20, 15, 10, 5, 0], "ages", "80 28 09"),  # in ages, too, the slope is added
+        ([2**63 - 1, -(2**63)], "offsets", "c0 00 feffffffffffffffff01 02"),  # one step of 1, modulo 2**64
+        ([2**63 - 1, -(2**63)], "ages", "c0 00 feffffffffffffffff01 01"),  # as ages: one step of -1, stored as a fall
+        ([3] * 20 + [503], "lengths", "c1 00 06 01 14 f403"),  # patch: one of 21 values is 500 above 3
+        ([*range(20), *range(119, 139)], "offsets", "c2 00 00 02 01 13 63"),  # patch: one of 39 steps is 99 above 1
         ([*range(138, 118, -1), *range(19, -1, -1)], "ages", "c2 00 9402 02 01 13 63"),
-        ([1 << 56, 0], "lengths", "3f 0000000000000001 0000000000000000"),  # 57 bits are written as 64
-        # Rice: 27 ones, three times 0001. Of offsets rice delta would take as much.
+        ([1 << 56, 0], "lengths", "3f 0000000000000001 0000000000000000"),  # 57 bits are stored as 64
+        # Rice: 27 quotients 0 (bit 1), three quotients 3 (bits 0001). For offsets, rice delta is as large.
         ([1] * 27 + [4] * 3, "lengths", "c3 00 02 ffffff4744"),
         ([1] * 27 + [4] * 3, "ages", "c3 00 02 ffffff4744"),
         ([1] * 27 + [4] * 3, "offsets", "c3 00 02 ffffff4744"),
         ([1] * 27 + [4] * 3, "codes", "42 02 000000000000c00f"),
-        # 20 ones, 18 times 01, twice 00001; the lowest bit of each in front.
+        # Quotients: 20 times bit 1, 18 times bits 01, twice 00001. The low bits of the values come first.
         ([0, 1] * 10 + [3] * 18 + [8, 9], "lengths", "c3 01 00 aaaafaffbf ffffafaaaaaaaa1002"),
         # Rice delta: 26 steps of 1, one of 4, one of 2.
         ([*range(27), 30, 32], "offsets", "c4 00 00 02 ffffffa3"),
         ([*range(32, 5, -1), 2, 0], "ages", "c4 00 40 02 ffffffa3"),
-        # 7 bytes of 8, 8 bytes of 9.
+        # 7 bytes instead of 8 are enough for Rice, 8 instead of 9 are not.
         ([0] * 26 + [3, 1], "lengths", "c3 00 00 ffffffa3"),
         ([0] * 29 + [3, 3, 2], "lengths", "02 00000000000000bc"),
-        # A dictionary: 0 and 295 above 5 by first appearance, an index of one bit each.
+        # A dictionary with 0 and 295 above 5, by first appearance, then one index bit per value.
         ([5, 300, 5, 5, 300, 5, 5, 5], "lengths", "c5 09 0a 02 004e02 12"),
         ([5, 300, 5, 5, 300, 5, 5, 5], "codes", "c5 09 0a 02 004e02 12"),
         ([300, 5] * 4, "lengths", "c5 09 0a 02 270100 aa"),
         ([0, 15] * 7, "lengths", "c5 04 00 02 f0 aa2a"),
-        ([0, 15] * 6, "lengths", "04 f0f0f0f0f0f0"),  # as large, and an earlier kind
+        ([0, 15] * 6, "lengths", "04 f0f0f0f0f0f0"),  # another kind is as small and has a lower number
     ],
 )
 def test_columns_by_hand(values: list[int], nature: Nature, column: str) -> None:
@@ -176,11 +179,11 @@ def test_columns_by_hand(values: list[int], nature: Nature, column: str) -> None
     ("values", "nature", "first"),
     [
         ([0, 8] * 50, "lengths", 0xC5),
-        ([0, 7] * 50, "lengths", 0x03),  # in 3 bits
+        ([0, 7] * 50, "lengths", 0x03),  # the value in 3 bits
         ([0, 8] * 50, "ages", 0x04),
         ([0, 8] * 50, "offsets", 0x04),
         ([1000 * i for i in range(16)] * 6, "codes", 0xC5),
-        ([1000 * i for i in range(17)] * 6, "codes", 0x0E),  # 17 values
+        ([1000 * i for i in range(17)] * 6, "codes", 0x0E),  # more than 16 values: no dictionary
     ],
 )
 def test_where_a_dictionary_is_tried(values: list[int], nature: Nature, first: int) -> None:
@@ -252,7 +255,7 @@ def test_columns_that_our_encoder_does_not_write() -> None:
 
 
 def test_a_quotient_that_is_more_than_a_uint64() -> None:
-    """257 << 56 is 1 << 56."""
+    """The quotient 257, shifted by 56 bits, wraps to 1 << 56 in 64 bits."""
     assert read_column("c3 38 02" + "00" * 14 + "00" * 32 + "06", 2) == [(1 << 56) + 1, 1]
 
 
@@ -269,5 +272,5 @@ def test_steps_fall_in_ages_alone(nature: Nature) -> None:
 
 def test_the_largest_dictionary() -> None:
     assert read_column("c5 08 01 ff" + bytes(range(255)).hex() + "fe00", 2) == [253, -1]
-    # Values of 64 bits, the same twice, one that is not used.
+    # Dictionaries: values of 64 bits, a value twice, a value that is not used.
     assert read_column("c5 3f 02 03" + "ff" * 16 + "00" * 8 + "01", 2) == [0, 0]

@@ -1,4 +1,4 @@
-"""Log entries of magic 0 and 1, and their compressed wrappers.
+"""Messages of magic 0 and 1, and their wrappers (messages around compressed sets).
 
 offset i64, size i32, crc u32 (zlib's, over magic..end), magic i8, attributes i8, [v1: timestamp i64],
 keyLength i32, key, valueLength i32, value
@@ -31,10 +31,12 @@ def entry(magic: int, offset: int, attributes: int, timestamp_ms: int, key: byte
 
 
 def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return the uncompressed content of a wrapper: offsets relative to the base offset in v1, absolute in v0.
+    """Return the inner set of a wrapper before compression.
 
-    Under append time Kafka's builder writes the append time and its bit into each inner message. Its broker leaves
-    inner messages as the producer wrote them. So the bit is there where the timestamp is the append time.
+    Its offsets are relative to the base offset in v1, absolute in v0.
+
+    Under append time, Kafka's builder writes the append time and its bit into each inner message. A broker leaves inner
+    messages as the producer wrote them. So messages get the bit if their timestamp equals the append time.
     """
     base = 0
     if magic:
@@ -47,7 +49,7 @@ def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -
 
 
 def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return one entry per message. An append time replaces the producer's time."""
+    """Return one message after another. An append time replaces their timestamps."""
     out = b""
     for message in messages:
         timestamp, attributes = message.timestamp_ms, 0
@@ -58,7 +60,7 @@ def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> by
 
 
 def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
-    """Return the wrapper message around `payload`, the compressed inner set of `messages`."""
+    """Return the wrapper with `payload`, which is the compressed inner set of `messages`."""
     if codec not in CODECS[1:]:
         raise RefusedError(f"{codec} in v{magic}")
     attributes = CODECS.index(codec)
@@ -67,22 +69,22 @@ def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes,
         timestamp = max(message.timestamp_ms for message in messages)
     if magic and fields.append_time_ms is not None:
         timestamp, attributes = fields.append_time_ms, attributes | 8
-    # A v1 reader counts back from the wrapper's offset; in v0 it only says which offset comes next.
+    # A v1 reader counts back from the wrapper's offset. In v0 this offset only tells which offset comes next.
     last = messages[-1].offset if magic or fields.last_offset is None else fields.last_offset
     return entry(magic, last, attributes, timestamp, None, payload)
 
 
 def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
-    """Return one batch: plain entries, or one wrapper."""
+    """Return one batch: plain messages without a codec, else one wrapper."""
     if not messages or fields.is_control:
-        return b""  # neither has a place in these formats
+        return b""  # these formats have neither empty nor control batches
     if codec == "none":
         return plain(magic, messages, fields)
     return wrapper(magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields)
 
 
 class Entry(NamedTuple):
-    """An entry that was read. end: the position after it."""
+    """A decoded message. end: the byte position after it."""
 
     crc: int
     magic: int
@@ -104,18 +106,18 @@ def _read_entry(data: bytes, at: int) -> Entry:
     if zlib.crc32(data[at + 16 : reader.at]) != crc:
         raise RefusedError("crc")
     (timestamp_ms,) = body.unpack("q") if magic else (NO_TIMESTAMP,)
-    key, value = _read_field(body), _read_field(body)  # Kafka does not read what follows
+    key, value = _read_field(body), _read_field(body)  # Kafka ignores bytes after the value
     message = Message(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
     return Entry(crc, magic, attributes, timestamp_ms, message, reader.at)
 
 
 def _read_field(reader: Reader) -> bytes | None:
     (length,) = reader.unpack("i")
-    return None if length < 0 else reader.take(length)  # Kafka writes -1 and reads any negative length as null
+    return None if length < 0 else reader.take(length)  # Kafka writes -1 for null and reads any negative length as it
 
 
 def entry_starts(raw: bytes) -> Iterator[int]:
-    """Yield the position of each whole entry of an inner set."""
+    """Yield the byte position of each complete message of an inner set."""
     at = 0
     while len(raw) - at >= 12:
         (size,) = struct.unpack_from(">i", raw, at + 8)
@@ -126,7 +128,7 @@ def entry_starts(raw: bytes) -> Iterator[int]:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """Read the entry or wrapper at `at`. An inner set that is cut short ends at its last whole entry."""
+    """Read the message or wrapper at byte `at`. A message that the inner set cuts short is left out."""
     entry = _read_entry(data, at)
     messages, sizes, raw = [entry.message], [entry.end - at], data[at : entry.end]
     if codec := entry.attributes & 7:

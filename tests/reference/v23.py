@@ -1,4 +1,4 @@
-"""Record batches of magic 2, and of magic 3 (KIP-931) with its features; the records themselves are in records.py.
+"""Record batches of magic 2, and of magic 3 (KIP-931) with its features. The records are in records.py.
 
 v2: baseOffset i64, batchLength i32, partitionLeaderEpoch i32, magic i8, crc u32 (CRC-32C of attributes..end),
     attributes i16, lastOffsetDelta i32, baseTimestamp i64, maxTimestamp i64, producerId i64,
@@ -49,7 +49,7 @@ FEATURES = {
     "v3-batch-headers": (3, NO_RECORD_ATTRIBUTES | TAGGED),
     "v3-full": (3, NO_RECORD_ATTRIBUTES | UNSIGNED | HEADERS_FIRST | TAGGED),
 }
-# These carry both times: maxTimestampDelta that of the records, tag 0 that of the broker.
+# These store both times: the records' in maxTimestampDelta, the broker's append time in tag 0.
 TAGGED_NAMES = [name for name, (_, bits) in FEATURES.items() if bits & TAGGED]
 BATCH_HEADERS_NAMES = ["v3-batch-headers", "v3-full"]
 
@@ -69,7 +69,7 @@ def _bases(name: str, messages: Sequence[Message], fields: Fields) -> Bases:
 
 
 def records_section(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Return the records section of a batch, which a codec covers."""
+    """Return the records section of a batch before compression."""
     bases = _bases(name, messages, fields)
     shared = len(common_headers(messages)) if name in BATCH_HEADERS_NAMES else 0
     own = [replace(message, headers=message.headers[shared:]) for message in messages]
@@ -85,7 +85,7 @@ def _tagged_fields(name: str, messages: Sequence[Message], fields: Fields) -> by
 
 
 def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """Return the batch around `payload`, the compressed records section of `messages`."""
+    """Return the batch with `payload`, which is the compressed records section of `messages`."""
     if fields.is_control:
         check_control(messages)
     magic, bits = FEATURES[name]
@@ -114,7 +114,7 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
 
 
 class Span(NamedTuple):
-    """Header fields after the attributes, up to the count."""
+    """Header fields of offsets, timestamps and producer, up to the record count."""
 
     last_delta: int
     base_timestamp_ms: int
@@ -161,7 +161,7 @@ def _read_tagged(reader: Reader, layout: Layout) -> Tagged:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """Read the batch at `at` and check every promise."""
+    """Read the batch at byte `at` and check every rule of the format. Raise RefusedError."""
     reader = Reader(data, at)
     base_offset, length, leader_epoch, magic, crc = reader.unpack("qiibI")
     end = at + 12 + length
@@ -173,7 +173,7 @@ def decode_one(data: bytes, at: int) -> Batch:
     (attributes,) = reader.unpack("H")
     span, layout = _read_span(reader, magic, attributes), _layout(magic, attributes)
     tagged = _read_tagged(reader, layout) if magic == 3 and attributes & TAGGED else Tagged(None, (), {})
-    raw, section = reader.rest(), Section([], [])  # bytes after a count of 0 are not read
+    raw, section = reader.rest(), Section([], [])  # with a record count of 0, later bytes are ignored
     if span.record_count:
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
         section = layout.read(raw, span.record_count, base_offset, span.base_timestamp_ms)

@@ -1,4 +1,4 @@
-"""Variable-length integers in base-128 groups, lowest first: zig-zag (varint, varlong) and unsigned."""
+"""Variable-length integers of 7 bits per byte, lowest bits first: zig-zag (varint, varlong) and unsigned."""
 
 import struct
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ def zigzag(value: int) -> bytes:
 
 
 def read_unsigned(data: bytes, at: int, bits: int) -> tuple[int, int]:
-    """Return a value and the position after it. Refuse more groups than `bits` need, and a missing one."""
+    """Read an unsigned varint at byte `at`. Return its value and the byte position after it.
+
+    Raise RefusedError if it has more bytes than `bits` bits need, or if it runs past the end.
+    """
     value = shift = 0
     while True:
         if at >= len(data):
@@ -43,7 +46,7 @@ def read_zigzag(data: bytes, at: int, bits: int) -> tuple[int, int]:
 
 @dataclass
 class Reader:
-    """A position in bytes. Each read moves it on. A read past the end raises RefusedError."""
+    """Reads fields one after another from byte `at`. A read past the end raises RefusedError."""
 
     data: bytes
     at: int = 0
@@ -55,7 +58,7 @@ class Reader:
         return self.data[self.at - size : self.at]
 
     def part(self, size: int) -> Self:
-        """Return a reader of only the next `size` bytes, and skip them."""
+        """Skip the next `size` bytes and return a reader for only these bytes."""
         self.take(size)
         return type(self)(self.data[: self.at], self.at - size)
 
@@ -63,12 +66,12 @@ class Reader:
         return self.take(len(self.data) - self.at)
 
     def finish(self, what: str) -> None:
-        """Raise RefusedError if bytes are left."""
+        """Raise RefusedError if bytes are left. what: the part that should end here."""
         if self.at != len(self.data):
             raise RefusedError(f"{len(self.data) - self.at} bytes after {what}")
 
     def unpack(self, layout: str) -> tuple[Any, ...]:
-        """Read big-endian fields. layout: without byte order."""
+        """Read big-endian fields. layout: struct format without byte order."""
         return struct.unpack(f">{layout}", self.take(struct.calcsize(f">{layout}")))
 
     def byte(self) -> int:

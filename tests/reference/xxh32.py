@@ -1,4 +1,4 @@
-"""xxHash32, as lz4 frames use it for their checksums."""
+"""The 32-bit hash xxHash32, which lz4 frames use as checksum."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Generated broker rows: two workloads and three codecs, with costs by the rules below."""
+"""Made-up rows of broker measurements: two workloads and three codecs, with costs by the rules below."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,20 +17,20 @@ ROUNDS = 7
 RECORDS = 1000
 PLAIN_BYTES = 120_000
 SIZES = {"v0": 130_000, "v1": 138_000, "v2": 122_000, "v3": 120_500, "v3-headers-first": 120_500, "enriched": 146_000}
-# CPU of a record in units of v2's append without a codec.
+# CPU time per record of v2's append without a codec is 1 unit.
 UNIT_NS = 20.0
-CODEC_COST = {"none": 0.0, "gzip": 40.0, "zstd": 8.0}  # to compress; a fifth of it to decompress
+CODEC_COST = {"none": 0.0, "gzip": 40.0, "zstd": 8.0}  # units to compress a record; to decompress takes a fifth
 
 Row = dict[str, Any]
 
 
 def broker_rows() -> list[Row]:
-    """Return one row per cell, codec, path, format and target, and an A/A arm of v2 per path."""
+    """Return one row per cell, codec, broker path, format and target, and one A/A row (v2 timed again) per path."""
     return [row for batch in BATCHES for codec in CODECS for row in _cell(batch, *codec)]
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
-    """Return the paths of a run after `change` has edited its rows in place."""
+    """Store the rows after `change` has edited each of them in place. Return the run's broker paths."""
     rows = broker_rows()
     for row in rows:
         change(row)
@@ -114,7 +114,7 @@ def _path(operation: str, name: str, codec: str, batches: int) -> Row:
     return {
         "operation": operation,
         "format": name,
-        done: batches * (operation != "fetch"),  # of which none is looked at
+        done: batches * (operation != "fetch"),  # a fetch looks at no batch
         "read_bytes": 0 if operation == "fetch" else 17 * batches if operation == "fetch-scan" else SIZES[name],
         "written_bytes": SIZES[name] if closes else 0 if done == "batches_untouched" else 20 * batches,
         "decompressed_bytes": int(opens * plain * share),
@@ -126,7 +126,7 @@ def _path(operation: str, name: str, codec: str, batches: int) -> Row:
 def _conversion(name: str, to: str, codec: str, batches: int, operation: str = "convert") -> Row:
     """Return the row of a conversion.
 
-    A conversion makes single-record batches of plain messages. An append does not.
+    `convert` makes a batch of one record from each plain message. `append` does not.
     """
     packed = codec != "none"
     units = 4.0 + (name > to) + 1.2 * CODEC_COST[codec] + 2 * (operation != "convert")

@@ -1,4 +1,4 @@
-"""Rows of named workloads in classes, and their verdicts."""
+"""Made-up rows of workloads that form classes, and the verdicts on these classes."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ ONE, SMALL, HEADERS = "One record per batch", "Small batches", "Record headers"
 
 
 def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dict[str, float]) -> list[Row]:
-    """Return the rows of `like` copied to another workload, with other sizes and times."""
+    """Copy the rows of workload `like` to another workload.
+
+    bytes_by: factor of the sizes. cpu_by: factor of the CPU times per format.
+    """
     found = []
     for row in rows:
         if row["workload"] == like and row["variant"] == "default":
@@ -32,7 +35,7 @@ def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dic
 
 
 def appended(host: str = "here", **changed: Any) -> list[Row]:
-    """Append without a codec, timed on user-activity's own batches."""
+    """Return rows of `append` without a codec, timed on the batches of the workload user-activity."""
     return [
         row | {"workload": "user-activity", "variant": "default", "cell_id": "append", "grid": "named", "host": host}
         | {"batch_size": None} | changed
@@ -57,7 +60,7 @@ def costs_of(verdicts: Verdicts) -> Table:
 
 
 def sized(sizes: dict[str, int]) -> list[Row]:
-    """Return rows with these sizes; all other formats take 2 million bytes."""
+    """Return the workload rows with these sizes in bytes per format. All other formats have 2 million bytes."""
     rows = workload_rows()
     for row in rows:
         if row["status"] == "ok" and row["kind"] == "bytes":

@@ -1,4 +1,4 @@
-"""Results of made-up rows, sections by name, and cells of a table by the names of its columns."""
+"""Make results from made-up rows, find sections by name, and cells of a table by the names of its columns."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,14 +19,14 @@ def some(value: T | None) -> T:
 
 
 def column(table: Table, name: str) -> list[Any]:
-    """Return the cells of the column with this label or, without its unit, this name."""
+    """Return the cells of the column whose label is `name`, or else whose name (the label without unit) is `name`."""
     labels, names = [c.label for c in table.columns], [c.name for c in table.columns]
     at = labels.index(name) if name in labels else names.index(name)
     return [row[at] for row in table.rows]
 
 
 def row_of(table: Table, **wanted: Any) -> dict[str, Any]:
-    """Return the one row with these cells, by the labels of its columns."""
+    """Return the only row that has the wanted cells. Keys are the labels of columns."""
     labels = [c.label for c in table.columns]
     rows = [dict(zip(labels, row, strict=True)) for row in table.rows]
     (found,) = [row for row in rows if wanted.items() <= row.items()]

@@ -37,7 +37,7 @@ def results(run: Run) -> Results:
 
 @pytest.fixture(scope="session")
 def broker_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Store a run of made-up broker rows alone."""
+    """Store a run that has only made-up broker rows."""
     return stored(tmp_path_factory.mktemp("broker"), broker_rows())
 
 

@@ -1,4 +1,4 @@
-"""A file of peers with known ratios."""
+"""Write a file of peers (other implementations) with known CPU time ratios."""
 
 import json
 from pathlib import Path
@@ -25,11 +25,11 @@ def write_peers(
 ) -> Peers:
     """Write a file of peers and load it.
 
-    again: ratio of every base to itself; its A/A arm runs loops_again calls per sample. waited: share of samples that
-    waited.
+    again: CPU time of each base implementation's A/A arm (its second timing) divided by its first. loops_again: calls
+    per sample of the A/A arm. waited: share of samples that waited for a core.
     """
     later = np.random.default_rng(3).permutation(np.linspace(1, 2, ROUNDS - 1))
-    drift = np.concatenate([[np.median(later)], later])  # the first round is like the others
+    drift = np.concatenate([[np.median(later)], later])  # the first round takes about the median time
 
     def arm(peer: str, operation: str, name: str, which: str) -> dict[str, Any]:
         times = {"v0": ours_v0 if peer == OURS else V0, "v1": V1, "v2": 1.0}[name] * BASES[peer]

@@ -1,4 +1,7 @@
-"""Several seeds form one row per arm: summed bytes and all rounds, with the same seeds in every format."""
+"""Rows of several seeds are joined to one row per arm (timed call): summed bytes and all rounds.
+
+All formats use the same seeds.
+"""
 
 import json
 from pathlib import Path
@@ -18,7 +21,7 @@ from tests.report.columns import results_of, row_of
 from tests.runs import stored
 
 Row = dict[str, Any]
-OTHER = 7  # the second seed; the rows of tests/runs.py have others
+OTHER = 7  # the second seed; tests/runs.py uses others
 
 
 def again(rows: list[Row]) -> list[Row]:
@@ -55,7 +58,7 @@ def test_two_seeds_of_the_same_measurements_are_twice_the_bytes_and_the_same_fig
 
 
 def test_rounds_of_a_seed_are_paired_with_those_of_the_same_seed(rows: list[Row], tmp_path: Path) -> None:
-    """All formats are 100 times slower under the second seed. No ratio changes."""
+    """Rounds are paired within a seed. If everything is 100 times slower under the second seed, no ratio changes."""
     slow = [row | {"cpu_ns": [100 * ns for ns in row["cpu_ns"]]} if row.get("cpu_ns") else row for row in rows]
     other = [row | {"seed": OTHER} for row in slow]
     one, two = (results_of(tmp_path / name, each) for name, each in (("one", again(rows)), ("two", [*rows, *other])))
@@ -86,7 +89,10 @@ def test_a_format_that_failed_in_each_seed_leaves_the_others_all_seeds(rows: lis
 
 
 def test_a_block_has_all_its_seeds_though_another_has_one(rows: list[Row], tmp_path: Path) -> None:
-    """The other block has one more format of the same cell. Only the table with both uses the common seed."""
+    """One block has two seeds of a cell.
+
+    Another block has one seed and more formats. Only the table of both uses just the common seed.
+    """
     batch = [row for row in rows if (row["kind"], row["grid"]) == ("bytes", "batch")]
     block = [row for row in batch if row["format"] in ("v2", "v3")]
     results = results_of(tmp_path, [*again(block), *(row | {"grid": "more"} for row in batch)])

@@ -1,4 +1,4 @@
-"""Tables and sentences of one axis follow the rows."""
+"""Tables and sentences that vary one axis (such as the batch size) agree with the rows."""
 
 import pytest
 

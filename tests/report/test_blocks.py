@@ -1,4 +1,4 @@
-"""The section of one block of a sweep."""
+"""The report has a section for one block (a part of the sweep file)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The batch size from which a format is smaller."""
+"""The batch size from which on one format is smaller than another."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def test_the_break_even_table_is_of_this_run(results: Results) -> None:
 
 
 def test_a_single_record_has_no_spread_and_counts_in_every_setting(results: Results) -> None:
-    """Slices with a timestamp spread start at two records. One record is stored at spread 0."""
+    """A single record has no timestamp spread, so it is stored at spread 0. It counts in the slices of every spread."""
     parts = results.slices(results.uncompressed, "batch_size")
     apart = [
         dataclasses.replace(

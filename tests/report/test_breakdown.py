@@ -1,4 +1,4 @@
-"""Sizes of fields add up to the measured sizes."""
+"""The sizes of fields in the report add up to the measured sizes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The broker's tables and sentences follow the rows."""
+"""Tables and sentences of broker measurements agree with the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
     table = some(broker_paths.path_table(paths, "append", shown=True))
-    assert "100 records per batch" in table.caption  # the cell nearest to the reference
+    assert "100 records per batch" in table.caption  # the cell closest to the reference point
     assert set(column(table, "format")) == set(broker_paths.SHOWN)
     row = row_of(table, format="v0", codec="gzip 6")
     assert row["batches"] == "rewritten"
@@ -95,7 +95,10 @@ def test_what_became_of_the_batches_is_put_into_words(tmp_path: Path, counts: Ro
 
 
 def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path) -> None:
-    """Each block of a sweep has its own axes, so no cell has all paths."""
+    """Blocks of a sweep measure different paths at different axes.
+
+    Each path is shown with the cell in which it was measured.
+    """
 
     def move(row: Row) -> None:
         if row["operation"] == "seek-offset":
@@ -110,7 +113,7 @@ def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path
     assert [c.name for c in table.columns][:2] == [
         "records per batch",
         "codec",
-    ]  # the axis of other paths is not its own
+    ]  # the axis of seek-offset is not shown for append
 
 
 def test_a_lookup_is_stated_by_the_call(paths: Paths) -> None:
@@ -171,7 +174,7 @@ def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(
     assert {"broker", "broker-claims", "broker-convert", "broker-migrate", "broker-keep"} <= set(found)
     assert all(section.means for name, section in found.items() if name.startswith("broker"))
     assert [figure.name for figure in found["broker"].figures] == ["broker"]
-    assert found["broker"].tables  # a figure has its numbers beneath it
+    assert found["broker"].tables  # the numbers of a figure are in tables below it
     names = [table.name for section in found.values() for table in (*section.tables, *section.more)]
     assert len(names) == len(set(names))
     assert not any(name.startswith("broker") for name in sections_of(results))

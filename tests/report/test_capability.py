@@ -1,4 +1,4 @@
-"""Stated capabilities equal behaviour: a format refuses exactly what it cannot carry."""
+"""Stated capabilities of a format are its behaviour: it refuses exactly the records that it cannot carry."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,10 @@ def test_a_format_lacks_nothing_of_itself_and_unknown_formats_have_no_limits() -
 
 
 def test_features_not_proposed_by_others_are_ours() -> None:
-    """A format counts as ours unless its origin is a Kafka release or a proposal. Half of a proposal is ours."""
+    """A format counts as ours unless a Kafka release or a proposal defines it.
+
+    A format with only a part of a proposal is ours, too.
+    """
     assert {name for name in FORMATS if not is_our_own(name)} == SHIPPED | PROPOSED and not is_our_own("v3-of-tomorrow")
     parts = {name for name in FORMATS if name.startswith("v3-")}
     unknown = {name for name, each in FORMATS.items() if each.magic not in (0, 1, 2, 3)}

@@ -1,4 +1,4 @@
-"""CPU time of classes of workloads: means, intervals, ties, and reasons for absent times."""
+"""CPU time of classes of workloads in the report: means, intervals, ties, and reasons for missing times."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_append_stands_where_it_was_timed(verdicts: Verdicts) -> None:
     table = costs_of(verdicts)
     appends = dict(zip(column(table, "workload class"), column(table, "append (× v2 CPU)"), strict=True))
     assert isinstance(appends[SMALL], Interval) and appends[SMALL].median == pytest.approx(1.0, rel=0.03)
-    assert {name for name, ratio in appends.items() if ratio is None} == {ONE, HEADERS}  # in forgotten v2 ties
+    assert {name for name, ratio in appends.items() if ratio is None} == {ONE, HEADERS}  # v2 ties in forgotten
     again = {each.name: each.again.get("append") for each in verdicts.classes}
     assert [name for name, ratio in again.items() if ratio is not None] == [SMALL] and again[SMALL] != appends[SMALL]
     said = "No append for one record per batch and record headers: not timed on these workloads."
@@ -74,7 +74,10 @@ def test_an_append_of_two_hosts_is_none(tmp_path: Path) -> None:
 
 
 def test_a_winner_only_under_zstd_has_no_cost_without_it(tmp_path: Path) -> None:
-    """v1 takes 2.5 times v2's CPU time. v3 wins only under zstd, which v1 lacks, and was timed without a codec."""
+    """Without a codec v1 wins and takes 2.5 times v2's CPU time.
+
+    Under zstd only v3 wins, and it was not timed under zstd.
+    """
     rows = [row for row in whole_v1() if row["workload"] == "cluster-metadata"]
     found = verdicts_of(tmp_path / "plain", rows)
     table = costs_of(found)
@@ -105,7 +108,7 @@ def test_what_v3_costs_stands_next_to_its_bytes(verdicts: Verdicts, table: Table
 def test_a_tie_is_one_as_it_is_printed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, low: float, is_tie: bool
 ) -> None:
-    """An interval is a tie exactly if its printed start is 1.00 or less."""
+    """An interval counts as a tie exactly if its lower end is printed as 1.00 or less."""
     found = verdicts_of(tmp_path, workload_rows())
     time = class_times.joined([Interval(median=1.03, low=low, high=1.05)])
     one = replace(found.classes[0], cpu={("encode", "v3"): time}, again={})
@@ -117,7 +120,10 @@ def test_a_tie_is_one_as_it_is_printed(
 
 @pytest.mark.parametrize("status", ["ok", "error"])
 def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) -> None:
-    """The reason is neither that of a codec's skipped row nor that of a variant's error."""
+    """A time of another host is missing for that reason.
+
+    Skipped rows of a codec and errors of a variant are no reason.
+    """
     rows = workload_rows()
     for row in rows:
         if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
@@ -149,7 +155,10 @@ def test_rounds_that_are_no_pairs_are_no_time_and_are_stated(tmp_path: Path) -> 
 
 
 def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
-    """v3 takes 10 % more CPU time, and so does v2's A/A arm in one workload."""
+    """v3 takes 10 % more CPU time.
+
+    That is a tie, because v2's second timing (the A/A arm) reads 20 % more in one workload.
+    """
     rows = workload_rows()
     for row in rows:
         if row["workload"] == "forgotten" and row.get("arm") == "aa":
@@ -167,7 +176,10 @@ def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
 
 
 def test_a_noisy_operation_makes_no_ties_of_another(tmp_path: Path) -> None:
-    """v3 takes 10 % more to encode and to decode. Only v2's decode reads 20 % more against itself."""
+    """v3 takes 10 % more to encode and to decode.
+
+    Only decode is a tie, because there v2's second timing reads 20 % more.
+    """
     rows = workload_rows()
     for row in rows:
         if row.get("operation") == "decode" and row.get("arm") == "aa":

@@ -1,4 +1,4 @@
-"""Cold cells have their own section, and no other ratio uses them."""
+"""Cold cells (timed on memory outside the cache) have their own section. No other ratio uses them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.runs import stored
 
 @pytest.fixture
 def with_cold(rows: list[dict[str, Any]], tmp_path: Path) -> Results:
-    """Add the CPU cells of the batch grid as cold cells: three times as slow, v3 four and a half times."""
+    """Add cold copies of the CPU rows of the batch grid. They are 3 times as slow, or 4.5 times for v3."""
     slow = [
         row
         | {"grid": "cold", "cache": "cold", "rotated_bytes": 210_000_000}

@@ -1,4 +1,4 @@
-"""The section of columnar follows its rows. No other section uses them."""
+"""The section of columnar agrees with its rows. No other section uses these rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,12 +28,12 @@ from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored
 
 RECORDS, PAYLOAD = 1_000, 100
-METADATA = {"v2": 10, "v3": 9, "v3-headers-first": 7, NAME: 2, FLOOR: 1}  # bytes per record
-COLUMNS = {NAME: 1.5, FLOOR: 0.5}  # what of it is no batch header
-SMALLER = {"none": 1.0, "snappy": 0.5, "zstd": 0.25}  # what a codec leaves
+METADATA = {"v2": 10, "v3": 9, "v3-headers-first": 7, NAME: 2, FLOOR: 1}  # bytes of metadata per record
+COLUMNS = {NAME: 1.5, FLOOR: 0.5}  # of these, bytes outside batch headers
+SMALLER = {"none": 1.0, "snappy": 0.5, "zstd": 0.25}  # compressed size divided by plain size
 TIME = {"v2": 1.0, "v3": 1.1, "v3-headers-first": 1.2, NAME: 0.5}
-SLOW = ("kv-etc", "encode")  # where columnar takes twice the time of v2
-LARGE = ("kv-etc", 100, "snappy")  # and a fifth more bytes
+SLOW = ("kv-etc", "encode")  # here columnar takes twice v2's time
+LARGE = ("kv-etc", 100, "snappy")  # here columnar takes 20 % more bytes
 ROUNDS = 9
 
 
@@ -51,7 +51,7 @@ def counted(workload: str, batch: int | None, name: str, codec: str) -> Row:
         size = int(1.2 * RECORDS * (PAYLOAD + METADATA["v2"]) * SMALLER[codec])
     found: Row = {"format": name, "batches": RECORDS // (batch or 5), "size_bytes": size}
     found["payload_bytes"] = RECORDS * PAYLOAD
-    if codec == "none":  # half of the payload are headers, which columnar has once
+    if codec == "none":  # half of the payload is headers, stored once in columnar
         headers = RECORDS * PAYLOAD // 2 if name != NAME else 7
         columns = int(RECORDS * COLUMNS.get(name, METADATA[name] / 2))
         fields = {"batch_header.magic" if name != FLOOR else "batch_header": RECORDS * METADATA[name] - columns}
@@ -139,7 +139,7 @@ def test_bytes_stand_by_workload_and_codec(found: Columnar) -> None:
     at_100, others = by_name["columnar-bytes-100"], by_name["columnar-bytes-100-others"]
     assert row_of(at_100, workload="kv-ycsb")["columnar, zstd (× v2)"] == pytest.approx(102 / 110)
     assert row_of(others, workload="kv-etc")["columnar, snappy (× v2)"] == pytest.approx(1.2)
-    for table in by_name.values():  # the answer first: the right of a table may be beyond a page's edge
+    for table in by_name.values():  # columnar's columns come first, because a page may cut off the right
         is_own = [NAME in column.name for column in table.columns[1:]]
         assert is_own == sorted(is_own, reverse=True)
     row = row_of(some(tables.means_table(found)), codec="snappy")
@@ -172,7 +172,7 @@ def test_figures_say_what_they_show(results: Results) -> None:
     assert "own batches" in figures["columnar-bytes"].caption
     for name in ("columnar-cpu", "columnar-readings"):
         assert "100 records per batch" in figures[name].caption
-        assert "v3-headers-first" not in figures[name].svg  # it was not timed here
+        assert "v3-headers-first" not in figures[name].svg  # it was not timed in this block
     assert sentences.ACTIONS["fetch-record"] in figures["columnar-readings"].caption
 
 
@@ -185,7 +185,7 @@ def test_every_cell_in_which_it_loses_is_listed_and_counted(found: Columnar) -> 
         ("encode", "kv-etc", "100 records per batch", "no codec", "v2"),
         ("encode", "kv-etc", "100 records per batch", "no codec", "v3"),
     ]
-    # 2 workloads, each in 3 batches and under 2 more codecs; headers first was not timed
+    # 2 workloads, each in 3 batch sizes and under 2 codecs; v3-headers-first was not timed
     none = "0 of 12 by decode, decode-metadata, read-times, fetch-record, append and compact"
     for rival, note in zip(("v2", "v3"), table.notes[:2], strict=True):
         assert f" {rival}: 1 of 10 by bytes; 1 of 2 by encode; {none} (" in note
@@ -209,7 +209,10 @@ def test_a_run_without_it_says_so(tmp_path: Path) -> None:
 
 
 def test_what_v2_reads_against_itself_is_no_loss(tmp_path: Path) -> None:
-    """columnar takes twice the time to encode one workload. v2's A/A arm of encode differs by more."""
+    """columnar takes twice the time to encode one workload, which is no loss here.
+
+    v2's second timing (the A/A arm) of encode takes three times as long as its first.
+    """
     rows = columnar_rows()
     for row in rows:
         if row.get("arm") == "aa" and row["operation"] == "encode":
@@ -219,7 +222,7 @@ def test_what_v2_reads_against_itself_is_no_loss(tmp_path: Path) -> None:
     assert {loss.what for loss in found.losses} == {"bytes"}
 
 
-POINTS = {10: 0.5, 100: 0.9}  # bytes of a value, and columnar's bytes in times of v2's
+POINTS = {10: 0.5, 100: 0.9}  # bytes per value -> columnar's bytes divided by v2's
 
 
 def grid_rows(formats: Sequence[str]) -> list[Row]:

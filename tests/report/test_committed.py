@@ -20,7 +20,10 @@ INDEXED = re.compile(
 
 
 def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
-    """Reports that `make report` just made are not committed, and not counted."""
+    """The index lists the committed reports and the removed ones.
+
+    A report that `make report` just made does not count.
+    """
     listed = subprocess.run(["git", "ls-files"], cwd=FOLDER, capture_output=True, text=True, check=True).stdout.split()
     committed = {name.partition("/")[0] for name in listed if "/" in name}
     rows = {row["name"]: row for row in INDEXED.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))}
@@ -54,7 +57,7 @@ def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     run = open_run(report)
     files = dict(render(run))
     page = files["index.html"].decode()
-    first_screen = files["README.md"].decode().partition("\n## ")[0]  # what README.md of the project shows
+    first_screen = files["README.md"].decode().partition("\n## ")[0]  # the report that the project's README.md shows
     kinds = set(zip(*(run.table[name].to_pylist() for name in ("kind", "workload")), strict=True))
     for kind in ("prefix", "broker"):
         assert (kind in {each for each, _ in kinds}) == (f'id="{kind}"' in page)

@@ -1,4 +1,4 @@
-"""The section of compressed bytes follows the rows."""
+"""The section of compressed bytes agrees with the rows."""
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results

@@ -1,4 +1,4 @@
-"""Control measurements with a known result, and rows of other hosts."""
+"""Control measurements, whose result is known, and rows of other hosts."""
 
 import dataclasses
 
@@ -34,7 +34,7 @@ def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     rest = some(cpu.cpu_slice(mixed, "batch_size"))
     for table in cpu.cpu_tables(rest, "encode", "cpu"):
         assert 1 not in column(table, "records per batch") and 10 in column(table, "records per batch")
-    assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere
+    assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes do not depend on the host, so these rows stay
 
 
 def test_the_aa_statement_counts_its_arms(results: Results) -> None:

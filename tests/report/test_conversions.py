@@ -1,4 +1,4 @@
-"""Costs and losses of conversions follow the rows."""
+"""Costs and losses of conversions in the report agree with the rows."""
 
 import pytest
 

@@ -43,7 +43,7 @@ def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path
     for status, count in zip(column(table, "status"), column(table, "rows"), strict=True):
         counts[status] += count
     skipped = sum(row["status"] == "skipped" for row in rows)
-    assert counts == {"error": 2, failures.OTHER_HOST: 8, "skipped": skipped}  # both operations; v0 to v2 and the A/A
+    assert counts == {"error": 2, failures.OTHER_HOST: 8, "skipped": skipped}  # encode and decode; four arms each
     assert table.rows[0][0] == "error"
     assert {row[-1] for row in table.rows if row[0] == failures.OTHER_HOST} == {"timed on there"}
     said = failures.failures_sentence(results, 0)
@@ -66,7 +66,7 @@ def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
 
 
 def asked(found: tuple[Section, ...]) -> set[str]:
-    """Return the questions of a report: those with a section, and those without rows."""
+    """Return the questions that a report answers in a section, or lists as having no rows."""
     titles = {section.title for section in found if not section.name.startswith("block-")}
     missing = next((table for table in found[-1].tables if table.name == "missing"), None)
     told = set(column(missing, "section or figure")) if missing else set()

@@ -1,4 +1,4 @@
-"""The fleet's bytes follow the rows of the size model."""
+"""The section of a fleet's bytes agrees with the rows of the size model."""
 
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:
     assert found.growth.empty and "power" not in fleet_sentence(found)
     row = row_of(cost_table(found), workload="user-activity")
     assert row["CPU (s)"] is None and row["largest worker (MiB)"] == 300
-    assert row_of(day_table(found), workload="user-activity")["v2 (TB a day)"] == 200  # bytes are
+    assert row_of(day_table(found), workload="user-activity")["v2 (TB a day)"] == 200  # bytes are added
 
 
 def test_the_section_is_there_when_the_model_has_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sums of the size model's cells, cells that are left out, and the bytes of a fleet."""
+"""Add up the cells of the size model: which cells are left out, and the bytes of a fleet."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_other_kinds_blocks_and_seeds_are_not_added() -> None:
 
 def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
     growth = one(both(*CELLS)).growth
-    assert growth.records == (1000, 2000, 4000) and growth.cpu_ns == (40_000, 80_000, 160_000)  # both formats
+    assert growth.records == (1000, 2000, 4000) and growth.cpu_ns == (40_000, 80_000, 160_000)  # rows of both formats
     assert growth.ns_per_record == [40, 40, 40] and growth.exponent == pytest.approx(1)
     rows = both(*CELLS)
     for each in rows:
@@ -86,7 +86,10 @@ def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
 
 
 def test_what_came_before_does_not_hide_how_cost_grows() -> None:
-    """Records cost twice as much from the fifth cell on. Sums still contain the cheaper ones."""
+    """Records cost twice as much from the fifth cell on.
+
+    The growth is computed per cell, because sums still contain the cheaper cells.
+    """
     rows = both(*((1_000 * i, 1_000) for i in range(8)))
     for each in rows:
         if each["start"] >= 4_000:

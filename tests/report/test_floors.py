@@ -1,4 +1,4 @@
-"""The metadata floor: no table counts it as a format, and its numbers follow the rows."""
+"""The metadata floor (a lower bound of metadata bytes) agrees with the rows. No table counts it as a format."""
 
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from kfbench.report.topics.floors import Gap, gaps
 from tests.report.columns import column, results_of, row_of, some
 from tests.report.workload_rows import HEADER, OVERHEAD, RECORDS, WORKLOADS, Row, workload_rows
 
-FLOOR_BYTES, HEADER_BYTES = 3, 2  # a record
+FLOOR_BYTES, HEADER_BYTES = 3, 2  # per record
 
 
 def floor_rows(batch_of: dict[str, dict[str, int]] = WORKLOADS) -> list[Row]:
-    """Return floor rows that match the rows of tests.report.workload_rows."""
+    """Return rows of floors for the workloads in tests.report.workload_rows."""
     return [
         {
             "kind": "floor", "cell_id": f"{workload}-{variant}", "grid": "named", "workload": workload,
@@ -48,7 +48,7 @@ def overhead(name: str, batch: int) -> float:
 
 def test_floors_of_a_sweep_stand_next_to_their_cells(rows: list[dict[str, Any]], results: Results) -> None:
     measured = [row for row in rows if row["kind"] == "floor"]
-    assert len(measured) == len(results.floors) == 6  # the block of batch sizes
+    assert len(measured) == len(results.floors) == 6  # only the block of batch sizes measures floors
     for row in results.floors.itertuples():
         point = next(each for each in measured if each["cell_id"] == row.cell_id)
         assert row.overhead_per_record == point["overhead_bytes"] / point["records"]
@@ -56,7 +56,7 @@ def test_floors_of_a_sweep_stand_next_to_their_cells(rows: list[dict[str, Any]],
         assert row.batch_size == point["batch_size"]
         cell = results.uncompressed[results.uncompressed["cell_id"] == row.cell_id]
         above = cell[cell["overhead_per_record"] > row.overhead_per_record]["format"]
-        assert set(cell["format"]) - set(above) == ({"v0"} if row.batch_size == 1 else set())  # which has no times
+        assert set(cell["format"]) - set(above) == ({"v0"} if row.batch_size == 1 else set())  # v0 stores no timestamps
 
 
 def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
@@ -69,7 +69,7 @@ def test_the_caption_says_what_the_header_takes(results: Results, named: Results
     assert isinstance(above, Figure) and "below the floor" not in above.caption.lower() and "v0 " not in above.alt
     assert "a lean header of 2 to 2,000 bytes per batch and" in floors.floor_parts(
         named.floors
-    )  # of 1 to 1,000 records
+    )  # for 1 to 1,000 records per batch
 
 
 def test_no_frame_takes_a_floor_for_a_format(results: Results) -> None:
@@ -110,7 +110,7 @@ def test_the_table_says_how_far_formats_are_above(named: Results) -> None:
         assert (row["v2 (bytes)"], row["v3 (bytes)"]) == pytest.approx((v2, v3))
         assert row["v2 above the floor (%)"] == pytest.approx(100 * (v2 - FLOOR_BYTES) / v2)
         assert row["saved of it by v3 (%)"] == pytest.approx(100 * (v2 - v3) / (v2 - FLOOR_BYTES))
-    assert not any("v3-headers-first" in each.label for each in table.columns)  # these rows have none
+    assert not any("v3-headers-first" in each.label for each in table.columns)  # these rows have no v3-headers-first
     variants = some(floors.floors_table(gaps_of(named), variants=True))
     assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]
 
@@ -119,7 +119,7 @@ def test_the_sentence_spans_the_workloads(named: Results) -> None:
     above = [100 * (1 - FLOOR_BYTES / overhead("v2", batch)) for batch in (1, 5, 10, 1_000)]
     sentence = floors.floors_sentence(gaps_of(named))
     assert sentence.startswith(f"{min(above):.0f} to {max(above):.0f} % ")
-    assert sentence.endswith("v3 saves 20 %.")  # (1 + 12 / batch) / (5 + 61 / batch): 19.7 to 20.0 %
+    assert sentence.endswith("v3 saves 20 %.")  # (1 + 12 / batch) / (5 + 61 / batch) is 19.7 to 20.0 %
 
 
 def test_a_workload_without_a_floor_or_without_v2_is_left_out(tmp_path: Path) -> None:

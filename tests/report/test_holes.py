@@ -1,4 +1,4 @@
-"""Overhead after compaction equals the bytes that formats write for the remaining records."""
+"""Overhead after compaction equals the bytes that each format writes for the surviving records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Paired ratios of Kafka's Java and kfbench, and the sentence about their agreement."""
+"""Paired CPU ratios of Kafka's Java and of kfbench, and the sentence that says if they agree."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Colours and marks of formats are distinct for all readers, on light and dark pages."""
+"""Colours and marks of formats differ for all readers (also colour-blind ones), on light and dark pages."""
 
 from itertools import combinations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kfbench.report.render import look
 
-# Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
+# Colour blindness by Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
 SIGHT = {
     "normal": np.eye(3),
     "protanopia": np.array(

@@ -1,4 +1,4 @@
-"""Migrations follow a run's own rows. They state assumptions and missing rows."""
+"""The section of migrations uses the run's own rows. It states assumptions and missing rows."""
 
 import re
 from dataclasses import replace
@@ -33,7 +33,10 @@ def test_costs_are_those_of_the_rows(paths: Paths) -> None:
 
 
 def test_an_append_that_converts_has_rows_of_its_own(paths: Paths) -> None:
-    """A request of plain messages becomes one batch on disk. An upgrade makes one batch per message."""
+    """`append` makes one batch of a request of plain messages.
+
+    `upgrade` makes a batch of one record from each message.
+    """
     found = costs(paths, "kip724")
     append = found.of(plans.Operation("append", "v1", "v2"))
     assert append.target_bytes == SIZES["v2"] and append.cpu_ns == pytest.approx(6 * 20 * 1000, rel=0.02)
@@ -74,7 +77,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
     at = replace(migration.TRAFFIC, old_consumers=share / 100)
 
     def asked(phase: str, traffic: bills.Traffic) -> float:
-        """Return the cost of down-conversion, storage and network."""
+        """Return what down-conversion, storage and network cost together."""
         load = bills.load(plan, plan.phase(phase), costs(found, "v3"), traffic)
         counted = replace(load, append_cpu_s=0.0, fetch_cpu_s=load.down_convert_cpu_s)
         return bills.bill(counted, traffic, migration.PRICES).total

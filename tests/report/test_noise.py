@@ -1,4 +1,4 @@
-"""A noisy run has a warning with reasons at the head of its report. An old run has none."""
+"""The report of a noisy run starts with a warning and its reasons. A run stored before the noise checks has none."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tests.runs import stored
 
 @pytest.fixture(autouse=True)
 def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the peers, because their file has its own noise."""
+    """Load no file of peers (other implementations), because that file has its own noise."""
     monkeypatch.setattr(peers, "load", lambda: None)
 
 
@@ -52,7 +52,7 @@ def test_the_table_shows_each_check_next_to_its_limit() -> None:
         "≤ 0.200",
         "passed",
     )
-    assert by["A/A intervals that hold 1.0"][1:] == ("≥ 86.7%", "passed; 92.0% met")  # 52 of 60
+    assert by["A/A intervals that hold 1.0"][1:] == ("≥ 86.7%", "passed; 92.0% met")  # 52 of 60 intervals
 
 
 @pytest.mark.parametrize(
@@ -68,5 +68,5 @@ def test_the_share_stands_next_to_its_goal(seen: float, verdict: str) -> None:
     assert [row[-1] for row in some(noise.checks_table(facts)).rows if "; " in str(row[-1])] == [verdict]
     two = noise.checks_sentence(facts | {"hosts": {"h": [check], "k": [check]}})
     assert "(h)" in two and "(k)" in two
-    del check["goal"], check["met"]  # as older runs have it
+    del check["goal"], check["met"]  # older runs do not store these
     assert words not in noise.checks_sentence(facts)

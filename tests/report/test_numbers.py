@@ -1,4 +1,4 @@
-"""Each figure links to tables that hold every number it draws: one table, or one per panel."""
+"""Each figure links to tables that have every number it draws: one table, or one per panel."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ DRAWN = {
 
 @pytest.fixture(scope="module")
 def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Return runs that together have rows for every figure."""
+    """Return runs that together have the rows of every figure."""
     folder = tmp_path_factory.mktemp("numbers")
     others = {"plane": byte_rows(), "made": [*workload_rows(), *broker_rows()], "model": model_rows()}
     return [run, *(stored(folder / name, each) for name, each in others.items())]
@@ -38,7 +38,10 @@ def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
-    """Replace drawing, which is slow and tested in test_plots, with a map from SVG placeholder to its arguments."""
+    """Replace the drawing functions, which are slow.
+
+    Return a dict from the placeholder SVG to the arguments of the call.
+    """
     found: dict[str, tuple[Any, ...]] = {}
 
     def draw(*arguments: Any, **options: Any) -> str:
@@ -51,7 +54,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
 
 
 def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str, set[float | str]]]:
-    """Yield each linked table and the values drawn from it."""
+    """Yield each linked table's name and the values that are drawn from it."""
     frames = [each for each in arguments if isinstance(each, pd.DataFrame | pd.Series)]
     for panel, frame in (arguments[0] if isinstance(arguments[0], dict) else {}).items():
         yield figure.numbers if isinstance(figure.numbers, str) else figure.numbers[panel], values(frame)
@@ -61,9 +64,9 @@ def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str,
 
 
 def values(frame: pd.DataFrame | pd.Series) -> set[float | str]:
-    """Return the drawn numbers and words.
+    """Return the numbers and words that are drawn.
 
-    v2 against itself is always 1 and is left out. The cells of a map are read from their words.
+    v2 divided by itself is always 1 and is left out. The cells of a map have words, which are returned.
     """
     shown = pd.DataFrame(frame)
     if "saving" in shown:
@@ -83,7 +86,7 @@ def cells(table: Table) -> set[float | str]:
         elif isinstance(cell, str):
             found.add(str(cell))
         elif cell is not None and not isinstance(cell, bool):
-            found |= {round(float(cell), 9), number(cell)}  # a level is drawn in words
+            found |= {round(float(cell), 9), number(cell)}  # an axis level is drawn as a word
     return found
 
 

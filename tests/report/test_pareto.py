@@ -1,4 +1,4 @@
-"""The front of bytes and CPU follows the rows."""
+"""The Pareto front (formats that no other format beats by both bytes and CPU time) agrees with the rows."""
 
 from pathlib import Path
 
@@ -51,13 +51,13 @@ def places(every: list[Measured], noise: Band | None = None) -> dict[str, Place]
 @pytest.mark.parametrize(
     ("size", "cpu", "noise", "place"),
     [
-        (0.9, around(1.2), None, "front"),  # the fewest bytes
-        (1.0, around(1.01), None, "front"),  # as many, and not told apart
-        (1.0, around(1.2), None, "beaten"),  # as many
-        (1.1, around(0.8), None, "front"),  # more bytes, less time
+        (0.9, around(1.2), None, "front"),  # fewest bytes
+        (1.0, around(1.01), None, "front"),  # equal bytes, CPU times not distinguishable
+        (1.0, around(1.2), None, "beaten"),  # equal bytes, more CPU time
+        (1.1, around(0.8), None, "front"),  # more bytes, less CPU time
         (1.1, around(1.2), None, "beaten"),
-        (1.1, around(0.98), None, "beaten"),  # more bytes buy nothing: intervals overlap
-        (1.1, around(0.95), Band(0.9, 1.1), "beaten"),  # apart, but v2 reads itself so far off
+        (1.1, around(0.98), None, "beaten"),  # more bytes, and the CPU intervals overlap
+        (1.1, around(0.95), Band(0.9, 1.1), "beaten"),  # the interval is apart, but inside the noise band of v2
         (1.1, around(0.8), Band(0.9, 1.1), "front"),
     ],
 )
@@ -68,7 +68,10 @@ def test_a_place_takes_bytes_exactly_and_times_with_their_noise(
 
 
 def test_a_beaten_format_beats_no_other() -> None:
-    """Two undetectable differences add up to a detectable one: the third format takes less time than the first."""
+    """b beats c by bytes: their CPU times are too close.
+
+    But b itself is beaten by a, so it does not count. c takes less time than a, so c is on the front.
+    """
     every = [measured(name, size, around(cpu)) for name, size, cpu in (("a", 1, 1.0), ("b", 2, 0.97), ("c", 3, 0.94))]
     assert places(every) == {"a": "front", "b": "beaten", "c": "front"}
 
@@ -92,7 +95,10 @@ def test_times_along_a_front_fall_and_each_of_the_others_has_one_on_it_that_beat
 
 
 def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_own(run: Run, tmp_path: Path) -> None:
-    """v0 has no times. kip98 loses nothing of the grid's cells, which need none of the fields that it lacks."""
+    """v0 stores no timestamps, so it loses them. kip98 loses nothing.
+
+    kip98 has no room for some fields, but the records of the grid do not use these.
+    """
     rows = run.table.to_pylist()
     rows += [row | {"format": "kip98"} for row in rows if row["format"] == "v3" and row["status"] == "ok"]
     found = pareto.fronts(Results(stored(tmp_path, rows).measurements()))

@@ -1,4 +1,4 @@
-"""Times of other implementations and ours: the file's values, with its host."""
+"""The table of peers (other implementations) and ours: the values of the stored file, and its host."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Figures: the same bytes for the same numbers, distinct colours, no resource from a network."""
+"""Figures: equal numbers give equal bytes, colours differ, and nothing is loaded from a network."""
 
 import re
 from itertools import pairwise
@@ -115,7 +115,7 @@ def test_an_inline_figure_is_self_contained_and_named(name: str) -> None:
 
 
 def test_bars_of_a_histogram_are_as_high_as_their_shares() -> None:
-    """The first panel has two bars, 75 % and 25 %. The SVG draws each as a path from the axis up."""
+    """The first panel has two bars of 75 % and 25 %. The SVG draws each bar as a path from the axis upwards."""
     svg = FIGURES["histograms"]()
     paths = [re.findall(r"-?[\d.]+", path) for path in re.findall(rf'd="([^"]+)"[^>]*fill: {look.OTHER.light}', svg)]
     heights = [max(ys) - min(ys) for ys in ([float(y) for y in path[1::2]] for path in paths)]
@@ -139,7 +139,7 @@ def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
 
 
 def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
-    """A logarithmic axis has no zero, so a line to zero would leave the figure."""
+    """A floor of 0 cannot be drawn on a logarithmic axis. The line ends at the edge of the figure."""
     gone = floor()
     gone.iloc[-1] = 0.0
     root = ET.fromstring(plots.overhead(overhead_frame(), floor=gone))
@@ -157,31 +157,31 @@ def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
     filled = re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]())
     shades = {shade: float(strength) for shade, strength in filled}
     assert shades.keys() == {look.STYLES["v0"].light, look.STYLES["v3"].light, look.GRID}
-    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # v3 saves less
+    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # v3 saves less, so its shade is lighter
 
 
 def test_what_lies_beyond_is_named_and_has_no_mark() -> None:
     words = words_of("pareto")
     assert words.count("more of both: v1") == 3 and words.count("kip98") == 3
-    assert "v1" not in words and "v2" in words  # the legend
+    assert "v1" not in words and "v2" in words  # only in the legend
 
 
 def test_what_loses_something_is_hollow_and_says_what() -> None:
     svg = FIGURES["pareto"]()
     assert words_of("pareto").count("hollow: v0, without times") == 3
     shade = look.STYLES["v0"].light
-    assert svg.count(f"fill-opacity: 0; stroke: {shade}") == 3  # in each panel
+    assert svg.count(f"fill-opacity: 0; stroke: {shade}") == 3  # one in each of three panels
     assert f"fill-opacity: 0; stroke: {look.STYLES['v2'].light}" not in svg
 
 
 def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
-    """Each segment of the line is horizontal or vertical, and the line falls to the right."""
+    """The front is a line of horizontal and vertical segments that falls to the right."""
     dotted = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray: 0.8,1.6', FIGURES["pareto"]())
     assert len(dotted) == 3
     for path in dotted:
         points = [tuple(map(float, point)) for point in re.findall(r"([\d.]+) ([\d.]+)", path)]
         assert all((x == a or y == b) and a >= x and b >= y for (x, y), (a, b) in pairwise(points))
-        assert (len({x for x, _ in points}), len({y for _, y in points})) == (3, 2)  # two formats, and the edge
+        assert (len({x for x, _ in points}), len({y for _, y in points})) == (3, 2)  # two formats and the edge
 
 
 def test_labels_that_would_touch_are_pushed_apart_in_order() -> None:

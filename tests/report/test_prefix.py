@@ -1,4 +1,4 @@
-"""Sentences about prefixes follow the rows."""
+"""Sentences about reading a prefix (only the start of a payload) agree with the rows."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def test_a_prefix_is_stated_in_shares_of_the_whole(rows: list[dict[str, Any]], r
     assert column(table, "records per batch") == [10, 10, 100, 100]
     assert column(table, "codec") == ["gzip 6", "zstd 3"] * 2
     shares: list[Any] = [row[5] for row in table.rows]
-    assert shares[1] == 1.0 and max(shares[0], shares[2]) < 0.05  # 10 KB are one block in zstd; gzip has none
+    assert shares[1] == 1.0 and max(shares[0], shares[2]) < 0.05  # 10 KB are one zstd block; gzip has none
     gzipped = [row for row in rows if row["kind"] == "prefix" and (row["batch_size"], row["codec"]) == (100, "gzip")]
     by = {row["operation"]: row for row in gzipped}
     whole, prefix = by["decode"], by["decode-metadata"]

@@ -1,4 +1,4 @@
-"""Verdicts on the proposals' claims follow the rows."""
+"""Verdicts on the claims of proposals agree with the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,10 @@ def test_sets_that_were_not_merged_say_nothing_of_merging(paths: Paths, tmp_path
 def test_conversions_are_compared_by_the_record_and_beyond_the_noise(
     times: float, verdict: str, tmp_path: Path
 ) -> None:
-    """v2 holds more records per GiB than v1. Per GiB, the same cost per record would seem higher in v2."""
+    """Conversions are compared by CPU time per record.
+
+    Per GiB, v2 would seem dearer, because a GiB has more records of v2 than of v1.
+    """
 
     def to_record(row: Row) -> None:
         if row["operation"] == "convert" and row["status"] == "ok":

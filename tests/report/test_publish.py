@@ -1,4 +1,4 @@
-"""A report is complete, has the same bytes for the same run, and never replaces another."""
+"""A published report is complete, has equal bytes for equal runs, and never replaces another report."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def page(report: Path) -> str:
 
 
 class Outline(HTMLParser):
-    """The tags of a page in order, its ids, and whether every element was closed."""
+    """Parses a page: its tags in order, their ids, and the elements that are still open."""
 
     VOID = frozenset({"meta", "br", "img", "link", "input", "hr", "wbr"})
 
@@ -136,7 +136,7 @@ def test_what_is_not_for_publishing_is_never_the_newest_report(tmp_path: Path) -
     put_report(tmp_path / "2026-11-20.1", profile="default", publish=True)
     put_report(tmp_path / "2026-11-21.1", profile="smoke", publish=False)
     put_report(tmp_path / UNPUBLISHED / "2026-11-21.2", profile="default", publish=True)
-    put_report(tmp_path / "2026-11-21.3", profile="smoke", filter=[])  # older than the key
+    put_report(tmp_path / "2026-11-21.3", profile="smoke", filter=[])  # without the key `publish`, as older reports
     put_report(tmp_path / "2026-11-21.4", profile="default", filter=["kind=bytes"])
     (tmp_path / "2026-11-21.5").mkdir()
     (tmp_path / "2026-11-21.5" / "index.html").touch()
@@ -287,7 +287,7 @@ def test_the_environment_says_what_the_engine_took_and_what_the_cells_were_chose
     stages = [
         {"kind": "bytes", "wall_s": 2.0, "slots": 2, "overhead_share": 0.0712},
         {"kind": "cpu", "wall_s": 3.0, "slots": 1, "overhead_share": 0.1},
-        {"kind": "cpu", "wall_s": 1.0, "slots": 1, "overhead_share": 0.5},  # of a session that resumed the run
+        {"kind": "cpu", "wall_s": 1.0, "slots": 1, "overhead_share": 0.5},  # a second session that resumed the run
     ]
     shown = facts({"environment": {"cores": 2}, "stages": stages, "filter": ["kind=bytes,cpu"]})
     assert shown == [("filter", "kind=bytes,cpu"), ("engine's share of the time", "bytes 7%, cpu 20%"), ("cores", "2")]

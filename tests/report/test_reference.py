@@ -1,4 +1,4 @@
-"""The table and sentence of the reference point follow the rows."""
+"""The table and the sentence of the reference point (fixed values of all axes) agree with the rows."""
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Band, ties
@@ -22,7 +22,7 @@ def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
 
 
 def test_the_verdict_follows_the_rows(results: Results) -> None:
-    """All rows make v3 dearer, so the sentence names no saving."""
+    """50,000 bytes are added to v3's rows. The sentence then states a negative saving."""
     rows = results.all.copy()
     dearer = (rows["format"] == "v3") & (rows["kind"] == "bytes")
     rows.loc[dearer, ["size_bytes", "overhead_bytes"]] += 50_000

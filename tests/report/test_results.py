@@ -1,4 +1,4 @@
-"""Slices: one axis moves, and the other axes are as near to the reference point as the run allows."""
+"""Slices of a run: one axis varies. Every other axis is as close to the reference point as the rows allow."""
 
 from typing import Any
 
@@ -43,8 +43,8 @@ def test_the_slice_with_the_most_levels_comes_first_then_the_one_nearest_to_the_
 
 
 def test_a_plane_moves_two_axes_only(results: Results) -> None:
-    assert results.plane(results.uncompressed, "batch_size", "value_bytes") is None  # values of one size
-    assert results.plane(results.uncompressed, "batch_size", "timestamp_spread_ms") is None  # two lines that cross
+    assert results.plane(results.uncompressed, "batch_size", "value_bytes") is None  # all values have one size
+    assert results.plane(results.uncompressed, "batch_size", "timestamp_spread_ms") is None  # not every combination
     batch = results.uncompressed[results.uncompressed["timestamp_spread_ms"] == 0]
     rows = pd.concat([batch, batch.assign(value_bytes=10), batch.assign(value_bytes=10, headers=5)[:1]])
     found = some(results.plane(rows, "batch_size", "value_bytes"))

@@ -1,4 +1,4 @@
-"""The winners over batch size and value size follow the rows."""
+"""The map of smallest formats by batch size and value size agrees with the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def test_where_v2_is_within_a_percent_nothing_is_won(plain: winners.Map) -> None
 def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winners.Map) -> None:
     table, ratios = winners.map_table(plain), winners.ratio_table(plain)
     row = row_of(table, **{"records per batch": 1})
-    assert row["value null (bytes)"] == f"v1 −{100 * (1 - 34 / 70):.0f} %"  # not v0, which has no times
+    assert row["value null (bytes)"] == f"v1 −{100 * (1 - 34 / 70):.0f} %"  # v0 has no times
     assert row_of(table, **{"records per batch": 10})["value null (bytes)"] == f"v3 −{100 * (1 - 12.9 / 15.1):.0f} %"
     assert row_of(table, **{"records per batch": 100})["value 1,000 (bytes)"] == "tie"
     assert row["value null (bytes)"].rank == pytest.approx(34 / 70 - 1, abs=1e-4)
@@ -90,7 +90,7 @@ def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
 
 def test_what_takes_less_at_a_loss_is_stated_and_wins_nothing(plain: winners.Map) -> None:
     assert not any("v0" in win.winners for win in plain.wins)
-    cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # of one record per batch
+    cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # one record per batch
     text = f"v0 leaves out times and is not compared: it takes less than all these in {cells} of 9 cells."
     assert cells == 2 and text in winners.maps_sentence([plain]) and text in winners.map_table(plain).notes
     assert "v0" in [column.name for column in winners.ratio_table(plain).columns]
@@ -122,7 +122,7 @@ def test_a_hole_in_the_plane_is_a_dash(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_plane_says_so(results: Results, tmp_path: Path) -> None:
-    assert winners.maps(results) == []  # its values are all of one size
+    assert winners.maps(results) == []  # all values in these rows have one size
     missing = next(table for table in page(results, []).sections[-1].tables if table.name == "missing")
     assert any("batch size and value size at once" in str(why) for _, why in missing.rows)
     section = next(

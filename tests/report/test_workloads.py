@@ -1,4 +1,4 @@
-"""The winners by workload follow the rows."""
+"""The table of the smallest format per workload agrees with the rows."""
 
 from pathlib import Path
 from typing import Any
@@ -53,16 +53,16 @@ def test_bytes_stand_by_workload_format_and_codec(named: Named) -> None:
     assert headers["v0 (bytes)"] is headers["v1 (× v2)"] is None
     assert "v0 (bytes)" not in [c.label for c in packed.columns]
     variants = next(table for table in folded if table.name == "workloads-variants-none")
-    assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]  # as in its file
+    assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]  # order of its file
 
 
 def test_the_verdict_has_the_question_and_the_smallest(named: Named) -> None:
     table = workloads.smallest_table(named)
     row = row_of(table, workload="cluster-metadata")
     assert row["question"] == CATALOGUE["cluster-metadata"].describe().question
-    assert row["smallest, no codec"] == "v0, without times and producer ids"  # 126 bytes against 156
+    assert row["smallest, no codec"] == "v0, without times and producer ids"  # 126 bytes; v3 takes 156
     assert row["smallest that loses nothing, no codec"] == "v3"
-    assert row["smallest, zstd 3"] == "v3" and "smallest that loses nothing, zstd 3" not in row  # nothing is lost there
+    assert row["smallest, zstd 3"] == "v3" and "smallest that loses nothing, zstd 3" not in row  # no loss
     assert row_of(table, workload="forgotten")["question"] is None
     assert row_of(table, workload="forgotten")["smallest that loses nothing, no codec"] == "tie"
     assert row_of(table, workload="forgotten")["smallest, no codec"] == "v2 and v3"
@@ -103,7 +103,7 @@ def sizes_of(lost: dict[str, tuple[str, ...]], **of: float) -> Sizes:
 @pytest.mark.parametrize(
     ("of", "winners", "is_tie"),
     [
-        ({"v2": 234.09, "v3": 232.59, "v3-a": 230.67}, ("v3", "v3-a"), False),  # v3 ties with v2, too
+        ({"v2": 234.09, "v3": 232.59, "v3-a": 230.67}, ("v3", "v3-a"), False),  # v3 also ties with v2
         ({"v2": 234.09, "v3": 233.09, "v3-a": 230.67}, ("v3-a",), False),
         ({"v2": 100.0, "v3": 99.5}, ("v2",), True),
         ({"v2": 99.5, "v3": 100.0}, ("v2",), True),
@@ -171,7 +171,7 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
 
 
 def test_noise_is_stated_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
-    """The page has both sentences, with different numbers."""
+    """The page has two sentences on noise: one for cells of the grid, one for named workloads. Their numbers differ."""
     part = cpu.cpu_slice(results, "batch_size")
     assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.cpu_sentence(results, part)
     assert "on these workloads v2 against itself reads" in workloads.workloads_sentence(named)
@@ -206,7 +206,10 @@ def test_bytes_alone_or_v2_alone_is_enough(tmp_path: Path) -> None:
 def test_tables_of_the_grid_do_not_change_with_workloads(
     rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
-    """Rows without axes turn integers into floats, and booleans into objects. Tables of the grid must not change."""
+    """Rows of workloads have no axes, so pandas turns integers into floats and booleans into objects.
+
+    Tables of the grid stay equal.
+    """
     both = Results(stored(tmp_path / "grid", rows + workload_rows()).measurements())
     one, other = (each.grid_rows.reset_index(drop=True) for each in (both, results))
     axes = other[results.axes]
@@ -251,7 +254,10 @@ def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows:
 
 
 def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
-    """Under the second seed v3 takes 10 % more bytes and twice the time. The result has half of each."""
+    """Under the second seed v3 takes 10 % more bytes and twice the CPU time.
+
+    Bytes are averaged, and the CPU rounds of both seeds count.
+    """
     rows = workload_rows()
     for row in workload_rows():
         if row["status"] == "ok" and row["format"] == "v3":

@@ -1,4 +1,4 @@
-"""Generated rows of named workloads, with sizes, losses and costs by the rules below."""
+"""Made-up rows of named workloads: sizes, losses and CPU times by the rules below."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +14,11 @@ Row = dict[str, Any]
 
 FORMATS = ("v0", "v1", "v2", "v3")
 RECORDS, ROUNDS = 1_000, 7
-PLAIN_BYTES = 100  # per record
-OVERHEAD = {"v0": 26, "v1": 34, "v2": 8, "v3": 7}  # in addition, a header per batch:
+PLAIN_BYTES = 100  # bytes of payload per record
+OVERHEAD = {"v0": 26, "v1": 34, "v2": 8, "v3": 7}  # bytes per record; batch headers (HEADER) are added
 HEADER = {"v0": 0, "v1": 0, "v2": 61, "v3": 49}
 LOSSES = {"v0": '{"timestamps":1000,"producer_id":10,"base_sequence":10}', "v1": '{"producer_id":10}'}
-# name -> variant -> records per batch; the second has headers, the last is none that the catalogue has
+# name -> variant -> records per batch. The second workload has headers; the last is not in the catalogue.
 WORKLOADS = {
     "cluster-metadata": {"default": 1},
     "service-events": {"default": 10},
@@ -30,7 +30,7 @@ CODECS = (("none", None), ("gzip", 6), ("zstd", 3))
 
 
 def size_bytes(name: str, batch: int, codec: str) -> int:
-    """Return the bytes of all records. A codec halves everything but the batch headers."""
+    """Return the encoded size of all RECORDS records in bytes. A codec halves everything except batch headers."""
     return RECORDS * (PLAIN_BYTES + OVERHEAD[name]) // (1 if codec == "none" else 2) + RECORDS // batch * HEADER[name]
 
 
@@ -78,7 +78,7 @@ def _cpu(workload: str, name: str, arm: str) -> Row:
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Named:
-    """Store a run after `change` has edited its rows in place."""
+    """Store the rows as a run after `change` has edited each of them in place."""
     rows = workload_rows()
     for row in rows:
         change(row)

@@ -1,4 +1,4 @@
-"""Write tables for tests, and read them."""
+"""Write tables in every file type for tests, and read them as records."""
 
 import json
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ def chunks(path: Path, columns: Columns) -> list[Chunk]:
 
 
 def chunks_until_error(part: Table) -> tuple[list[Chunk], Exception]:
-    """Return the chunks read before the error, and the error."""
+    """Read chunks of records until an error. Return the chunks and the error."""
     found = []
     try:
         for chunk in part.chunks():
@@ -76,5 +76,5 @@ def written(path: Path, text: str | bytes) -> Path:
 
 
 def quoted(cell: object) -> str:
-    """Return a CSV cell. An empty text is quoted, so that it differs from null."""
+    """Return a value as a CSV cell. An empty text gets quotes, which distinguish it from null."""
     return "" if cell is None else str(cell) if isinstance(cell, int) else '"' + str(cell).replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Columns of tables as parts of records: types, times, headers. Values that do not fit are reported."""
+"""Columns of a table become parts of records: types, times, headers. Values that do not fit are reported."""
 
 import json
 from datetime import UTC, date, datetime, timedelta, timezone

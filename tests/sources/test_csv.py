@@ -1,4 +1,4 @@
-"""CSV: cells keep their bytes; a row of another width is reported with its number."""
+"""CSV files: cells keep their bytes. A row with a wrong number of cells is reported with its row number."""
 
 import re
 from pathlib import Path

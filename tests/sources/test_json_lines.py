@@ -1,4 +1,4 @@
-"""JSON lines: values keep their text; a line that is not JSON is reported with its number."""
+"""JSON lines: values keep their text. A line that is not JSON is reported with its line number."""
 
 import gzip
 import json
@@ -58,7 +58,7 @@ def test_shares_of_json_lines_have_every_line_once_with_its_number(
 ) -> None:
     asked = Columns(value="v")
     text = "".join(f'{{"v": "{"x" * (i % 7)}{i}"}}\n' + "\n" * (i % 3) + "no\n" * (i % 11 == 0) for i in range(90))
-    for ending in ("", '{"v": "' + "y" * 400 + '"}'):  # longer than shares and than one read
+    for ending in ("", '{"v": "' + "y" * 400 + '"}'):  # longer than a share of the file, and than one read
         path = written(tmp_path / "t.jsonl", text + ending)
         whole = chunks(path, asked)
         with monkeypatch.context() as patched:

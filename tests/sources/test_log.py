@@ -1,4 +1,4 @@
-"""Segments and folders: every sound batch is read once, omissions are named, memory stays bounded."""
+"""Segments and folders: every valid batch is read once, omissions are reported, memory stays bounded."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ from kfbench.sources.folder import DEAD_LINKS, INNER_LINKS, LINK
 from kfbench.sources.log import Segment
 from tests.recorded import FOLDER, facts
 
-ROOM_BYTES = 320 << 20  # a worker may have 1 GiB, of which the interpreter and the libraries take a quarter
-# Peaks by the kernel's count of this process alone: rusage would show what it was forked from.
+ROOM_BYTES = 320 << 20  # a worker may use 1 GiB; interpreter and libraries take a quarter
+# Peak memory of this process from /proc. rusage would include the parent process.
 MEASURE = """\
 import sys
 from pathlib import Path
@@ -54,7 +54,7 @@ def chunks_of_shares(path: Path) -> list[Chunk]:
 
 
 def check(chunks: list[Chunk], data: bytes) -> None:
-    """Check that the chunks equal one reading of the whole."""
+    """Check that the chunks together equal a single reading of all bytes."""
     whole = read_log(data, on_error="skip")
     assert np.concatenate([np.diff(chunk.bounds) for chunk in chunks if chunk.bounds is not None]).tolist() == (
         np.diff(whole.bounds).tolist()
@@ -96,7 +96,7 @@ def test_shares_of_a_segment_have_every_sound_batch_once(
     damaged[facts("transactions.log").positions[3] + 70] ^= 8
     at = len(sound) - 90_000
     at = next(int(position) for position in read_log(sound).batches["position"] if position >= at)
-    for broken_length in (bytes(4), b"\x7f\xff\xff\xff"):  # a length that cannot be skipped; a length above the limit
+    for broken_length in (bytes(4), b"\x7f\xff\xff\xff"):  # the next batch is not found; above the limit
         data = damaged.copy()
         data[at + 8 : at + 12] = broken_length
         path.write_bytes(data)
@@ -203,7 +203,10 @@ def damage_of(chunks: list[Chunk]) -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
 def test_a_batch_of_too_many_records_is_damage_and_runs_of_many_are_split(tmp_path: Path, name: str) -> None:
-    """Such a batch takes 34 bytes in columnar, under any codec."""
+    """A batch with too many records counts as damage.
+
+    In columnar it takes 34 bytes, under any codec. Sequences of large batches are split.
+    """
     fmt = FORMATS[name]
     one = bytes(fmt.encode(Records.from_lists([None] * 400_000), 400_000, "zstd"))
     path = tmp_path / "a.log"
@@ -222,7 +225,7 @@ def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:
     data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[7]
     data[at + 8 : at + 12] = (0x7FFF_0000).to_bytes(4, "big")
     path.write_bytes(data)
-    os.truncate(path, 1 << 40)  # a sparse file, which nobody reads
+    os.truncate(path, 1 << 40)  # a sparse file that is never read
     with path.open("r+b") as file:
         file.seek((1 << 40) - 1)
         file.write(b"x")
@@ -270,7 +273,7 @@ def test_zeros_that_a_broker_allocated_ahead_are_no_damage(tmp_path: Path, zeros
     chunks = list(part.chunks())
     assert sum(chunk.size_bytes for chunk in chunks) == size_bytes
     assert not damage_of(chunks) and not any(chunk.trailing_bytes for chunk in chunks)
-    # The last batch may itself end with zeros.
+    # Zeros may belong to the last batch.
     assert size_bytes - 12 <= part.size_bytes <= size_bytes + (zeros if zeros < 12 else 0)
 
 
@@ -363,13 +366,13 @@ def test_folders_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_memory_is_bounded_whatever_the_size(tmp_path: Path) -> None:
     logs, expected = [], []
-    # Batches that grow 8,000-fold, and records whose columns take far more than their bytes.
+    # Batches that decompress to 8,000 times their size, and records with columns larger than their bytes.
     for codec, value_bytes, batch_size, times in (("zstd", 1 << 20, 1, 340), ("none", 1, 5_000, 700)):
         batch = bytes(FORMATS["v2"].encode(Records.from_lists([bytes(value_bytes)] * batch_size), batch_size, codec))
         logs.append(tmp_path / f"{codec}.log")
         logs[-1].write_bytes(batch * times)
         expected.append(batch_size * times)
-        assert (value_bytes + 2 * log.COLUMN_BYTES) * batch_size * times > ROOM_BYTES  # all at once
+        assert (value_bytes + 2 * log.COLUMN_BYTES) * batch_size * times > ROOM_BYTES  # if all were read at once
     command = [sys.executable, "-c", MEASURE, str(FOLDER / "activity-zstd.log"), *map(str, logs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     peak_bytes, *counts = map(int, done.stdout.split())

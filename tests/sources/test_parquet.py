@@ -1,4 +1,4 @@
-"""Parquet files: values read back, a damaged row group loses only itself, memory stays bounded."""
+"""Parquet files: values are read back, a damaged row group loses only its own rows, memory stays bounded."""
 
 import base64
 import pickle
@@ -21,7 +21,7 @@ from tests.strategies import message_lists
 
 
 def renumbered(given: Sequence[Message]) -> list[Message]:
-    """Tables have no offsets and no times below 0."""
+    """Return the messages as a table can store them: offsets count from 0, and timestamps are not negative."""
     return [
         Message(offset=i, timestamp_ms=max(m.timestamp_ms, 0) // 2, key=m.key, value=m.value, headers=m.headers)
         for i, m in enumerate(given)

@@ -1,4 +1,7 @@
-"""Tables as records: equal rows give equal records in every file type; the files that count as tables."""
+"""Tables as sources of records: equal rows give equal records in every file type.
+
+Only certain files count as tables.
+"""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Topic URLs, and rows of Spark's Kafka source as records. tests/live reads a real broker."""
+"""Topic URLs, and records from rows of Spark's Kafka source. tests/live reads a real broker."""
 
 import json
 from pathlib import Path

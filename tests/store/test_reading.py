@@ -1,4 +1,4 @@
-"""Only complete runs of our schema are read. Damage is found and named."""
+"""Only complete runs with our columns can be read. Damage is found and reported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
     part = min((path / "measurements").iterdir())
     sound, whole, random = part.read_bytes(), sound_rows(path), Random(7)
     found = dict.fromkeys(("refused", "harmless"), 0)
-    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")  # no checksum is of it
+    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")  # no checksum covers the footer
     positions = random.sample(range(footer), 60) + random.sample(range(footer, len(sound)), 140)
     for position in positions:
         data = bytearray(sound)
@@ -68,7 +68,10 @@ def rename(rows: pa.Table, **names: str) -> pa.Table:
 def test_a_part_whose_columns_are_not_ours_is_no_part(
     tmp_path: Path, rewritten: Callable[[pa.Table], pa.Table], said: str
 ) -> None:
-    """Arrow reads a missing column as nulls, and finds columns by name in any order."""
+    """A part file with other columns is refused.
+
+    Arrow would read a missing column as nulls, and find columns in any order.
+    """
     path = finished(tmp_path)
     part = path / "measurements" / "part-00001.parquet"
     pq.write_table(rewritten(pq.read_table(part)), part)

@@ -1,4 +1,4 @@
-"""Runs are written once, never overwritten, and resumed by the sweep that began them."""
+"""A run is written once and never overwritten. Only the sweep that started it can resume it."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
-    """Each step leaves no run, a run that can be resumed, or a complete run."""
+    """A writer killed at any step leaves no run, a run that can be resumed, or a complete run."""
     from tests.killed import write
 
     command = [sys.executable, "-m", "tests.killed", str(tmp_path)]
@@ -85,7 +85,7 @@ def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
     assert states.count("running") >= 8 and states.count("complete") >= 2
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of a child that ends at once
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # a child that ends at once
 def test_a_writer_that_fails_is_not_taken_for_one_that_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +167,7 @@ def test_errors_of_a_busy_moment_are_rows_of_a_run_that_is_whole_and_of_none_tha
     with resume_run(writer.path, FACTS, {}) as again:
         assert again.found["error"].to_pylist() == ["Unverified"] and again.counts == {"error": 1}
         again.add(table([row(format="v0")]))
-        again.add(table([busy]), passing=True)  # no better this time
+        again.add(table([busy]), passing=True)  # this time the host is busy, too
         run = again.complete({})
     assert sorted(files(run.path)) == [
         "manifest.json", *(f"measurements/{each}.parquet" for each in ("part-00000", "part-00001", "passing-00002")),

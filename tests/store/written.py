@@ -1,4 +1,4 @@
-"""Small runs: finished, or interrupted after two parts."""
+"""Small runs on disk: complete ones, and one interrupted after two part files."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def finished(out: Path) -> Path:
 
 
 def interrupted(out: Path) -> Path:
-    """Return a run of two parts whose process has ended."""
+    """Return the path of a run with two part files, whose process has ended before the run was complete."""
     with create_run(out, FACTS) as writer:
         writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
         writer.add(table([row(size_bytes=1)]))

@@ -1,4 +1,4 @@
-"""Cells of every kind."""
+"""Make cells (measurements of a sweep) of every kind."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fixtures of tests of sweeps."""
+"""Fixtures of the sweep tests."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """Workloads and tasks that fail in a Spark worker.
 
-Workers import them by name and record their failures in a file. Each is an ordinary grid point until its records are
-generated, when it fails.
+Workers import them by name. One kind records in a file that it has failed. Each acts as a normal workload until its
+records are generated. Then it fails.
 """
 
 import os
@@ -17,7 +17,7 @@ from kfbench.workloads.grid import GridPoint
 
 
 class Faulty(GridPoint):
-    folder: ClassVar[Path] = Path()  # not an axis; an instance with its own folder takes it to the worker
+    folder: ClassVar[Path] = Path()  # not an axis; the worker gets the folder with the instance
 
     @classmethod
     def like(cls, point: Workload, folder: Path) -> Self:
@@ -33,7 +33,7 @@ class Faulty(GridPoint):
         raise NotImplementedError
 
     def has_failed(self) -> bool:
-        """Return True if the workload has failed before, and record this failure."""
+        """Return True if the workload has failed before. Record that it fails now."""
         path = self.folder / type(self).__name__
         found = path.exists()
         path.touch()
@@ -67,9 +67,9 @@ class Hangs(Faulty):
 
 class Deaf(Faulty):
     def fail(self) -> None:
-        deque(repeat(None), maxlen=0)  # an endless loop that holds the interpreter's lock, as a compiled kernel does
+        deque(repeat(None), maxlen=0)  # an endless loop that keeps the interpreter's lock, as a compiled kernel does
 
 
 def broken(*_: object, **__: object) -> NoReturn:
-    """Raise an error, as a task that no worker can run."""
+    """Raise an error. It stands for a task that no worker can run."""
     raise ZeroDivisionError("no way")

@@ -1,4 +1,4 @@
-"""Sweeps of a few lines, written and loaded."""
+"""Write and load sweep files of a few lines."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A cell gives correct rows, or rows with a reason, and never raises an exception."""
+"""Measuring a cell gives correct rows, or rows with a reason. It never raises an exception."""
 
 import json
 import tracemalloc
@@ -147,7 +147,7 @@ def test_model_rows_add_up_to_the_bytes_of_encode() -> None:
 
 def test_model_memory_does_not_grow_with_the_records() -> None:
     peaks = []
-    for blocks in (2, 2, 12):  # the first one fills caches
+    for blocks in (2, 2, 12):  # the first measurement fills caches
         tracemalloc.start()
         rows = measure_cell(model_cell(0, blocks * BLOCK_RECORDS, workload="service-events", formats=("v2", "v3")))
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -223,7 +223,7 @@ def test_a_cell_of_two_blocks_has_its_rows_under_each() -> None:
 
 
 class Failing(BatchedFormat):
-    """A format that cannot read what it wrote."""
+    """A format whose decoder always raises an error."""
 
     def decode(self, data: Any, *args: Any, **options: Any) -> Any:
         raise RuntimeError("out of ideas")
@@ -268,7 +268,7 @@ def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPat
 
 
 class Tampering(BatchedFormat):
-    """A format that writes other bytes when it gets a buffer, as it does when it is timed."""
+    """A format that writes a wrong byte if the caller passes a buffer, as a timed call does."""
 
     def encode(self, *args: Any, **options: Any) -> Any:
         log = super().encode(*args, **options)

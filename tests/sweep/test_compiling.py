@@ -1,4 +1,4 @@
-"""The kernels that cells and what-if need are compiled before, in processes. No other kernels are compiled."""
+"""Kernels that a sweep or a what-if needs are compiled before, in separate processes, and no others."""
 
 import io
 import json
@@ -68,7 +68,7 @@ def test_processes_run_all_calls_and_say_which_failed() -> None:
     assert said.getvalue().count(COMPILING) == 1
 
 
-# Numba sends an event for each function that it compiles, and none for functions that it loads.
+# Numba sends an event per function that it compiles. Loading from the cache sends none.
 COUNTED = """
 import json, sys
 from numba.core import event
@@ -81,7 +81,10 @@ def count():
 
 
 def run(code: str, cache: Path) -> Any:
-    """Run code with an empty cache, or with `cache`. Return the JSON that it prints last."""
+    """Run code in a new process that counts compiled functions, with `cache` as kernel cache.
+
+    Return the JSON in its last line of output.
+    """
     done = subprocess.run(
         [sys.executable, "-c", COUNTED + code],
         capture_output=True,

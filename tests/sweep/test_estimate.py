@@ -1,4 +1,4 @@
-"""Estimates grow with the work. tests/sweep/test_plan.py holds them against the stages of a published run."""
+"""Estimated times grow with the work. tests/sweep/test_plan.py compares them with a published run."""
 
 from itertools import pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""Filters choose the right cells, and errors name the wrong part."""
+"""Filters select the right cells of a sweep. An error names the wrong part of the filter."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         ("kind=c*", 36),
         ("kind=floor", 5),
         ("grid=sizes", 72),
-        ("grid=*sizes", 74),  # two of the four cells of more-sizes are also in sizes
+        ("grid=*sizes", 74),  # two of the four cells of the block more-sizes are also in sizes
         ("codec=gzip", 48),
         ("level=9", 24),
         ("level=null", 38),
@@ -72,7 +72,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         ("batch_size >= 10", 52),
         ("batch_size<1.5", 24),
         ("key_bytes=null", 36),
-        ("key_bytes<=16", 40),  # null is not a number
+        ("key_bytes<=16", 40),  # null is no number
         ("producer=true", 36),
         ("value_bytes=5", 2),
     ],

@@ -1,4 +1,4 @@
-"""A run with times is resumed only on the same host with the same hardware."""
+"""A run that already has CPU times is resumed only on the same host with the same hardware."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 def rows_of(profile: Profile, kinds: str, hosts: str) -> pa.Table:
-    """Return the rows of the first cell of each kind, measured on the kind's host."""
+    """Measure the first cell of each kind. Return the rows, with the given host names."""
     cells = [next(cell for cell in profile.cells if cell.kind == kind) for kind in kinds.split()]
     return table(
         row | {"host": on} for cell, on in zip(cells, hosts.split(), strict=True) for row in measure_cell(cell)
@@ -56,7 +56,7 @@ def test_any_host_may_time_what_none_has_timed(profile: Profile) -> None:
 def test_the_host_that_timed_goes_on(profile: Profile) -> None:
     found = rows_of(profile, "bytes cpu", "elsewhere there")
     assert timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE, "there": HERE}) == "there"
-    assert timed_on(Path("run"), found, profile, {}, {"there": HERE}) == "there"  # its earlier value is not known
+    assert timed_on(Path("run"), found, profile, {}, {"there": HERE}) == "there"  # older facts are not stored
 
 
 def test_another_host_or_another_machine_of_its_name_is_refused(profile: Profile) -> None:
@@ -85,7 +85,7 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
     with create_run(tmp_path, {}) as writer:
         history = History(writer, met)
         assert check_resumable(writer.path, {})["host_facts"] == met
-        met["second"] = HERE  # an executor replaced a lost one
+        met["second"] = HERE  # an executor on another host replaced a lost one
         history.add_rows(rows_of(profile, "bytes", "second"))
         assert set(check_resumable(writer.path, {})["host_facts"]) == {"first", "second"}
         history.add_stage({"kind": "bytes"})
@@ -101,7 +101,10 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
 
 @pytest.mark.parametrize(("kind", "told"), [("cpu", "a"), ("bytes", "b")])
 def test_host_facts_are_those_of_the_timing(profile: Profile, tmp_path: Path, kind: str, told: str) -> None:
-    """Another machine with the same host name measures the remaining cells."""
+    """The run is resumed on another machine with the same host name.
+
+    Stored host facts stay if CPU times were measured, else they are replaced.
+    """
     with create_run(tmp_path, {}) as writer:
         History(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
     with resume_run(writer.path, {}, {}) as writer:

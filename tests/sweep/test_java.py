@@ -1,4 +1,4 @@
-"""java_home, with real Javas: this machine's, the packaged one, and one that is too old to use."""
+"""The function java_home with real Javas: this machine's, the packaged one, and one that is too old."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ spark.stop()
 
 @pytest.fixture
 def path_without_java(tmp_path: Path) -> Path:
-    """Return a PATH with all programs of this machine except java, because Spark's shell scripts need the others."""
+    """Return a folder with links to all programs on PATH except java. Spark's shell scripts need the other programs."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in os.environ["PATH"].split(os.pathsep):

@@ -1,4 +1,4 @@
-"""The content of an executors' archive. tests/cluster runs executors from such an archive."""
+"""The archive of code for Spark executors has the right files. tests/cluster runs executors from one."""
 
 import tomllib
 from pathlib import Path

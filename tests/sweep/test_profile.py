@@ -1,4 +1,4 @@
-"""A sweep is checked before anything runs, and its cells keep their ids."""
+"""A sweep file is checked before anything runs. Its cells keep their ids."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from kfbench.workloads.grid import GridPoint
 from tests.sweep.profiles import BROKER, HEAD, MODEL, Load, block
 
 
-# Stored runs have cell ids, so the id of a point may never change.
+# Stored runs contain cell ids. So the id of these cells may never change.
 @pytest.mark.parametrize(
     ("point", "cell_id"),
     [
@@ -46,7 +46,7 @@ def test_all_arms_of_a_comparison_see_the_same_records(load: Load) -> None:
     ).cells
     assert len(cells) == 2 * 3 * 2
     seeds = {(cell.cell_id, cell.seed) for cell in cells}
-    assert len(seeds) == 2  # one per batch size, the same for all codecs, levels and kinds
+    assert len(seeds) == 2  # one per batch size; codecs, levels and kinds share it
 
 
 def test_another_seed_gives_other_records_of_the_same_cells(load: Load) -> None:
@@ -72,7 +72,7 @@ def test_batches_that_a_broker_refuses_are_left_out(load: Load) -> None:
         block('axes = { value_bytes = [102400], key_bytes = ["null"], batch_size = [1, 10, 11, 10000] }')
     ).cells
     assert [cell.axes["batch_size"] for cell in cells] == [1, 10]
-    # The limit itself: a header of 61 bytes; two lengths of 3 bytes and five fields of 1 in the record.
+    # The largest batch: 61 bytes of header, two 3-byte lengths and five 1-byte fields of the record.
     largest = MAX_BATCH_BYTES - 61 - 11
     cells = load(
         block(f'axes = {{ value_bytes = [{largest}, {largest + 1}], key_bytes = ["null"], batch_size = [1] }}')
@@ -132,7 +132,7 @@ def test_a_broker_block_has_a_cell_for_each_path_and_each_format_that_it_convert
         ("append", None, ("v1", "v2")), ("convert", "v2", ("v1",)), ("convert", "v3", ("v1", "v2")),
     ]  # fmt: skip
     assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("broker", 7, 9)}
-    assert len({(cell.cell_id, cell.seed) for cell in cells}) == 1  # all paths see the same records
+    assert len({(cell.cell_id, cell.seed) for cell in cells}) == 1  # all paths use the same records
     assert len({cell.key for cell in cells}) == 3
     assert cells[1].title.endswith("; convert to v2)") and cells[0].title.endswith("(grid: defaults; none; append)")
 
@@ -157,7 +157,7 @@ def test_the_size_model_is_cut_where_its_cost_can_be_told(load: Load) -> None:
         head=HEAD + "model = { records = 70000000, cell_records = 20000000 }\n",
     ).cells
     ends = [cell.start + cell.records for cell in cells]
-    assert [cell.start for cell in cells] == [0, *ends[:-1]]  # slices follow each other and cover all records
+    assert [cell.start for cell in cells] == [0, *ends[:-1]]  # the slices follow one another and cover all records
     assert ends[:6] == [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, (1 << 24) + (1 << 24)] and ends[-1] == 70_000_000
     assert all(end % BLOCK_RECORDS == 0 for end in ends[:-1])
     assert max(cell.records for cell in cells) <= 20_000_000
@@ -185,7 +185,7 @@ def test_a_floor_is_of_no_format_and_no_codec_and_of_the_records_of_the_bytes_ce
     own = [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in cells]
     assert own == [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in load(block(axes)).cells]
     (cell,) = load(block("axes = { headers = [1] }", formats='["v0"]', measure='["floor"]')).cells
-    assert measure_cell(cell)[0]["status"] == "ok"  # a floor ignores that v0 has no headers
+    assert measure_cell(cell)[0]["status"] == "ok"  # it does not matter that v0 has no headers
 
 
 def test_a_floor_of_two_blocks_is_one_cell(load: Load) -> None:

@@ -1,4 +1,4 @@
-"""A sweep deletes old kernels of other versions of the code, and keeps recent ones."""
+"""A sweep deletes old compiled kernels of other code versions, and keeps recent ones."""
 
 import os
 import time
@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def state(folder: Path, days: float) -> Path:
-    """Make the folder of a version of the code that was last used `days` ago."""
+    """Make the cache folder of one code version, last used `days` days ago."""
     (folder / "kernels_1").mkdir(parents=True)
     (folder / "kernels_1" / "scan.nbc").touch()
     then = time.time() - days * DAY_S
@@ -45,7 +45,7 @@ def test_what_was_used_since_stays_however_many(ours: Path, tmp_path: Path) -> N
     for number in range(3 * prune_cache.NEWEST):
         state(tmp_path / f"kernels-{number}", 20)
     touched = state(tmp_path / "kernels-touched", 400)
-    os.utime(touched / "kernels_1")  # a kernel was compiled into it
+    os.utime(touched / "kernels_1")  # as if a kernel had just been compiled into it
     prune_cache.prune()
     assert len(prune_cache.others()) == 3 * prune_cache.NEWEST + 1 and prune_cache.others()[0] == touched
 

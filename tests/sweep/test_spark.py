@@ -1,4 +1,4 @@
-"""The runner on a real Spark: the same rows on every master; incomplete runs are marked."""
+"""Run sweeps on a real Spark: the rows are equal for every master, and incomplete runs are marked."""
 
 import gc
 import io
@@ -48,7 +48,7 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
-    monkeypatch.setattr(plan, "TASK_S", 1e-9)  # makes every cell its own task
+    monkeypatch.setattr(plan, "TASK_S", 1e-9)  # every cell becomes a task of its own
     two = run_sweep(profile, tmp_path, RunOptions(master="local[2]"))
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
@@ -64,7 +64,10 @@ for more in {"spark.cores.max": "1"}, {}:
 
 @pytest.mark.spark
 def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
-    """Run in a new process, because a JVM may already run in this one."""
+    """The second session has no settings of the first, which started the JVM.
+
+    A new process is needed, because a JVM may already run in this one.
+    """
     done = subprocess.run([sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "None"]
 
@@ -101,13 +104,16 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
     ],
 )
 def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -> None:
-    """PySpark returns the rows that it has received as if they were all. Without any row, it raises its own error."""
+    """The sweep must report that the JVM died.
+
+    PySpark returns the rows received so far as if they were all. Without any row, it raises its own error.
+    """
     done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
     assert f"SweepFailed: a Spark task failed in every attempt: {said}" in done.stderr, done.stderr
 
 
 def measuring_until(terminal: Console, words: str) -> None:
-    """Hold the host lock, as another sweep would, until the terminal shows these words."""
+    """Hold the host lock, as another sweep would, until the terminal shows `words` (at most 120 s)."""
     with host_lock():
         deadline = time.monotonic() + 120
         while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
@@ -141,14 +147,14 @@ def test_a_run_is_whole_and_says_how_it_came_about(
     statuses = dict.fromkeys(["ok", "skipped", "error"], 0)
     statuses |= {each["values"]: each["counts"] for each in table["status"].value_counts().to_pylist()}
     assert manifest["counts"] == {"cells": len(profile.cells), **statuses}
-    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms; 3 floors, in the bytes stage
+    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms (timed calls); 3 floors
     assert table.num_rows == manifest["rows"] == 5 * 2 * 4 + 6 + 3
     assert statuses == {"ok": 5 * 6 + 6 + 3, "skipped": 5 * 2, "error": 0}
     shown = terminal.file.getvalue()  # type: ignore[attr-defined]
     assert "bytes" in shown and "13/13" in shown and "1/1" in shown
     assert re.search(r"process( \d+)? measures on this host: waiting for a turn, 30 minutes at most", shown)
     out, err = capfd.readouterr()
-    assert out == err == ""  # neither Spark nor the JVM writes over the progress
+    assert out == err == ""  # neither Spark nor the JVM may print over the progress bar
 
 
 @pytest.mark.spark
@@ -195,7 +201,7 @@ def test_an_interrupted_run_says_so_and_is_resumed(
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_failing_cells_do_not_cost_others_their_rows(profile: Profile, tmp_path: Path) -> None:
-    """All bytes cells form one task. It is retried, then split until the failing cell is found."""
+    """All bytes cells are in one task. It is tried again, then split until the failing cell is found."""
     whole = deterministic(run_sweep(profile, tmp_path, RunOptions(master="local[1]")))
     cells = list(profile.cells)
     for i, kind in enumerate((faulty.DiesOnce, faulty.Dies, faulty.Raises)):
@@ -232,7 +238,7 @@ def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
         open_run(run)
 
 
-# PySpark leaves the pipe of its failed JVM to the garbage collector. Collect it here, not in another test.
+# PySpark leaves the pipe of its dead JVM to the garbage collector. Collect it here, not in a later test.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.spark
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A sweep file may extend another one. A wrong key or value is refused with its file and place."""
+"""A sweep file may extend another one. A wrong key or value is refused, with file and place."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_sweep_may_extend_another_one(extend: Extend) -> None:
     assert [(grid.name, grid.analysis) for grid in found.grids] == [(name, f"prose of {name}") for name in "abc"]
     sizes = [(next(iter(cell.grids)), cell.axes["batch_size"], cell.records) for cell in found.cells]
     assert sizes == [("a", 1, 20), ("a", 10, 20), ("b", 5, 20), ("c", 100, 100)]
-    assert found.text.startswith('extends = "below.toml"') and below in found.text  # a resumed run must have this text
+    assert found.text.startswith('extends = "below.toml"') and below in found.text  # a resumed run needs this text
 
 
 def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp_path: Path) -> None:

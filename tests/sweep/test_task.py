@@ -1,4 +1,4 @@
-"""Tasks run cells one after another. They handle errors of a busy host, time limits and the host lock."""
+"""A task runs cells one after another. It handles errors of a busy host, time limits and the host lock."""
 
 import errno
 import os
@@ -33,7 +33,10 @@ def test_a_task_measures_the_cells_that_it_gets() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Hanging(GridPoint):
-    """A workload that sleeps for 60 s. `except Exception` does not catch the time limit that ends it."""
+    """A workload that sleeps for 60 s.
+
+    The time limit interrupts it with an exception that `except Exception` does not catch.
+    """
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         time.sleep(60)
@@ -55,7 +58,10 @@ def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.Mo
 
 
 class Crowded(BatchedFormat):
-    """A format that runs out of disk space. Its error has a path of this host, which no row may show."""
+    """A format that raises a disk-full error.
+
+    The error message has a path of this host, which must not get into rows.
+    """
 
     def encode(self, *args: Any, **options: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
@@ -83,7 +89,7 @@ def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, 
         and isinstance(found.refused, host_lock.HostLockHeld)
         and found.waited_s > 0.1
     )
-    again = pickle.loads(pickle.dumps(found))  # as a worker sends it
+    again = pickle.loads(pickle.dumps(found))  # pickled, as between Spark's worker and driver
     assert str(again.refused) == str(found.refused) and again.left == found.left
     assert measure_task(found.left).left == ()
     (tmp_path / "lock").unlink()

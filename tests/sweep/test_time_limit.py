@@ -31,7 +31,7 @@ def test_a_limit_ends_what_catches_every_exception_and_leaves_nothing_behind() -
 def test_what_is_in_time_is_left_alone() -> None:
     with time_limit(1.0):
         found = 1
-    time.sleep(2.2)  # neither the signal nor the watchdog is left
+    time.sleep(2.2)  # neither the timer signal nor the watchdog thread is left
     assert found == 1
 
 

@@ -1,4 +1,7 @@
-"""A profile is verified cell by cell. Passed checks are counted; a failed one is a line that names its place."""
+"""`verify` checks each cell (measurement) of a sweep.
+
+It counts passed checks. A failed check is one line that names its place.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -66,7 +69,7 @@ def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, go
     assert (found.vectors, found.cells) == (
         1,
         6 + 3,
-    )  # bytes and CPU cells with the same records are merged, and a floor has no format
+    )  # bytes and CPU cells with equal records count once; floors have no format
     v1, v2, v3 = found.sweep.rows()
     assert v1 == {
         "format": "v1",
@@ -106,7 +109,7 @@ def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, go
 
 def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -> None:
     found = verify(profile, golden)
-    sizes = {batch: batch * -(-RECORDS_PER_CELL // batch) for batch in (1, 300, 2000)}  # whole batches
+    sizes = {batch: batch * -(-RECORDS_PER_CELL // batch) for batch in (1, 300, 2000)}  # rounded up to whole batches
     assert found.records == 2 * sum(sizes.values()) + 3 * sizes[300]
     assert any(cell.records > 2000 for cell in profile.cells)
     assert f"at most {RECORDS_PER_CELL:,} per cell" in list(found.results_by_title)[1]
@@ -114,7 +117,10 @@ def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -
 
 
 class Broken(BatchedFormat):
-    """A v2 reader with two faults: a wrong offset in batches of 300, no producer epoch in batches of 2,000."""
+    """A v2 format with a faulty reader.
+
+    It reads wrong offsets in batches of 300 records, and no producer epoch in batches of 2,000.
+    """
 
     def decode(self, data: Any, *args: Any, **options: Any) -> DecodedLog:
         log = super().decode(data, *args, **options)

@@ -1,4 +1,4 @@
-"""Cells of named workloads, and the profiles that we ship."""
+"""Cells of named workloads, and the sweep files that kfbench ships."""
 
 from collections import Counter
 from dataclasses import replace
@@ -47,13 +47,16 @@ def test_ids_of_workloads_are_for_ever_too(load: Load) -> None:
 
 
 def test_a_cell_takes_whole_batches_of_the_workload(load: Load) -> None:
-    """A cell has whole batches, at least one: about this number of records, and at most this payload."""
+    """A cell has a whole number of batches, at least one.
+
+    It has about `records` records and at most `payload_bytes` bytes of payload.
+    """
     text = 'workloads = ["user-activity/rate-10000", "omb-1kb", "cluster-metadata"]\nbytes = { %s }'
     for records, payload_bytes in ((1_000, 1 << 17), (300, 1 << 20)):
         cells = load(block(text % f"records = {records}, payload_bytes = {payload_bytes}")).cells
         for cell in cells:
             sample = cell.workload.generate(records=BLOCK_RECORDS, seed=cell.seed)
-            at = sample.bounds.tolist().index(cell.records)  # raises: a batch was cut
+            at = sample.bounds.tolist().index(cell.records)  # raises ValueError if the cell ends inside a batch
             assert at == cell.batches >= 1
             cut = cell.workload.generate(records=cell.records, seed=cell.seed).shapes
             assert cut.payload_bytes == cell.payload_bytes
@@ -78,7 +81,7 @@ def test_more_records_than_a_block_has(load: Load) -> None:
         ("service-events", {"v0": "v0 has no headers", "enriched": "enriched has no headers"}),
         ("transactional", {"v1": "v1 has no transactions", "enriched": "enriched has no transactions"}),
         ("compacted-changelog", {"v1": "v1 has no delete horizons"}),
-        ("user-activity", {"v0": None, "kip98": None}),  # producer ids are lost, and counted
+        ("user-activity", {"v0": None, "kip98": None}),  # producer ids are lost, which is counted and allowed
     ],
 )
 def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reasons: dict[str, str | None]) -> None:
@@ -98,7 +101,7 @@ def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypat
 
 
 def test_a_broker_takes_what_clients_send(load: Load) -> None:
-    """Compaction reuses keys of many lengths. Control batches and survivors do not come from clients."""
+    """Broker cells use only batches that clients send. Cells with control batches or compacted records are skipped."""
     settings = "broker = { records = 60, rounds = 3, sample_us = 9 }\n"
     text = (
         'illegal = "skip"\npaths = ["compact"]\nworkloads = ["user-activity", "transactional", "compacted-changelog"]'
@@ -125,12 +128,12 @@ def test_whole_batches_of_any_workload() -> None:
 
 
 def test_workloads_by_name_in_batches_of_other_sizes(load: Load) -> None:
-    """The records stay the same, because the seed is that of the workload."""
+    """Other batch sizes leave the records the same, because the seed depends only on the workload."""
     names = 'workloads = ["user-activity", "large-payload"]'
     own = load(block(names)).cells
     cells = load(block(f"{names}\naxes = {{ batch_size = [1, 100] }}")).cells
     assert [(cell.workload.name, cell.axes["batch_size"]) for cell in cells] == [
-        ("user-activity", 1), ("user-activity", 100), ("large-payload", 1),  # not 100: too large for a broker
+        ("user-activity", 1), ("user-activity", 100), ("large-payload", 1),  # a batch of 100 is too large for a broker
     ]  # fmt: skip
     assert len({cell.cell_id for cell in (*own, *cells)}) == 5
     assert {cell.seed for cell in cells} == {cell.seed for cell in own}

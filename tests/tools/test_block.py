@@ -1,4 +1,4 @@
-"""A tool writes its part of a page and changes nothing around it."""
+"""A tool replaces its own block of a page and changes no other text."""
 
 from pathlib import Path
 

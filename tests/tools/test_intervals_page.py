@@ -1,4 +1,4 @@
-"""The table of intervals in docs/methodology.md agrees with the binomial distribution and with other draws."""
+"""The table of intervals in docs/methodology.md agrees with the binomial distribution and with a simulation."""
 
 import re
 from math import sqrt
@@ -12,7 +12,7 @@ from kfbench.measure.cpu import paired_ratio
 from tools.intervals_page import BLOCK, CELLS, DISTRIBUTIONS, METHODS, PAGE, ROUNDS, Simulated, simulated
 
 TEXT = PAGE.read_text(encoding="utf-8")
-HERE = 3_000  # cells
+HERE = 3_000  # simulated cells
 
 
 def on_page(method: str, distribution: str, rounds: int) -> Simulated:
@@ -24,7 +24,7 @@ def on_page(method: str, distribution: str, rounds: int) -> Simulated:
 
 
 def exact(rounds: int) -> float:
-    """Return the probability that the true median is in the interval, from the binomial distribution."""
+    """Return the probability that the interval contains the true median, from the binomial distribution."""
     _, low, high = paired_ratio(np.arange(1, rounds + 1), np.ones(rounds))
     return float(binom.cdf(high - 1, rounds, 0.5) - binom.cdf(low - 1, rounds, 0.5))
 

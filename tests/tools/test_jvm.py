@@ -1,4 +1,4 @@
-"""A failure of Maven or javac is one line, and leaves no folder in the cache."""
+"""A failure of Maven or javac gives an error of one line, and leaves no folder in the cache."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ Fake = Callable[[str, str], None]
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
-    """Return a function that puts a shell script on PATH, with an empty cache."""
+    """Return a function that puts a shell script on PATH in place of a program. The cache is empty."""
     monkeypatch.setattr(jvm, "CACHE", tmp_path / "cache")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()

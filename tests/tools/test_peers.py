@@ -1,4 +1,4 @@
-"""Every other implementation must write our bytes and read them before it is timed."""
+"""Every peer (other implementation) must write our bytes and read our records before it is timed."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -77,7 +77,10 @@ OTHERS: dict[str, Callable[[Records], Records]] = {
 
 
 def reading(log: Callable[[str], bytes], given: Task) -> PythonClient:
-    """Return kafka-python's writers with a reader that reads other bytes than those passed to it."""
+    """Return the peer kafka-python with a faulty reader.
+
+    The reader gets the bytes log(name) in place of those passed to it.
+    """
     batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
     messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
     reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords
@@ -92,7 +95,7 @@ def test_a_client_that_writes_something_else_is_not_timed(
 ) -> None:
     other = replace(given, logs=given.logs | {name: logs(OTHERS[what](given.records), 10)[name]})
     for peer in [*clients, Kfbench()]:
-        if (name, what) == ("v0", "times"):  # v0 has no times
+        if (name, what) == ("v0", "times"):  # v0 has no timestamps
             assert len(list(peer.arms(other))) == 6
         else:
             with pytest.raises(Differs, match=f"^{name}: {peer.name}.* writes other bytes"):
@@ -124,14 +127,14 @@ def test_a_client_that_does_not_accept_our_checksums_is_not_timed(given: Task) -
 
 def test_what_we_read_is_compared_as_well(given: Task) -> None:
     records = Records.from_lists(timestamps_ms=[1, 2], values=[b"a", b"b"], headers=[[("k", b"v")], []])
-    lost = Task(records=records, batch_size=2, logs=logs(records, 2))  # v0 writes these bytes, and not the header
+    lost = Task(records=records, batch_size=2, logs=logs(records, 2))  # v0 cannot store the header, so its log lacks it
     with pytest.raises(Differs, match=r"^v0: kfbench's timed call reads other records than were written"):
         list(Kfbench().arms(lost))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_limit_that_does_not_make_the_log_is_not_timed(given: Task, name: str) -> None:
-    longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # no checksum covers the added bytes
+    longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # no checksum covers these
     with pytest.raises(Differs, match=f"^{name}: the limit copies or checksums other bytes"):
         list(Limit().arms(longer))
 
@@ -142,7 +145,7 @@ def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
     for byte in range(at, at + 30):
         changed = bytearray(log)
         changed[byte] ^= 1
-        is_length = at + 8 <= byte < at + 12  # nothing behind it is where it was
+        is_length = at + 8 <= byte < at + 12  # a wrong length: later batches seem to start elsewhere
         same = not is_length and without_epochs(bytes(changed), "v2") == without_epochs(log, "v2")
         assert same == (at + 12 <= byte < at + 16)
 
@@ -169,7 +172,7 @@ def test_waiting_for_the_host_lock_shows_its_holder_and_ends() -> None:
     (line,) = said
     assert line.endswith("measures on this host: waiting for a turn, 0.001 minutes at most")
     with holding_host(said.append):
-        assert len(said) <= 2  # another test may have had its own
+        assert len(said) <= 2  # a test that ran before may have printed a line
 
 
 def test_warm_up_ends_when_nothing_gets_faster_or_time_is_up() -> None:

@@ -1,4 +1,4 @@
-"""README.md shows a published report, word for word."""
+"""README.md shows the text of a published report, word for word."""
 
 import json
 import re

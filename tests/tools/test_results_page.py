@@ -1,4 +1,4 @@
-"""docs/results.md lists the existing columns, and its examples of reading a run work."""
+"""docs/results.md lists the stored columns of a run. Its examples of reading a run work."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.runs import MANIFEST, stored
 from tools.results_page import BLOCK, PAGE, columns
 
 TEXT = PAGE.read_text(encoding="utf-8")
-# Small versions of the blocks in the examples. v0 under zstd is a skipped row, not a null size.
+# Smaller copies of the blocks that the examples use. v0 under zstd is a skipped row, not a null size.
 SWEEP = """
 title = "for tests"
 analysis = "a"
@@ -49,7 +49,7 @@ def test_the_page_is_not_stale() -> None:
 
 
 def examples() -> dict[str, str]:
-    """Return the Python examples by the word before them: `kfbench itself`, `pandas` and so on."""
+    """Return the Python examples by the first word of the line above them, such as `pandas`."""
     found = re.findall(r"^(\w+)[^\n]*:\n\n```python\n(.*?)```", TEXT, re.DOTALL | re.MULTILINE)
     return dict(found)
 
@@ -77,7 +77,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def read(name: str, run: Run, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run an example. Return its totals and ratios in a fixed order, without their index."""
+    """Run an example of the page. Return its totals and ratios in a fixed order, with a new index."""
     names: dict[str, Any] = {"run": str(run.path), **more}
     exec(examples()[name], names)
     totals = names["totals"][["format", "batch_size", "bytes_per_record"]].sort_values(["format", "batch_size"])

@@ -1,4 +1,4 @@
-"""docs/workloads.md and its figures agree with the catalogue."""
+"""docs/workloads.md and its figures agree with the catalogue of workloads."""
 
 import re
 
@@ -10,7 +10,7 @@ from tools.workloads_page import FIGURES, PAGE, every, figure, page, shares, tri
 
 
 def test_the_page_is_not_stale() -> None:
-    """Compare texts, numbers and digests of the figures' data. To draw all figures would take too long."""
+    """Compare the text, the numbers and digests of the figures' data. Drawing all figures would take too long."""
     assert PAGE.read_text(encoding="utf-8") == page(), "run: make workloads"
 
 

@@ -1,4 +1,4 @@
-"""`what_if`: exact bytes for real segments in every format and codec; losses and omissions are stated."""
+"""`what_if` computes exact bytes for real segments in every format and codec. It states losses and omissions."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ PAYLOAD = ("key", "value", "header_key", "header_value")
 
 
 def batches_of(name: str, wanted: Sequence[bool]) -> bytes:
-    """Return the wanted batches of a recorded segment, unchanged."""
+    """Return the selected batches of a recorded segment, unchanged. wanted: one boolean per batch."""
     data, positions = (FOLDER / name).read_bytes(), facts(name).positions
     return b"".join(data[a:b] for (a, b), take in zip(pairwise(positions), wanted, strict=True) if take)
 
@@ -42,7 +42,7 @@ def written(folder: Path, data: bytes | bytearray, name: str = "0000000000000000
     return path
 
 
-# Peak memory of this process. rusage would include the process that it was forked from.
+# Peak memory of this process from /proc. rusage would include the parent process.
 PEAKS = """\
 import sys
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
     )
     for codec in CODECS:
         assert whole.size("v2", codec) == without.size("v2", codec) + marker_bytes
-        if codec != "zstd":  # v0 and v1 have no control batches
+        if codec != "zstd":  # v0 and v1 cannot store control batches
             assert whole.size("v1", codec) == without.size("v1", codec)
 
 
@@ -238,8 +238,8 @@ def test_savings() -> None:
     sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
     v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
     assert v2["saving"] == v2["saving_against_v2"] == 0
-    # One record per batch: lastOffsetDelta takes 1 byte of 4, baseTimestamp 6 of 8, maxTimestampDelta 1 of 8,
-    # and the record has no attributes byte.
+    # Per batch of one record, v3 saves: lastOffsetDelta 3 of 4 bytes, baseTimestamp 2 of 8, maxTimestampDelta 7 of 8,
+    # and the attributes byte of the record.
     assert v2["size_bytes"] - v3["size_bytes"] == 300 * (3 + 2 + 7 + 1)
     assert v3["saving"] == v3["saving_against_v2"] == pytest.approx(3900 / v2["size_bytes"])
     assert sizes["v1", "gzip"]["saving_against_v2"] == pytest.approx(
@@ -253,7 +253,7 @@ def test_savings() -> None:
     [
         (b"", "the file is empty"),
         (b"# not a log\n" * 9, "no whole batch in 108 bytes: is this a log segment?"),
-        (bytes(40), "the file is empty"),  # a broker allocates zeros ahead
+        (bytes(40), "the file is empty"),  # a broker may fill a new segment with zeros
     ],
 )
 def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
@@ -330,11 +330,11 @@ def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
     value_bytes, a_batch = 1_000, 16
     values = [bytes(value_bytes)] * a_batch
     batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
-    times = (3_000, 5_500)  # beyond the records that wait for their batch; below two shares
+    times = (3_000, 5_500)  # more than the records that wait for their batch; less than two shares of a file
     logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
     command = [sys.executable, "-c", PEAKS, *map(str, logs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     (few, peak_bytes), (many, later_peak_bytes) = (map(int, line.split()) for line in done.stdout.splitlines())
     assert (few, many) == tuple(a_batch * each for each in times)
-    assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
+    assert later_peak_bytes < 768 << 20  # a worker may use 1 GiB
     assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2

@@ -1,4 +1,4 @@
-"""`what_if` of tables: assumed batches, columns, months and rows that cannot be read."""
+"""`what_if` of tables as input: assumed batches, columns, cost of a month, and rows that cannot be read."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""A month: the rate derived from timestamps, and the cost of a rate, computed by hand."""
+"""The monthly cost in a what-if: the rate derived from timestamps, and costs computed by hand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_a_month_by_hand() -> None:
     traffic = Traffic(fan_out=2, replication=3, retention_days=10)
     found = month(1e9, traffic, Prices(storage_gb_month=0.1, network_gb=0.01))
     assert found.stored_bytes == pytest.approx(30e9)
-    # In: one from producers, two by followers; out: two to consumers, two to followers.
+    # In: one copy from producers, two to followers. Out: two to consumers, two to followers.
     assert found.network_bytes == pytest.approx(7 * DAYS_A_MONTH * 1e9)
     assert found.storage == pytest.approx(30 * 0.1)
     assert found.network == pytest.approx(7 * DAYS_A_MONTH * 0.01)

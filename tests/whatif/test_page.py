@@ -1,4 +1,4 @@
-"""The page of a what-if: one folder with its values, figures and the tables behind them."""
+"""The HTML page of a what-if: one folder with its values, figures and the tables behind them."""
 
 import json
 from dataclasses import replace
@@ -40,7 +40,7 @@ def test_a_page_needs_no_other_file_and_has_its_values_as_json(answer: WhatIf, t
     assert page.count("<svg") == 2 and "src=" not in page and "<link" not in page
     for table in (*summary_tables(answer), *(table for section in sections(answer) for table in section.tables)):
         assert table.to_html() in page
-    assert what_if_page.publish(answer, tmp_path) == path  # the same page exists
+    assert what_if_page.publish(answer, tmp_path) == path  # the same page exists already
     assert what_if_page.publish(replace(answer, sent_records=1), tmp_path) != path
 
 

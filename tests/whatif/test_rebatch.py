@@ -1,4 +1,7 @@
-"""Rebatched records equal the batches of one accumulator per producer, for every cut of the log into pieces."""
+"""A what-if may put records into other batches.
+
+The new batches equal those of one accumulator per producer. It does not matter where the log is cut into pieces.
+"""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +21,7 @@ RECORD_BYTES = 100
 
 
 class Given(NamedTuple):
-    """A recorded batch."""
+    """A batch of the recorded log: its producer, and the timestamps of its records."""
 
     producer_id: int
     times_ms: list[int]
@@ -26,7 +29,7 @@ class Given(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A recorded log."""
+    """A recorded log: records, batch bounds and header fields."""
 
     records: Records
     bounds: np.ndarray
@@ -34,7 +37,7 @@ class Recorded(NamedTuple):
 
 
 def recorded(batches: list[Given]) -> Recorded:
-    """Return a log. Each value has the producer and the number of its record."""
+    """Return the batches as a log. Each value is "producer/record number"."""
     times = [time for batch in batches for time in batch.times_ms]
     owners = [batch.producer_id for batch in batches for _ in batch.times_ms]
     control = [batch.is_control for batch in batches for _ in batch.times_ms]
@@ -56,7 +59,10 @@ def recorded(batches: list[Given]) -> Recorded:
 
 
 def accumulated(batches: list[Given], batching: Batching) -> list[list[bytes]]:
-    """Rebatch slowly: one accumulator per producer, as `linger` describes it for records of one size."""
+    """Put records into new batches the slow way: one accumulator per producer.
+
+    All records have one size (see `linger`).
+    """
     open_batches: dict[int, tuple[int, list[bytes]]] = {}
     clocks: dict[int, int] = {}
     done, number = [], 0
@@ -112,7 +118,7 @@ def test_batches_equal_those_of_an_accumulator_per_producer(
     in_batches = sorted(values for each in found for values in values_of(each))
     whole = Rebatcher(batching).add(sent(*recorded(batches)), last=True)
     assert in_batches == sorted(values for each in whole for values in values_of(each))
-    if batch_size_bytes in (0, 1 << 20):  # between them record sizes matter, which the kernel's test covers
+    if batch_size_bytes in (0, 1 << 20):  # for other limits record sizes matter; the kernel's test covers them
         assert in_batches == accumulated(batches, batching)
     for each in found:
         rows = each.fields.over(len(each.bounds) - 1)
@@ -162,7 +168,7 @@ def test_extreme_times() -> None:
     starts = np.zeros(4, np.int64)
     records = Records(shapes=shapes, key_data=nothing, key_starts=starts, value_data=nothing, value_starts=starts)
     [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent(records, None, BatchFields()), last=True)
-    assert np.diff(found.bounds).tolist() == [4]  # no later record is close to the second time
+    assert np.diff(found.bounds).tolist() == [4]  # only one record has this late timestamp
     assert FORMATS["v2"].size(*found).sum() > 0
 
 
@@ -191,7 +197,7 @@ def test_a_long_pause_and_a_late_record_are_no_errors() -> None:
     records, rebatcher = Records.from_lists([b"a"] * len(night), timestamps_ms=night), Rebatcher(Batching(5, 1 << 20))
     [found] = rebatcher.add(sent(records, None, BatchFields()), last=True)
     assert rebatcher.ahead == 0
-    assert len(found.bounds) - 1 == len(night) - 1  # the late record alone joins the one before
+    assert len(found.bounds) - 1 == len(night) - 1  # the late record joins the batch before it
 
 
 @pytest.mark.parametrize(

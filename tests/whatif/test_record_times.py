@@ -1,4 +1,7 @@
-"""Binned times do not depend on the pieces, and a few wrong times do not widen the bins of the rest."""
+"""Histograms of timestamps do not depend on how the log is cut.
+
+A few wrong timestamps do not widen the bins of the others.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The summary of a what-if: short, the best row marked, one row per topic, other levels."""
+"""The summary of a what-if is short, marks the smallest row, and has one row per topic."""
 
 import random
 from dataclasses import replace
@@ -37,7 +37,7 @@ def rows_of(table: Table) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory: pytest.TempPathFactory) -> WhatIf:
-    """Return the answer for nine topics of one partition each, and one of two."""
+    """Return the what-if answer for ten topics. Nine have one partition, one has two."""
     root = tmp_path_factory.mktemp("topics")
     for i, name in enumerate([*sorted(NAMES)[:10], "activity-none.log"]):
         path = root / (f"topic-{min(i, 9)}-{i // 10}") / "00000000000000000000.log"

@@ -1,4 +1,7 @@
-"""Sums over parts: order does not matter, samples state their share, estimates state their error."""
+"""A tally (sums over the parts of a source) does not depend on the order of parts.
+
+Samples state their share, estimates state their error.
+"""
 
 import pickle
 from collections.abc import Iterator
@@ -36,7 +39,7 @@ def parts() -> list[Part]:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A part with its records in memory."""
+    """A part of a source whose records are in memory."""
 
     given: tuple[Chunk, ...]
     name: str = "memory"
@@ -116,7 +119,7 @@ def test_sums_equal_the_sizes_of_the_logs() -> None:
         assert found.sizes()[fmt.name] == sum(int(each.sum()) for each in sizes)
         control = [int(each[log.batch_rows["is_control"]].sum()) for each, log in zip(sizes, logs, strict=True)]
         assert found.control[fmt.name] == sum(control)
-        assert (sum(control) > 0) == (fmt.name == "v3")  # v1 has none
+        assert (sum(control) > 0) == (fmt.name == "v3")  # v1 cannot store control batches
     lz4 = [
         len(FORMATS["v2"].encode(log.source_records, log.bounds, "lz4", batch_fields=log.batch_fields).data)
         for log in (read_log(FOLDER / name) for name in ("telemetry.log", "service-headers.log"))
@@ -170,7 +173,7 @@ def test_a_deleted_segment_is_reported(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def sampled() -> list[Tally]:
-    """Return a full tally, and two samples of 30 %."""
+    """Return the tally of all records, and the tallies of two random samples of 30 %."""
     part = InMemory(tuple(chunk(2_000, at, 600) for at in range(0, 40_000, 2_000)))
     question = replace(QUESTION, arms=(("v2", "none"), ("v2", "lz4")), batchings=(), assumed=Batching(1_000.0, 16_384))
     return [tally(part, replace(question, share=share, seed=seed)) for share, seed in ((1.0, 0), (0.3, 1), (0.3, 2))]
@@ -201,7 +204,7 @@ def test_one_stretch_has_no_known_error() -> None:
     assert Drawn.of(100, 60).estimate(1_000) == (600, None)
     assert Drawn().estimate(1_000) == (None, None)
     two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
-    # N = 20 stretches, n = 2 of them: residuals +10 and -10; 20 * sqrt((1 - 0.1) / 2 * 200).
+    # 2 of 20 stretches (runs of batches) were drawn, with residuals +10 and -10: 20 * sqrt((1 - 0.1) / 2 * 200)
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
 
 
@@ -216,7 +219,7 @@ def test_one_part_always_has_a_sample() -> None:
 
 
 def test_break_even_by_hand() -> None:
-    """Compare 61 + 7 n bytes of a v2 batch with 34 n bytes of v1. v2 is smaller from 3 records on."""
+    """A v2 batch takes 61 + 7 n bytes of overhead, v1 34 n. So v2 is smaller from 3 records per batch on."""
     records = Records.from_lists([b"a" * 20] * 60, timestamps_ms=[1_700_000_000_000] * 60)
     log = Chunk(records=records, size_bytes=1)
     found = tally(InMemory((log,)), replace(QUESTION, assumed=BATCHING))

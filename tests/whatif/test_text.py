@@ -1,4 +1,4 @@
-"""The tables and notes of a what-if of a data dir: topics, what was left out, samples, other batches, a month."""
+"""The tables and notes of a what-if for a broker's data folder: topics, omissions, samples, other batches, a month."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ def answer(data_dir: Path) -> WhatIf:
 
 
 def shown(answer: WhatIf) -> dict[str, Table]:
-    """Return the tables by name."""
+    """Return all tables of the answer by name."""
     return {table.name: table for section in tables.sections(answer) for table in section.tables}
 
 
@@ -147,7 +147,7 @@ def test_each_format_and_codec_has_its_cell() -> None:
     assert by_format(table["savings"])["v3"][-1] == pytest.approx(100 * (1 - zstd.size_bytes / plain))
     against = 100 * (1 - zstd.size_bytes / (found.size("v2", "zstd") or 1))
     assert by_format(table["savings-of-v2"])["v3"][-1] == pytest.approx(against)
-    assert by_format(table["savings"])["v1"][-1] is None  # v1 has no zstd
+    assert by_format(table["savings"])["v1"][-1] is None  # v1 does not support zstd
     losses = by_format(table["losses"])
     assert str(losses["v1"][0]).startswith("396 headers;") and losses["v3"] == ("nothing is lost",)
     assert [row[-3:] for row in table["sources"].rows] == [(20, 120, "v2 none"), (30, 600, "v2 lz4")]
@@ -172,7 +172,7 @@ def test_other_batches(answer: WhatIf) -> None:
     assert {arm.batching for arm in answer.rebatched} == set(BATCHINGS)
     arms = {(arm.batching, arm.format, arm.codec): arm for arm in answer.rebatched}
     sizes = [arms[batching, "v3", "none"].size_bytes or 0 for batching in BATCHINGS]
-    assert sizes == sorted(sizes, reverse=True)  # a longer linger gives fewer bytes
+    assert sizes == sorted(sizes, reverse=True)  # a longer linger.ms gives fewer bytes
     rows = shown(answer)["rebatched"].rows, shown(answer)["rebatched-savings"].rows
     assert len(rows[0]) == len(rows[1]) == len(BATCHINGS) * 3
     for row, savings in zip(*rows, strict=True):

@@ -1,4 +1,4 @@
-"""The connector that reads a topic; tests/live reads one of a real broker."""
+"""A what-if of a topic uses the connector that reads it. tests/live reads a topic of a real broker."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_invalid_connectors_are_refused(tmp_path: Path, connector: str) -> None:
 
 
 def test_a_partition_without_a_leader_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {0: 100, 1: NO_LEADER}  # in place of a broker's answer
+    sizes = {0: 100, 1: NO_LEADER}  # stands for the broker's answer
     monkeypatch.setattr(spark, "topic_mapped", lambda topic, function_for, *_: [function_for(sizes)([])])
     question = Question(arms=(("v2", "none"),), assumed=Batching(5.0, 1000))
     found, _, sums = tally_topic(Topic(bootstrap="a:1", name="t"), lambda _: question)

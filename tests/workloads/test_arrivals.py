@@ -1,4 +1,4 @@
-"""Arrivals follow the named process block by block, and rise over all blocks."""
+"""Arrival times of records follow the named random process in each block, and never go down from block to block."""
 
 import pickle
 from typing import Any
@@ -33,9 +33,7 @@ from kfbench.workloads.named.distributions import Choice, Empirical, Fixed, Gene
 SEED, SIGNIFICANCE = 77, 0.01
 KOLMOGOROV = float(stats.kstwobign.isf(SIGNIFICANCE))
 ETC = GeneralisedParetoGaps(sigma_us=16.0292, k=0.154971)
-SLOW_ETC = GeneralisedParetoGaps(
-    sigma_us=16_029.2, k=0.154971
-)  # slow enough that rounding to microseconds makes no difference
+SLOW_ETC = GeneralisedParetoGaps(sigma_us=16_029.2, k=0.154971)  # so slow that rounding to microseconds does not matter
 MIXGRAPH = Sine(rate_per_s=4_500, amplitude_per_s=1_000, radians_per_s=0.000073)
 FAST_SINE = Sine(rate_per_s=4_500, amplitude_per_s=4_000, radians_per_s=0.1, phase_radians=1.0)
 BURSTS = Bursts(
@@ -113,7 +111,10 @@ def test_a_wrong_rate_or_shape_would_show() -> None:
 
 @pytest.mark.parametrize("window_ms", [1, 5, 20])
 def test_arrivals_of_poisson_in_a_window_are_poisson(window_ms: int) -> None:
-    """Compare mean, dispersion and distribution of the counts per window, which decide a producer's batches."""
+    """Arrivals per window have the mean, variance and distribution of a Poisson process.
+
+    These counts determine a producer's batches.
+    """
     times = np.concatenate([times_us(Poisson(rate_per_s=1_000), SEED, block) for block in range(8)])
     counts = np.bincount(times // (1_000 * window_ms))[:-1]
     assert counts.mean() == pytest.approx(window_ms, rel=0.02)
@@ -140,24 +141,24 @@ def expected(sine: Sine, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("sine", [MIXGRAPH, FAST_SINE], ids=["mixgraph", "fast"])
 def test_sine(sine: Sine) -> None:
-    """If time is replaced by the expected number of arrivals, the process is Poisson with rate 1."""
+    """Measured in expected arrivals in place of time, the process is Poisson with rate 1."""
     for block in (0, 1, 7, 3_000):
         own = expected(sine, times_us(sine, SEED, block) / 1e6)
         assert stats.ks_1samp((own / BLOCK_RECORDS) - block, stats.uniform.cdf).statistic < KOLMOGOROV / 256
         gaps = np.diff(own)
-        assert stats.ks_1samp(gaps, stats.expon.cdf).statistic < 2 * KOLMOGOROV / 256  # because of whole microseconds
+        assert stats.ks_1samp(gaps, stats.expon.cdf).statistic < 2 * KOLMOGOROV / 256  # times are whole microseconds
     assert block_us(sine) == round(BLOCK_RECORDS / sine.rate_per_s * 1e6)
 
 
 def test_rates_of_the_sine_over_its_period() -> None:
-    """Compare the rate of each block with the sine in its middle: 3,500 to 5,500 records per second in mixgraph."""
+    """The rate of each block equals the sine at its middle. For mixgraph it is 3,500 to 5,500 records per second."""
     for block in range(0, 6_000, 500):
         first, last = window_us(MIXGRAPH, block)
         rate = 4_500 + 1_000 * np.sin(0.000073 * (first + last) / 2e6)
         times = times_us(MIXGRAPH, SEED, block)
         assert BLOCK_RECORDS / (times[-1] - times[0]) * 1e6 == pytest.approx(rate, rel=0.001)
     period = 2 * np.pi / FAST_SINE.radians_per_s * 1e6
-    times = np.concatenate([times_us(FAST_SINE, SEED, block) for block in range(43)])  # ten periods
+    times = np.concatenate([times_us(FAST_SINE, SEED, block) for block in range(43)])  # about ten periods
     whole = times[times < times[-1] // period * period]
     share = np.bincount((whole % period / period * 8).astype(int)) / len(whole)
     edges = expected(FAST_SINE, np.linspace(0, period / 1e6, 9))

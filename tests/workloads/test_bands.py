@@ -1,4 +1,4 @@
-"""Payloads compress as their files say, with 1, 10 and 100 records per v2 batch."""
+"""Payloads compress as much as their files state (a band of ratios), with 1, 10 and 100 records per v2 batch."""
 
 import json
 from itertools import product
@@ -16,16 +16,16 @@ DEPTHS, CODECS = (1, 10, 100), ("zstd", "lz4", "gzip", "snappy")
 SEEDS, RECORDS = (1, 2, 3), 900
 NAMED = [each for each in WORKLOADS.values() if isinstance(each, NamedWorkload)]
 EVERY = [NamedWorkload(name=each.name, variant=variant) for each in NAMED for variant in each.variants]
-REAL_TOPICS = ((0.65, 0.92), (0.2, 0.35), (0.1, 0.25))  # zstd-3 on JSON topics
+REAL_TOPICS = ((0.65, 0.92), (0.2, 0.35), (0.1, 0.25))  # compressed size divided by plain size: zstd-3 on JSON topics
 TUNED = "user-activity service-events cloudevents cdc-debezium out-of-order transactional log-shipping".split()
-WIDEST = 2.5  # the ratio of a band's upper bound to its lower bound
-MARGIN = 0.05  # distance to either bound; random bytes are an exception, because their bands are this narrow
+WIDEST = 2.5  # largest ratio of a band's upper bound to its lower bound
+MARGIN = 0.05  # least distance of a result to either bound; bands of random bytes are too narrow for it
 RANDOM = "producer-perf omb-1kb omb-100b kv-etc kv-mixgraph kv-ycsb compacted-changelog large-payload".split()
 RANDOM_RECORDS = 300
 
 
 def differing() -> list[NamedWorkload]:
-    """Return the variants with different bytes. Other variants, of rate or batch size, compress equally well."""
+    """Return one variant per kind of contents. Variants that differ only in rate or batch size compress equally."""
     found: dict[object, NamedWorkload] = {}
     for each in EVERY:
         model = each.model
@@ -40,7 +40,7 @@ def title(workload: NamedWorkload) -> str:
 
 
 def data_of(workload: NamedWorkload, records: int, seed: int) -> Records:
-    """Return the records without transaction markers, because producers do not compress these."""
+    """Return the records without transaction markers, because producers do not compress markers."""
     sample = workload.generate(records=records, seed=seed)
     rows, sizes = sample.batch_fields.rows, np.diff(sample.bounds)
     is_marker = np.repeat(rows["is_control"], sizes if len(rows) == len(sizes) else sizes.sum())

@@ -1,4 +1,4 @@
-"""Batches of a block have the model's sizes, and each holds records that belong together."""
+"""The batches of a workload have the sizes of its model. Records that belong together are in one batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,14 +52,14 @@ def test_drawn_sizes_are_those_of_the_distribution(records: dict[str, Any], mean
     assert found.mean() == pytest.approx(mean, rel=0.02)
     if records["dist"] == "uniform":
         low, width = records["low"], records["high"] - records["low"] + 1
-        between = np.random.default_rng(1).random(len(found))  # whole numbers, spread over what they stand for
+        between = np.random.default_rng(1).random(len(found))  # spread each whole number over one unit
         assert kstest((found - low + between) / width, "uniform").pvalue > 0.001
     elif records["dist"] == "choice":
         assert (found == 1).mean() == pytest.approx(0.97, abs=0.002)
 
 
 def test_what_is_counted_need_not_be_records() -> None:
-    """There are three events, and the second has two records. Each batch has one event."""
+    """A batch counts events, and an event may have several records. The first of these events has two records."""
     starts = np.concatenate([[0], np.arange(2, BLOCK_RECORDS)])
     assert sizes(starts=starts, model="fixed", records=1)[:3].tolist() == [2, 1, 1]
     drawn = sizes(starts=starts, model="drawn", records={"dist": "fixed", "value": 2})
@@ -96,7 +96,7 @@ def test_survivors_lie_as_far_apart_as_chance_has_it(survival: float) -> None:
         expected = geom.ppf(share, survival)
         assert abs(np.quantile(gaps, share) - expected) <= max(1, 0.02 * expected)
     batch = offsets // 100
-    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # a batch has the survivors of 100 offsets
+    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # one batch per 100 offsets
     kept = np.diff(bounds)[:-1]
     assert kept.mean() == pytest.approx(100 * survival / (1 - (1 - survival) ** 100), rel=0.02)
 
@@ -108,20 +108,23 @@ def test_where_all_survive_there_are_no_holes() -> None:
 
 @pytest.mark.parametrize(("cardinality", "skew", "behind"), [(20_000, 0.99, 40_000), (100_000, 0.99, 20_000)])
 def test_survivors_are_what_the_cleaner_leaves_of_a_zipf_log(cardinality: int, skew: float, behind: int) -> None:
-    """Compact a log of Zipf keys. The survivors in its first batches follow the model with the same share."""
+    """Compact a log whose keys follow Zipf's law.
+
+    In its first batches, as many records survive as the model says for this share.
+    """
     seen = 50_000
     keys = KeyDistribution(cardinality=cardinality, skew=skew).ids(7, 0, seen + behind)
     last = np.zeros(cardinality, np.int64)
-    last[keys] = np.arange(len(keys))  # the last of equal indices stays
+    last[keys] = np.arange(len(keys))  # of equal indices, the last assignment stays
     stays = last[keys[:seen]] == np.arange(seen)
-    # Ages of the first and last records differ by more than half, so each tenth has its own share.
+    # Older records survive less often, so each tenth is compared with its own share.
     for tenth in np.split(stays, 10):
         share = tenth.mean()
         kept = tenth.reshape(-1, 100).sum(axis=1)
         assert kept.std() == pytest.approx(binom.std(100, share), rel=0.35)
         cells = np.arange(1, 100)
         seen_share = np.searchsorted(np.sort(kept), cells, side="right") / len(kept)
-        assert np.abs(seen_share - binom.cdf(cells, 100, share)).max() < 1.63 / len(kept) ** 0.5  # K-S, 1 %
+        assert np.abs(seen_share - binom.cdf(cells, 100, share)).max() < 1.63 / len(kept) ** 0.5  # K-S, at 1 %
 
 
 def shapes(n: int, value_bytes: int) -> Shapes:

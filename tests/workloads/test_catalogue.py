@@ -1,4 +1,4 @@
-"""A workload's file gives the records that it describes. Errors name its file and key."""
+"""A workload generates the records that its file describes. Errors name the file and the key."""
 
 from collections import Counter
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_every_file_is_a_workload_and_each_of_its_variants() -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_v2_carries_what_it_gives(name: str) -> None:
-    """Header fields and control records read back as they were written."""
+    """The header fields and control records of each workload can be stored in v2 and are read back."""
     sample = WORKLOADS[name].generate(records=300, seed=5, start=BLOCK_RECORDS - 150)
     log = FORMATS["v2"].encode(sample.records, sample.bounds, batch_fields=sample.batch_fields)
     assert (
@@ -158,8 +158,8 @@ def test_tombstones_follow_their_deletes(files: Files) -> None:
     assert len(deletes) / changes == pytest.approx(0.25, abs=0.01)
     assert sum(value is not None and len(value) == 5 for value in values) / changes == pytest.approx(0.25, abs=0.01)
     first = set(sample.bounds[:-1].tolist())
-    assert all(i + 1 not in first for i in deletes)  # 100 changes per batch, and their tombstones
-    for start in (deletes[0] + 1, deletes[1] + 1):  # a slice that begins with a tombstone
+    assert all(i + 1 not in first for i in deletes)  # 100 changes plus tombstones per batch
+    for start in (deletes[0] + 1, deletes[1] + 1):  # generate a slice that starts with a tombstone
         piece = files.sample(text, 10, start)
         assert lists(piece.records) == (keys[start : start + 10], values[start : start + 10])
 
@@ -235,7 +235,7 @@ def test_a_transaction_ends_with_kafka_s_marker(files: Files) -> None:
     assert set(sizes[1::2].tolist()) == {1}
     assert set(rows["base_sequence"][::2].tolist()) == {0} and set(rows["base_sequence"][1::2].tolist()) == {-1}
     assert (np.diff(rows["producer_epoch"]) == [1, 0] * (len(rows) // 2 - 1) + [1]).all()
-    # EndTransactionMarker.java: version 0 and type, abort 0 or commit 1; version 0 and the coordinator's epoch
+    # EndTransactionMarker.java. Key: version 0, then type (abort 0, commit 1). Value: version 0, coordinator epoch.
     markers = [(sample.records.key(i), sample.records.value(i)) for i in sample.bounds[1::2].tolist()]
     counts = Counter(markers)
     commit, abort = (b"\0\0\0\1", bytes(6)), (bytes(4), bytes(6))

@@ -1,4 +1,4 @@
-"""Each axis of the grid has exactly the effect that its name says."""
+"""Each axis of the grid (the workload with free parameters) has exactly the effect that its name states."""
 
 from dataclasses import fields, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Key popularity follows Zipf's law."""
+"""The popularity of keys follows Zipf's law."""
 
 import math
 import pickle
@@ -18,7 +18,10 @@ SEED, MANY = 11, 2**22
 
 
 def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return the probability of each cell of the alias table: its own share and the shares that other cells give it."""
+    """Return the probability of each cell of the alias table.
+
+    It is the cell's own share plus the shares that other cells give to it.
+    """
     keep = (table >> np.uint64(32)).astype(np.float64) / 2**32
     other = (table & np.uint64(0xFFFFFFFF)).astype(np.int64)
     shares = keep + np.bincount(other, weights=1 - keep, minlength=len(table))
@@ -43,7 +46,10 @@ def test_the_groups_have_the_law_in_them(cardinality: int, skew: float) -> None:
 
 
 def test_more_keys_than_a_table_of_all_could_hold() -> None:
-    """The n-th harmonic number is about ln n + Euler's constant + 1/2n."""
+    """The share of the first million of 2**40 keys equals a formula.
+
+    The n-th harmonic number is about ln n + Euler's constant + 1/2n.
+    """
     few, all_keys = (math.log(n) + np.euler_gamma + 1 / (2 * n) for n in (1_000_000, 2**40))
     groups = zipf(2**40, 1.0)
     until = int(np.searchsorted(groups.firsts, 1_000_000))
@@ -58,7 +64,7 @@ def test_more_keys_than_a_table_of_all_could_hold() -> None:
     ("cardinality", "skew"), [(1_000_000, 0.99), (1_000, 0.0), (10_000, 1.2), (50, 2.68), (2, 1.0)]
 )
 def test_frequencies(cardinality: int, skew: float) -> None:
-    """Test with chi-squared at 1 % significance. Keys that are expected less than 20 times are counted together."""
+    """Chi-squared test at 1 % significance. Keys expected fewer than 20 times are counted together."""
     law = np.arange(1, cardinality + 1) ** -skew
     expected = MANY * law / law.sum()
     counts = np.bincount(KeyDistribution(cardinality=cardinality, skew=skew).ids(SEED, 0, MANY), minlength=cardinality)

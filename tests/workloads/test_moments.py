@@ -1,4 +1,4 @@
-"""The catalogue has the moments and quantiles that its sources publish, within 2 %."""
+"""Workloads of the catalogue have the moments and quantiles that their sources publish, within 2 %."""
 
 from itertools import pairwise, product
 from typing import Any
@@ -26,7 +26,7 @@ def within(wanted: float, share: float = 0.02) -> Any:
 
 
 def whole(*wanted: float) -> Any:
-    """Match quantiles of whole lengths, within one byte."""
+    """Match quantiles of whole lengths, within 2 % or one byte."""
     return pytest.approx(wanted, rel=0.02, abs=1)
 
 
@@ -112,7 +112,7 @@ def test_facebooks_etc() -> None:
     key = NamedWorkload(name="kv-etc").model.key
     assert key is not None
     ids, first = np.unique(key.distribution.ids(11, 0, len(etc.shapes)), return_index=True)
-    distinct = etc.shapes.key_lengths[first]  # over records, the few most frequent keys dominate
+    distinct = etc.shapes.key_lengths[first]  # one length per key; over records, a few frequent keys would dominate
     assert len(ids) > 100_000 and distinct.mean() == within(36.2)
     assert np.percentile(distinct, [50, 90, 99]) == whole(33.8, 51.0, 76.3)
     found = values(etc)
@@ -127,7 +127,7 @@ def test_facebooks_etc() -> None:
 def test_mixgraph() -> None:
     sample = drawn("kv-mixgraph", blocks=4)
     found = values(sample)
-    assert found.min() == 1 and found.mean() == within(34.5 + 0.5, 0.01)  # rounded up
+    assert found.min() == 1 and found.mean() == within(34.5 + 0.5, 0.01)  # lengths are rounded up
     assert np.percentile(found, [90, 99]) == whole(80.4, 228)
     assert np.median(found) == 20  # 19.4, rounded up
     keys = {sample.records.key(i) for i in range(2_000)}
@@ -240,7 +240,7 @@ def test_devices_report_every_ten_seconds_and_gateways_an_hour_at_once() -> None
     records = NamedWorkload(name="iot-telemetry", variant="upload").generate(records=3_000, seed=11).records
     devices = [{records.key(i) for i in range(a, b)} for a, b in pairwise(upload.bounds[upload.bounds <= 3_000])]
     assert max(map(len, devices)) <= 4 and len(set().union(*devices)) >= 8
-    assert np.sum(sizes(upload) < 100) <= 2 and sizes(upload).max() <= 1_000  # the last of a block may be smaller
+    assert np.sum(sizes(upload) < 100) <= 2 and sizes(upload).max() <= 1_000  # the last batch of a block may be smaller
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Workloads are equal on all processors, although NumPy's log, power and cosine differ in the last bit."""
+"""Workloads are equal on all processors, although NumPy's log, power and cosine differ there in the last bit."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ TIMED = ("user-activity", "kv-etc", "kv-mixgraph", "log-shipping")
 
 
 def digests() -> dict[str, str]:
-    """Return digests of all tables of draws, and of the times of a few workloads."""
+    """Return digests of all tables that random draws use, and of the arrival times of a few workloads."""
     found: dict[str, NDArray[Any]] = {
         "exponential": table(GeneralisedPareto(sigma=1, k=0)),
         "lognormal": table(Lognormal(mean=212, sigma=0.9)),
@@ -57,7 +57,7 @@ def test_tables_and_times_are_those_of_any_processor() -> None:
         pytest.skip("NumPy found nothing on this processor that it could do without")
     code = "import json; from tests.workloads.test_processors import digests; print(json.dumps(digests()))"
     environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(features)}
-    environment["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"  # other logarithms and powers
+    environment["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"  # other code for logarithms
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
     plain, own = json.loads(child.stdout), digests()

@@ -24,7 +24,10 @@ def named_kind(parameter: Parameter) -> bool:
 
 
 def names_something(source: str) -> bool:
-    """Return True for an assumption, or for a place: a year, commit, version, section, file, class or setting."""
+    """Return True if the text is an assumption or names a place.
+
+    A place is a year, commit, version, section, file, class or setting.
+    """
     return source.startswith(f"{MARK}: ") or bool(NAMED.search(source))
 
 
@@ -39,7 +42,7 @@ def test_every_number_and_every_template_has_a_source(path: Path) -> None:
 def test_what_is_assumed_is_said_to_be(path: Path) -> None:
     found = parameters(path)
     sources = [each.source for each in found if each.source is not None]
-    # Bands are expected, not published: their text says what they follow from.
+    # Expected compression bands are not published. Their text says how they were derived.
     published = [each.source for each in found if each.source and "bands" not in each.path.split(".")]
     assert [source for source in published if not names_something(source)] == []
     assumed = [source for source in sources if source.lower().startswith(MARK)]

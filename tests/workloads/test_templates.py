@@ -1,4 +1,4 @@
-"""Each slot writes the right text, and a record does not depend on other records."""
+"""Each placeholder of a template writes the right text. No record depends on other records."""
 
 import re
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ def test_each_character_is_as_likely(alphabet: str) -> None:
     counts = counts[counts > 0]
     assert len(counts) == {"d": 10, "x": 16, "a": 26, "A": 26, "w": 62, "b": 64, "raw": 256}[alphabet]
     expected = counts.mean()
-    assert ((counts - expected) ** 2 / expected).sum() < len(counts) + 5 * (2 * len(counts)) ** 0.5  # chi squared
+    assert ((counts - expected) ** 2 / expected).sum() < len(counts) + 5 * (2 * len(counts)) ** 0.5  # chi-squared
 
 
 def test_words_are_as_likely_as_their_place_says() -> None:
@@ -117,7 +117,10 @@ def test_counts_rise() -> None:
 @given(st.integers(-(10**12), 10**12), st.integers(0, 40).map(lambda bits: 2**bits), st.sampled_from(["", " low"]))
 @settings(max_examples=50, deadline=None)
 def test_room_for_every_number(low: int, span: int, how: str) -> None:
-    """The widths of a scaled range come from steps, those of a wider range from the numbers."""
+    """Drawn numbers lie in their range and have room for all digits.
+
+    Digits are counted by steps in a scaled range, and from the numbers in a wider one.
+    """
     span = min(span, 2**31 - 1) if how else span
     for record in records(f"<int {low}..{low + span - 1}{how}>", 40):
         assert low <= int(record) < low + span and record == b"%d" % int(record)
@@ -305,7 +308,7 @@ def test_phrases_can_stand_in_json_and_be_moved_at_once() -> None:
 
 
 def test_bytes_of_published_seeds_never_change() -> None:
-    """Published runs use these seeds. A change here changes their bytes."""
+    """Published runs used these seeds. If this test fails, the bytes of published runs have changed."""
     assert records("<8x> <uuid> <int 0..99999> <a|b|c|d|e> <$n of 9:4d> <id 5> <text 9..30>", 1, start=70_000) == [
         b"2e8472c3 6c30099e-8458-425d-b7d6-13f332010aeb 19974 a 2225 24694 thread pool is"
     ]

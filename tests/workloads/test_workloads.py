@@ -1,4 +1,4 @@
-"""The laws of kfbench/workloads/base/workload.py hold for every workload."""
+"""Every workload keeps the laws that kfbench/workloads/base/workload.py states."""
 
 import pickle
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import pytest
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
 
-# Variants with other batches: by linger, with markers in between, with holes and delete horizons.
+# Other batches: by linger, with markers in between, with gaps and delete horizons.
 REBATCHED = {
     f"{name} by {size}": NamedWorkload(name=name, batch_size=size)
     for name, size in (("user-activity", 10), ("transactional", 7), ("compacted-changelog", 30))
@@ -38,7 +38,7 @@ def joined(
 
 def test_any_partitioning_gives_the_same_records(workload: Workload) -> None:
     start, records = BLOCK_RECORDS - 70, 200
-    cuts = [0, 1, 64, 70, 71, 133, 200]  # one cut is at the end of the block, one next to it
+    cuts = [0, 1, 64, 70, 71, 133, 200]  # one cut is at the end of a block, one right after it
     pieces = [workload.generate(records=b - a, seed=3, start=start + a) for a, b in pairwise(cuts)]
     assert joined(pieces) == joined([workload.generate(records=records, seed=3, start=start)])
 

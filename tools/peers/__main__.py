@@ -1,8 +1,8 @@
 """Time other implementations together with ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
-All installed peers are timed, and the limit: a copy of finished batches and their checksums. Each peer must write our
-bytes for the same records and read them back. Otherwise nothing is stored. All samples go into datasets/peers/cpu.json
-with the facts of the host, for the report.
+All installed peers are timed. The limit is timed too: it copies finished batches and computes their checksums, the
+least that an encoder must do. For the same records, each peer must write the same bytes as we do, and read them back.
+Otherwise nothing is stored. All samples go into datasets/peers/cpu.json with the facts of the host, for the report.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def text(facts: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:
-    """Return the file's JSON, one line per arm."""
+    """Return the JSON text of the result file. Each arm (one peer, format and operation on one cell) is one line."""
     head = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in facts.items()]
     rows = []
     for cell, arms in found:
@@ -93,7 +93,7 @@ def _arm_json(each: Timed) -> dict[str, Any]:
 
 
 def shown(found: list[tuple[Cell, list[Timed]]]) -> Table:
-    """Return a table of CPU ns per record of every peer, and its ratio to ours in the same rounds."""
+    """Return a table of every peer's CPU time per record in ns, with its ratio to our time in the same rounds."""
     peers = list(dict.fromkeys(each.arm.peer for _, arms in found for each in arms))
     table = Table(
         *("operation", "format", "batch size", "value bytes"), *peers, title="CPU, ns per record (times ours)"

@@ -1,4 +1,4 @@
-"""aiokafka: record classes in Cython."""
+"""The peer aiokafka, a Python client. Its record classes are written in Cython."""
 
 from tools.peers.base.python_client import starting
 

@@ -1,4 +1,7 @@
-"""Apache Kafka's own writer and reader, in a JVM that takes one sample per request (tools/java/KafkaArms.java)."""
+"""The peer Apache Kafka: its own writer and reader in a JVM, which times one sample per request.
+
+tools/java/KafkaArms.java is the program in the JVM.
+"""
 
 import struct
 import subprocess
@@ -22,21 +25,21 @@ POM: Final = ROOT / "tests" / "oracle" / "pom.xml"
 
 
 class Written(NamedTuple):
-    """The output of Java for a task in one format."""
+    """The output of Java for the records of a task in one format."""
 
     log: bytes
-    entries: bytes  # the records that Java read from the log, in the form of `entries`
-    total: int  # the result of the timed read, comparable with `total`
+    entries: bytes  # the records that Java read from the log, in the encoding of the function `entries`
+    total: int  # the sum that the timed read computed, to be compared with the function `total`
 
 
 class Java:
-    """The peer in a JVM, with requests and answers through pipes."""
+    """The peer in a JVM. It gets requests and sends answers through pipes."""
 
     name = JAVA
     warm_up_s = (2.0, 8.0)  # the JVM compiles during the warm-up
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        """Read the JVM's name and version. Raises ToolError if the JVM ends before."""
+        """Read the name of the JVM and the version of Kafka from the pipe. Raises ToolError if the JVM ends before."""
         self._requests, self._answers = requests, answers
         self.machine: str | None = self._string()
         self.version = self._string()
@@ -55,7 +58,7 @@ class Java:
                 )
 
     def written(self, task: Task) -> dict[str, Written]:
-        """Return the output of Java for the task, by format. Raises ToolError if the JVM has ended."""
+        """Send the records of the task to Java. Return its output by format. Raises ToolError if the JVM has ended."""
         self._request(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in FORMATS}
 
@@ -88,7 +91,10 @@ class Java:
 
 
 def verify(name: str, written: Written, task: Task) -> None:
-    """Raise Differs unless Java wrote the same bytes as we do and read the same records."""
+    """Raise Differs unless Java wrote the same bytes as we do and read the same records as we do.
+
+    name: the format; written: the output of Java for the task.
+    """
     if written.log != task.logs[name]:
         raise Differs(f"{name}: {JAVA} writes other bytes than ours")
     records = task.read(name)
@@ -99,7 +105,10 @@ def verify(name: str, written: Written, task: Task) -> None:
 
 
 def entries(records: Records) -> bytes:
-    """Return the records in the form of a request: offset, timestamp, then key and value, each after its length."""
+    """Encode records for a request to Java.
+
+    Per record: offset, timestamp, length of the key, key, length of the value, value. The length of a null is -1.
+    """
     parts = []
     for i, (offset, timestamp) in enumerate(zip(records.offsets.tolist(), records.timestamps_ms.tolist(), strict=True)):
         payload = (records.key(i), records.value(i))
@@ -109,7 +118,7 @@ def entries(records: Records) -> bytes:
 
 
 def total(records: Records) -> int:
-    """Return the sum of all offsets, timestamps and lengths, as a Java long."""
+    """Return the sum of all offsets, timestamps, key lengths and value lengths. Java computes it as a long."""
     shapes = records.shapes
     columns = (shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths)
     return int(sum(column.sum(dtype=np.int64) for column in columns))
@@ -117,7 +126,10 @@ def total(records: Records) -> int:
 
 @contextmanager
 def start() -> Iterator[Java]:
-    """Start the JVM. Raises Absent if there is no JDK, no Maven or no registry, or if the JVM does not start."""
+    """Run the JVM while the `with` body runs.
+
+    Raises Absent if there is no JDK or Maven, if Maven cannot reach its registry, or if the JVM does not start.
+    """
     with ExitStack() as stack:
         try:
             jars = jvm.fetched(POM)
@@ -130,7 +142,7 @@ def start() -> Iterator[Java]:
 
 @contextmanager
 def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Start a process. Yield its input and its output. It ends when its input is closed."""
+    """Start a process, and yield its standard input and output. Closing its input at the end makes the process end."""
     with subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:

@@ -1,4 +1,4 @@
-"""kafka-python: record classes in Python."""
+"""The peer kafka-python, a Python client. Its record classes are written in Python."""
 
 from tools.peers.base.python_client import starting
 

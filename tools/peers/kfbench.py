@@ -1,4 +1,4 @@
-"""kfbench itself: encode into a reused buffer, decode to columns."""
+"""The peer kfbench, our own formats: encode into a reused buffer, decode to columns."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from tools.peers.base.arm import Arm, Differs, Task, sampling
 
 
 class Kfbench:
-    """Our own formats as a peer."""
+    """Our own formats as a peer, to be timed like the others."""
 
     name = OURS
     version = __version__

@@ -1,1 +1,1 @@
-"""The parts that record formats share. No module here defines a format."""
+"""The code that record formats share. No module here defines a format."""

@@ -1,6 +1,7 @@
-"""The steps of a broker's append that depend on the format. A broker checks batches and sets fields in place.
+"""The steps of a broker's append that depend on the format. A broker validates batches and sets fields in place.
 
-The default is a batch with a header of fixed size, as in v2. Other layouts override some steps.
+The class `Appending` is for batches with a header of fixed size, as in v2. Its subclasses override steps for other
+layouts.
 """
 
 from dataclasses import dataclass
@@ -22,10 +23,10 @@ PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transac
 
 
 class BrokerTimes(NamedTuple):
-    """The times that a broker sets, in ms.
+    """The timestamps that a broker sets, in ms since 1970.
 
-    is_append: the topic has log append time, and now_ms is the broker's clock. latest_ms: int64[batches], the largest
-    timestamp of each batch, at least -1.
+    is_append: True if the topic uses log append time. now_ms: the time on the broker's clock. latest_ms:
+    int64[batches], the largest timestamp of each batch, at least -1.
     """
 
     is_append: bool
@@ -34,14 +35,17 @@ class BrokerTimes(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """The offsets that a broker assigns: the first offset of each batch, and the last one plus 1; int64[batches]."""
+    """The offsets that a broker assigns to batches.
+
+    bases: int64[batches], the first offset of each batch. ends: int64[batches], the last offset of each batch plus 1.
+    """
 
     bases: Int64
     ends: Int64
 
 
 class BrokerFields(NamedTuple):
-    """The offsets, the leader epoch and the times that a broker sets."""
+    """The fields that a broker sets: offsets, leader epoch and timestamps."""
 
     offsets: Offsets
     epoch: int
@@ -49,7 +53,11 @@ class BrokerFields(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """The work of setting fields in place. checksum_bytes: bytes that were read again for checksums."""
+    """The work that a broker did to set fields in place.
+
+    written_bytes: number of bytes that were written. checksum_bytes: number of bytes that were read to compute
+    checksums.
+    """
 
     written_bytes: int
     checksum_bytes: int
@@ -57,52 +65,61 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Appending:
-    """Batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
+    """The append steps for batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
 
-    kind: the layout's number in `kernels.broker`. has_absolute_offsets: inner offsets are absolute, so a broker has to
-    build a compressed set anew.
+    kind: the number of the layout in `kernels.broker`. has_absolute_offsets: True if offsets inside a compressed set
+    are absolute, so that a broker has to decompress and write the set again.
     """
 
     kind: int
     has_absolute_offsets: bool = False
 
     def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
-        """Return the header fields that producers set. A broker keeps them in a batch that it builds anew."""
+        """Return the header fields that producers set. A broker that writes a batch again copies these fields."""
         rows = np.zeros(len(positions) - 1, FIELDS)
         header_fields.read(data, positions, self.kind, rows)
         tagged_fields = columns.make_tags() if columns.make_tags else None
         return BatchFields(**{name: rows[name] for name in PRODUCER_FIELDS}, tagged_fields=tagged_fields)
 
     def control_sets(self, columns: BatchColumns) -> Flags | None:
-        """Return bool[entries], True for entries with control records; None: only headers tell control batches."""
+        """Return bool[entries], True for entries with control records. None: each batch header has a bit for that."""
         return None
 
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
-        """Return bool[entries], True for sets whose base offset cannot be set in place; None: all can."""
+        """Return bool[entries], True for compressed sets whose base offset cannot be set in place; None: all can."""
         return None
 
     def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
-        """Return bool[batches], True for batches with room for their maximum timestamp; None: all have room."""
+        """Return bool[batches], True if the maximum timestamp fits its field in the batch; None: it always fits."""
         return None
 
     def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
-        """Return the bytes that setting the times adds to each batch (negative: removes); None: no batch changes."""
+        """Return int64[batches], the number of bytes by which setting the timestamps makes each batch larger.
+
+        Negative: the batch becomes smaller. None: no batch changes its size.
+        """
         return None
 
     def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
-        """Copy the batches data[starts[b]:stops[b]] and make room for their times."""
+        """Copy the batches data[starts[b]:stops[b]] into a new buffer.
+
+        Add growth[b] bytes of room for the timestamps.
+        """
         raise NotImplementedError
 
     def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
-        """Return the number of create times that the chosen batches lose when an append time is set in place."""
+        """Return the number of records that lose their create time when the broker sets an append time in place.
+
+        chosen: bool[batches], the batches in which it is set.
+        """
         return 0
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        """Set offsets, leader epoch, times and checksum of the chosen batches in `target`.
+        """Set offsets, leader epoch, timestamps and checksum of the chosen batches in `target`.
 
-        positions: int64[batches + 1]; chosen: bool[batches]; is_moved: the batches come from `moved`.
+        positions: int64[batches + 1]. chosen: bool[batches]. is_moved: True if `moved` made room in these batches.
         """
         offsets, epoch, times = fields
         done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
@@ -111,7 +128,7 @@ class Appending:
 
 @dataclass(frozen=True, kw_only=True)
 class GrowingAppending(Appending):
-    """v3: the maximum timestamp may be a varlong, whose size depends on its value."""
+    """The append steps of v3. Its maximum timestamp may be a varlong, whose size depends on its value."""
 
     def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
         growth = np.empty(len(positions) - 1, np.int64)
@@ -126,7 +143,7 @@ class GrowingAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class Kip98Appending(Appending):
-    """kip98: batches have no leader epoch and no count."""
+    """The append steps of kip98. Its batches have no leader epoch and no count."""
 
     kind: int = request_checks.KIP98
 
@@ -147,7 +164,10 @@ class Kip98Appending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnarAppending(Appending):
-    """columnar: the maximum timestamp has 48 bits, and create times count from it unless there is an anchor."""
+    """The append steps of columnar.
+
+    The maximum timestamp has 48 bits. Create times are stored relative to it, unless the batch has an anchor timestamp.
+    """
 
     kind: int = request_checks.COLUMNAR
 
@@ -162,7 +182,10 @@ class ColumnarAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAppending(Appending):
-    """v0 and v1: an entry is a message, and a wrapper has the offset of its last inner message."""
+    """The append steps of v0 and v1. Entries are messages.
+
+    Compressed messages lie in an outer message, the wrapper. It has the offset of its last inner message.
+    """
 
     def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         return NO_FIELDS
@@ -170,7 +193,7 @@ class MessageAppending(Appending):
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
         if self.has_absolute_offsets or columns.plain_sets is None:
             return None
-        # The wrapper has the last inner offset. If inner offsets do not begin at 0, they may exceed a new one.
+        # The wrapper has the last inner offset. If inner offsets do not begin at 0, they may exceed a newly set offset.
         source, starts, _ = columns.plain_sets
         found: Flags = source[starts[:, None] + np.arange(8)].any(axis=1)
         return found
@@ -184,7 +207,11 @@ class MessageAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class EnrichedAppending(MessageAppending):
-    """enriched: a wrapper has the offset of its first inner message. Only inner messages tell that they are control."""
+    """The append steps of enriched.
+
+    The outer message of a compressed set has the offset of its first inner message. Only the inner messages say whether
+    they are control records.
+    """
 
     kind: int = request_checks.ENRICHED
 

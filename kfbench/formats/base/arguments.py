@@ -1,4 +1,4 @@
-"""Checks of the arguments that the methods of a format share."""
+"""Check the arguments that several methods of a format take."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,10 @@ from kfbench.records import Records, Shapes
 
 
 def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
-    """Return the positions as int64. Raise InvalidRecords unless they are the positions of entries in `data`."""
+    """Return the positions as int64.
+
+    Raise InvalidRecords if they are not positions of neighbouring entries in `data`.
+    """
     checked: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
     if not frames.are_entries(data, checked):
         raise InvalidRecords(
@@ -22,14 +25,14 @@ def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
 
 
 def default_fields(batch_fields: BatchFields | None) -> BatchFields:
-    """Return the fields, or the defaults for None. Raise InvalidRecords for anything else."""
+    """Return `batch_fields`, or the default fields for None. Raise InvalidRecords for another type."""
     if not isinstance(batch_fields, BatchFields | None):
         raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
     return batch_fields or NO_FIELDS
 
 
 def shapes_of(records: Records | Shapes) -> Shapes:
-    """Return the shapes of records. Raise InvalidRecords for anything else."""
+    """Return the shapes of Records, or Shapes unchanged. Raise InvalidRecords for another type."""
     if not isinstance(records, Records | Shapes):
         raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
     return records.shapes if isinstance(records, Records) else records

@@ -1,4 +1,4 @@
-"""Reading batches of v2 and v3 in three steps: headers, codec, columns of records."""
+"""Read batches of v2 and v3 in three steps: headers, decompression, columns of records."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -20,7 +20,10 @@ from kfbench.records import Records
 
 
 class SharedHeaders(NamedTuple):
-    """Tag 1 of each batch: its bytes are source[starts[b]:stops[b]], none if the batch has no tag 1."""
+    """The bytes of tag 1 (headers that all records of a batch share) of each batch: source[starts[b]:stops[b]].
+
+    starts, stops: int64[batches]. Both are equal if the batch has no tag 1.
+    """
 
     starts: Int64
     stops: Int64
@@ -30,7 +33,7 @@ NONE_SHARED: Final = SharedHeaders(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class BatchReading(Reading):
-    """Batches of magic 2 or 3 while they are read. Call `decompress`, then `read_columns` or `read_times`."""
+    """Reader of batches of magic 2 or 3. Call `decompress`, then `read_columns` or `read_times`."""
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class BatchReading(Reading):
         allowance: Allowance,
         check_crcs: bool = True,
     ) -> None:
-        if positions.flags.writeable:  # from an encoder; kernels that read are compiled for read-only arrays
+        if positions.flags.writeable:  # an encoder made them; kernels that read are compiled for read-only arrays
             positions = read_only(positions)
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
         self.check_crcs = check_crcs
@@ -59,11 +62,14 @@ class BatchReading(Reading):
         )  # fmt: skip
         self.source, self.starts, self.ends = data, bodies, positions[1:]
         self.payload_ends = self.ends
-        self.made_bytes: int | None = None  # plain bytes made for the metadata alone
+        self.made_bytes: int | None = None  # decompressed bytes if only metadata was decompressed
         self.any_shared = bool(self.is_featured and np.any(self.shared.starts != self.shared.stops))
 
     def decompress(self, metadata_only: bool = False) -> None:
-        """Decompress the bodies. metadata_only: decompress only the metadata of batches with headers first."""
+        """Decompress the bodies (the bytes after each header).
+
+        metadata_only: True decompresses only the metadata of batches that store it before the payload (headers first).
+        """
         if not self.any_codec:
             return
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
@@ -94,7 +100,7 @@ class BatchReading(Reading):
         return is_first
 
     def read_columns(self) -> None:
-        """Read `index`, `header_bounds` and `bounds`. `records` reads the headers of records."""
+        """Fill `index`, `header_bounds` and `bounds`. The headers of records are read later, by `records`."""
         index = Index(self.record_room, two_clocks=self.two_clocks)
         header_bounds, bounds = np.empty(self.record_room + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
@@ -109,7 +115,10 @@ class BatchReading(Reading):
         self.index, self.header_bounds, self.bounds = index, header_bounds[: n + 1], bounds
 
     def read_times(self) -> DecodedTimes:
-        """Read timestamps and offsets alone, where the layout allows that, and set `bounds`."""
+        """Read timestamps and offsets, and set `bounds`.
+
+        Nothing else is read, except in unsigned, headers-first or tagged v3.
+        """
         if self.is_featured:  # with headers first, records have no length to skip; the other features are rare
             self.read_columns()
             return DecodedTimes(self.index.timestamps, self.index.offsets, self.bounds)
@@ -142,7 +151,7 @@ class BatchReading(Reading):
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, *self.shared,
             sound, rows,
         )  # fmt: skip
-        if self.any_shared:  # an encoder shares as many as it can
+        if self.any_shared:  # our encoder shares as many headers as it can
             shared = np.empty(len(sound), np.int64)
             shared_headers.count(records.columns, bounds, shared)
             rows["canonical"] &= (rows["shared_headers"] == 0) | (rows["shared_headers"] == shared)
@@ -170,6 +179,9 @@ class BatchReading(Reading):
         return int((self.ends - self.starts).sum()) if self.made_bytes is None else self.made_bytes
 
     def compressed_bodies(self) -> list[memoryview]:
-        """Return the compressed body of each batch that has records. Call this before `decompress`."""
+        """Return the compressed bytes after the header, for each batch that has records.
+
+        Call this before `decompress`.
+        """
         view = self.data.data
         return [view[start:end] for start, end in zip(self.starts, self.ends, strict=True) if start < end]

@@ -1,4 +1,4 @@
-"""The common part of v2 and v3: batches of records written as varints (`DefaultRecordBatch`)."""
+"""The common part of v2 and v3: batches whose records are written with varints (`DefaultRecordBatch`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,11 +24,11 @@ from kfbench.records import Records, Shapes
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
 APPENDING: Final[Mapping[int, Appending]] = {2: Appending(kind=2), 3: GrowingAppending(kind=3)}  # by magic
-NONE_SHARED: Final = np.zeros(1, np.int64)  # no batch has headers in tag 1
+NONE_SHARED: Final = np.zeros(1, np.int64)  # number of headers in tag 1: none, for all batches
 
 
 def _capabilities(features: int) -> Capabilities:
-    """Return the capabilities of batches with these features. A caller's tagged fields need TAGGED_BIT."""
+    """Return the capabilities of a format with these attribute bits. Tagged fields of callers need TAGGED_BIT."""
     return Capabilities(
         timestamps=True,
         headers=True,
@@ -54,7 +54,7 @@ def _kernels_for(features: int) -> _Kernels:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchedFormat(SealedFormat):
-    """v2 or v3. features: attribute bits that every batch sets, and `layouts.SHARED_HEADERS`."""
+    """The format v2 or a variant of v3. features: attribute bits of every batch, and `layouts.SHARED_HEADERS`."""
 
     capabilities: Capabilities = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
@@ -70,7 +70,7 @@ class BatchedFormat(SealedFormat):
         return APPENDING.get(self.magic) or super().appending
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
-        """Return the number of headers that go into tag 1 of each batch: int64[batches], or one item for all."""
+        """Return the number of headers that go into tag 1 of each batch: int64[batches], or int64[1] for all."""
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
             return NONE_SHARED
         shared = np.empty(len(bounds) - 1, np.int64)

@@ -1,4 +1,4 @@
-"""Reading columnar batches in three steps: columns outside the codec, codec, positions of keys and values."""
+"""Read columnar batches in three steps: uncompressed columns, decompression, positions of keys and values."""
 
 from functools import cached_property
 from typing import Final
@@ -27,7 +27,7 @@ NOTHING: Final = np.zeros(0, np.uint8)
 
 
 class ColumnarReading(Reading):
-    """Batches of magic 4 while they are read. Call `read`, `read_columns` or `read_metadata`."""
+    """Reader of columnar batches (magic 4). Call `read`, `read_columns` or `read_metadata`."""
 
     def __init__(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, check_crcs: bool = True
@@ -55,16 +55,19 @@ class ColumnarReading(Reading):
 
     @cached_property
     def header_totals(self) -> Int64:
-        """The bytes of all headers of each batch, int64[batches]."""
+        """The number of bytes of all headers in each batch, int64[batches]."""
         return np.zeros(len(self.counts), np.int64)
 
     @cached_property
     def template_bytes(self) -> Int64:
-        """The bytes of header values of each batch that templates produce and the log does not hold, int64[batches]."""
+        """The number of bytes of header values per batch, int64[batches], that the log does not store.
+
+        Templates (text with placeholders) produce them.
+        """
         return np.zeros(len(self.counts), np.int64)
 
     def _read_index(self, with_payload: bool) -> None:
-        """Read everything outside the codec, except for the columns of headers."""
+        """Read everything that no codec covers, except for the columns of headers."""
         limits = self.allowance.limits
         most = limits.field_bytes, limits.batch_headers, self.allowance.log_headers
         self.index_bytes = reading.index(
@@ -74,7 +77,10 @@ class ColumnarReading(Reading):
         )  # fmt: skip
 
     def read(self) -> None:
-        """Read everything. Columns are read first, so that the payload of a damaged batch is not decompressed."""
+        """Read everything.
+
+        Columns are read first, so that the payload of a batch with damaged columns is not decompressed.
+        """
         self.has_payload = True
         self._read_index(with_payload=True)
         if self.any_headers or np.count_nonzero(self.codecs):
@@ -87,7 +93,7 @@ class ColumnarReading(Reading):
         if np.count_nonzero(self.codecs):
             self._decompress()
         self._place_payload()
-        if len(self.damage) > damaged_before:  # rows of damaged batches lie among the others: read again without them
+        if len(self.damage) > damaged_before:  # their records are among the others: read again without them
             self._read_index(with_payload=False)
             self._read_headers()
             self._place_payload()
@@ -101,23 +107,29 @@ class ColumnarReading(Reading):
         self.allowance.log_header_bytes = self.header_bytes_left
 
     def _decompress(self) -> None:
-        """Decompress the payloads. A payload may not grow beyond the sum of its batch's lengths."""
+        """Decompress the payloads.
+
+        A payload may not grow beyond the sum of the lengths that its batch's columns state.
+        """
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
         bodies, limit_bytes = Bodies(self.data, self.bodies, stops, self.codecs), self.totals + self.header_totals
         self.source, self.plain_starts, self.ends = self.damage.plain(bodies, self.allowance, limit_bytes=limit_bytes)
 
     @property
     def starts(self) -> Int64:  # type: ignore[override]
-        """The position in `source` at which the plain payload of each batch begins, int64[batches]."""
+        """The byte of `source` at which the uncompressed payload of each batch begins, int64[batches]."""
         return self.bodies if self.plain_starts is None else self.plain_starts
 
     def read_metadata(self) -> None:
-        """Read offsets, times and lengths."""
+        """Read offsets, timestamps and lengths, and decompress nothing."""
         self._read_index(with_payload=False)
         self._cut()
 
     def read_columns(self) -> None:
-        """Read everything outside the codec. Check the size of a plain payload and the padding of its templates."""
+        """Read everything that no codec covers.
+
+        Check the size of an uncompressed payload too, and the padding of its templates (text with placeholders).
+        """
         self._read_index(with_payload=False)
         self._read_headers()
         self._cut()
@@ -125,7 +137,7 @@ class ColumnarReading(Reading):
     def _read_headers(self) -> None:
         if self.any_headers:
             limits, headers = self.allowance.limits, int(self.header_bounds[self.bounds[-1]])
-            # Room for all headers at once: finding the largest batch would take longer, and untouched pages are free.
+            # Room for all headers at once: finding the largest batch would take longer, and untouched memory is free.
             values = np.empty(max(len(self.scratch), headers + columns.GROUP), np.int64)
             room = values, np.empty(2 * header_forms.MOST_VALUES, np.int64)
             self.headers, self.bodies = header_room(headers), self.header_columns.copy()
@@ -136,7 +148,10 @@ class ColumnarReading(Reading):
             )  # fmt: skip
 
     def _place_payload(self) -> None:
-        """Find the positions of keys, values and headers."""
+        """Find the position of each key, value and header in `source`.
+
+        Build the header values that templates produce.
+        """
         reading.place(
             self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
             self.header_totals, self.damage.state, self.index.columns,
@@ -145,7 +160,7 @@ class ColumnarReading(Reading):
             return
         self.header_data, out, digits = self.source, NOTHING, NOTHING
         if size := self.out_bytes:  # one buffer for all values of the log that templates produce
-            if self.damage:  # damaged batches may claim more than there is room for
+            if self.damage:  # damaged batches may claim a larger size than they have, so count only the others
                 size = int((self.header_totals + self.template_bytes)[self.damage.state == status.SOUND].sum())
             out = np.empty(size + header_forms.SLACK, np.uint8)
             digits = np.empty(min(self.most_digits, size) + header_forms.SLACK, np.uint8)
@@ -159,7 +174,10 @@ class ColumnarReading(Reading):
         return self.index.records(self.source, self.header_bounds, self.headers, self.header_data)
 
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound batch. `ColumnarFormat` fills `canonical`, because it knows the encoder."""
+        """Return the fields of each undamaged batch as one row (dtype `BATCH`).
+
+        `canonical` is not set, because it depends on the encoder: `ColumnarFormat._rows` sets it.
+        """
         rows = np.zeros(len(self.sound), BATCH)
         describing.describe(
             self.data, self.positions, self.starts, self.ends, bounds, self.index.created, self.sound, rows

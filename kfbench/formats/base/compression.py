@@ -1,4 +1,4 @@
-"""Compressed bodies of batches, and pieces of an encoded log joined to one."""
+"""Compress the bodies of batches, and join pieces of an encoded log."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,17 @@ from kfbench.codecs import Codec, Level, Payloads, join_payloads
 
 
 class BatchBytes(NamedTuple):
-    """Encoded batches in one buffer: batch b is data[positions[b]:positions[b + 1]]. positions: int64[batches + 1]."""
+    """Encoded batches in one uint8 buffer: batch b is data[positions[b]:positions[b + 1]].
+
+    positions: int64[batches + 1].
+    """
 
     data: Bytes
     positions: Int64
 
 
 def join_batches(pieces: list[BatchBytes], out: Bytes | None) -> BatchBytes:
-    """Join pieces of a log, in `out` if it is given. Raises InvalidRecords if `out` is too small."""
+    """Join pieces of a log in a new buffer, or in `out` if it is given. Raises InvalidRecords if `out` is too small."""
     sizes = [len(piece.data) for piece in pieces]
     total = sum(sizes)
     if out is not None:
@@ -30,7 +33,7 @@ def join_batches(pieces: list[BatchBytes], out: Bytes | None) -> BatchBytes:
 
 
 def compress_bodies(codec: Codec, level: Level, plain: Bytes, starts: Int64, ends: Int64) -> Payloads:
-    """Compress plain[starts[b]:ends[b]] of each batch b. An empty body stays empty."""
+    """Compress plain[starts[b]:ends[b]] of each batch b as one payload. An empty body stays empty."""
     return join_payloads(
         [
             codec.compress(plain[start:end], level) if start < end else b""

@@ -1,4 +1,4 @@
-"""The damage of a log while it is read: the state of each batch, and its errors. Codecs run here too."""
+"""The damage that a reader finds in a log: a state per batch, and the errors. Decompression happens here too."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,9 +19,9 @@ ON_ERROR: Final = ("raise", "skip")
 
 
 class Bodies(NamedTuple):
-    """Bodies of batches in a log: the body of batch b is data[starts[b]:ends[b]].
+    """Bodies of batches (the bytes after the header) in a log: the body of batch b is data[starts[b]:ends[b]].
 
-    codecs: int8[batches], the codec numbers of the attributes. find_codec: returns the codec with a number.
+    codecs: int8[batches], the codec numbers in the attributes. find_codec: a function from a number to its codec.
     """
 
     data: Bytes
@@ -32,7 +32,7 @@ class Bodies(NamedTuple):
 
 
 class PlainBodies(NamedTuple):
-    """Bodies of batches or message sets without their codec: body b is source[starts[b]:ends[b]]."""
+    """Uncompressed bodies of batches or message sets: body b is source[starts[b]:ends[b]]."""
 
     source: Bytes
     starts: Int64
@@ -40,9 +40,10 @@ class PlainBodies(NamedTuple):
 
 
 class PlainMetadata(NamedTuple):
-    """Bodies without their codec. Some end after the metadata, because their payload was not decompressed.
+    """Uncompressed bodies: body b is source[starts[b]:ends[b]]. Some have only metadata, without the payload.
 
-    payload_ends: the end of each payload, or NEVER if it was not decompressed. made_bytes: plain bytes made in all.
+    payload_ends: the end of each payload, or NEVER if it was not decompressed. made_bytes: the number of decompressed
+    bytes, including those that are not in `source`.
     """
 
     source: Bytes
@@ -53,20 +54,23 @@ class PlainMetadata(NamedTuple):
 
 
 class MetadataHead(NamedTuple):
-    """The metadata of one body with its length in front, and the number of plain bytes made to get it."""
+    """The metadata of one body with its length in front.
+
+    made_bytes: the number of bytes that were decompressed to get it.
+    """
 
     head: bytes
     made_bytes: int
 
 
 def check_on_error(on_error: str) -> None:
-    """Raise InvalidRecords unless it is "raise" or "skip"."""
+    """Raise InvalidRecords unless `on_error` is "raise" or "skip"."""
     if on_error not in ON_ERROR:
         raise InvalidRecords(f'on_error: "raise" or "skip" is wanted, not {on_error!r}')
 
 
 class Damage:
-    """The damage of some batches. state: int8[batches], one of `kernels.wire.status` per batch."""
+    """The damage of some batches. state: int8[batches], a constant of `kernels.wire.status` per batch."""
 
     def __init__(self, positions: Int64, on_error: OnError) -> None:
         check_on_error(on_error)
@@ -81,10 +85,10 @@ class Damage:
     def plain(
         self, bodies: Bodies, allowance: Allowance, appendix: Bytes | None = None, limit_bytes: Int64 | None = None
     ) -> PlainBodies:
-        """Decompress the body of each batch that has a codec.
+        """Decompress the body of each batch that has a codec, and copy the other bodies.
 
-        If its codec refuses a body, the body becomes empty and the batch's state says so. appendix: bytes to put after
-        the last body. limit_bytes: int64[batches], the largest plain size of each body; None: unknown.
+        If a body cannot be decompressed, it becomes empty and the batch's state says so. appendix: bytes to put after
+        the last body. limit_bytes: int64[batches], the largest size of each body after decompression; None: unknown.
         """
 
         def plain_body(b: int, codec: Codec, body: Bytes) -> bytes:
@@ -95,7 +99,10 @@ class Damage:
     def metadata(
         self, bodies: Bodies, allowance: Allowance, headers_first: NDArray[np.bool_], appendix: Bytes | None = None
     ) -> PlainMetadata:
-        """Decompress as `plain` does, but only the metadata of batches in `headers_first`."""
+        """Decompress bodies like `plain`, but only the metadata of the batches in `headers_first` (bool[batches]).
+
+        appendix: bytes to put after the last body.
+        """
         is_prefix, surplus_bytes = headers_first & (bodies.codecs != 0) & (self.state == status.SOUND), 0
 
         def plain_body(b: int, codec: Codec, body: Bytes) -> bytes:
@@ -114,7 +121,7 @@ class Damage:
     def _replace_bodies(
         self, bodies: Bodies, plain_body: Callable[[int, Codec, Bytes], bytes], appendix: Bytes | None
     ) -> PlainBodies:
-        """Copy all bodies. Replace those of sound batches with a codec by plain_body(batch, codec, body)."""
+        """Copy all bodies. Replace each compressed body of an undamaged batch by plain_body(batch, codec, body)."""
         parts = []
         columns = (bodies.codecs.tolist(), bodies.starts.tolist(), bodies.ends.tolist())
         for b, (codec, start, end) in enumerate(zip(*columns, strict=True)):
@@ -122,7 +129,7 @@ class Damage:
             parts.append(plain_body(b, bodies.find_codec(codec), body) if is_compressed else body.tobytes())
         source, cuts = join_payloads(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
-        freeze(ends)  # positions of a plain log are read-only too: kernels that read are compiled once
+        freeze(ends)  # like positions of an uncompressed log, so that kernels are compiled only for read-only arrays
         return PlainBodies(source, cuts[: len(parts)], ends)
 
     def _decompress(
@@ -140,7 +147,7 @@ class Damage:
         stream, spent = codec.stream(body, allowance.next_bytes), 0
         try:
             head = stream.read(MOST_BYTES)
-            with suppress(ValueError):  # the length is missing, which the kernel reports
+            with suppress(ValueError):  # the length is missing: the kernel reports that
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
             return MetadataHead(head, stream.plain_bytes)
@@ -151,7 +158,7 @@ class Damage:
             allowance.log_bytes -= max(spent, stream.plain_bytes)
 
     def errors(self) -> list[CorruptLog]:
-        """Return one error per damaged batch, in order. Raise the first with on_error="raise"."""
+        """Return one error per damaged batch, in the log's order. With on_error="raise" raise the first instead."""
         found: list[CorruptLog] = []
         if not self:
             return found

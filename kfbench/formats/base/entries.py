@@ -1,4 +1,4 @@
-"""The entries of a log: batches in v2 and later formats, messages in v0 and v1."""
+"""Find the entries of a log: batches in v2 and later formats, messages in v0 and v1."""
 
 from typing import NamedTuple, Self
 
@@ -12,13 +12,15 @@ from kfbench.kernels.wire import frames
 
 
 class Entries(NamedTuple):
-    """The entries of a log, found by going from length to length. Entry i is data[positions[i]:positions[i + 1]].
+    """The entries of a log. Entry i is data[positions[i]:positions[i + 1]].
 
-    In v2 and later an entry is a batch. In v0 and v1 it is a message. A message without a codec holds one record, and a
-    message with a codec holds the compressed set of a whole batch.
+    They are found by reading each entry's length and skipping to the next. In v2 and later an entry is a batch. In v0
+    and v1 it is a message. A message without a codec is one record. A message with a codec contains the compressed set
+    of a whole batch.
 
-    positions: int64[entries + 1]. magics: int8[entries]. broken: a length that cannot be skipped; nothing after it can
-    be found. trailing_bytes: the size of an incomplete last entry, which is no error (`LogInputStream`).
+    positions: int64[entries + 1]. magics: int8[entries], the magic byte of each entry. broken: the error for a length
+    that cannot be skipped, if there is one; later entries cannot be found then. trailing_bytes: the size of an
+    incomplete last entry, which is no error (`LogInputStream`).
     """
 
     positions: Int64
@@ -42,7 +44,7 @@ class Entries(NamedTuple):
         return cls(positions=positions, magics=magics, broken=broken, trailing_bytes=trailing_bytes)
 
     def errors(self, on_error: OnError) -> list[CorruptLog]:
-        """Return the broken length as an error, if there is one. Raise it with on_error="raise"."""
+        """Return a list with the error `broken`, if there is one. With on_error="raise" raise it instead."""
         check_on_error(on_error)
         if self.broken and on_error == "raise":
             raise self.broken
@@ -50,6 +52,9 @@ class Entries(NamedTuple):
 
 
 def _guess_entries(data: Bytes) -> int:
-    """Return an estimate of the number of entries: an eighth more than fit if all are as long as the first."""
+    """Return an estimate of the number of entries.
+
+    It assumes that all entries are as long as the first one, and adds an eighth.
+    """
     first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
     return len(data) * 9 // (8 * first)

@@ -1,12 +1,11 @@
-"""The interface of a record format, and the laws that each format keeps.
+"""The interface of a record format, and the rules that each format keeps.
 
-1. `size` is exact: it equals the bytes that `encode` writes without a codec, for every batch.
-2. `decode(encode(x)) == x` for all that `capabilities` lists. `encode` refuses everything else (`WouldLose`). With
-   `lossy=True` it leaves that out and counts it in `EncodedLog.losses`.
-3. `breakdown` assigns each byte to a field. The fields add up to `size`.
-4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the decompressed bytes are identical.
-   The compressed bytes are identical too if the codec's library is Kafka's (docs/adr/0002).
-5. No input makes a reader crash, hang, read out of bounds, or allocate past its limit.
+1. `size` is exact: it equals the number of bytes that `encode` writes without a codec, for every batch. 2.
+`decode(encode(x)) == x` for everything that `capabilities` lists. `encode` refuses everything else (`WouldLose`).
+With `lossy=True` it leaves that out and counts it in `EncodedLog.losses`. 3. `breakdown` assigns each byte to a field.
+The fields add up to `size`. 4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the
+decompressed bytes are identical.    The compressed bytes are identical too if the codec's library is Kafka's
+(docs/adr/0002). 5. No input makes a reader crash, hang, read out of bounds, or allocate more memory than its limit.
 """
 
 from abc import ABC, abstractmethod
@@ -39,19 +38,19 @@ from kfbench.records import Records, Shapes
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Format(ABC):
-    """A record format: it encodes records and decodes bytes.
+    """A record format. It encodes records to bytes and decodes bytes to records.
 
     Args of several methods:
-        batch_size: records per batch, or boundaries int64[batches + 1].
+        batch_size: records per batch, or batch boundaries int64[batches + 1].
         batch_fields: the header fields to set.
         codec, level: the codec's name in Kafka, and its level.
-        data: an EncodedLog, or anything with a buffer of bytes.
-        limits: limits of what the bytes may make a reader allocate; None: the defaults of `Limits`.
+        data: an EncodedLog, or an object with a buffer of bytes.
+        limits: limits of the memory that a reader allocates; None: the defaults of `Limits`.
 
     Attributes:
-        checksum: the checksum of an entry; None: entries have none.
+        checksum: the checksum of an entry (a batch or a message); None: entries have none.
         features: attribute bits that every batch of this format sets.
-        bare_parts: prefixes of `breakdown` names that no codec covers.
+        bare_parts: prefixes of the names in `breakdown` of fields that are never compressed.
         holds_messages: True if entries are messages, not batches.
         is_told_by_magic: False if another format has the same magic, so that the caller must name the format.
         has_metadata_reader: True if `decode_metadata` reads less than `decode`.
@@ -71,12 +70,15 @@ class Format(ABC):
 
     @property
     def appending(self) -> Appending:
-        """The steps of a broker's append that depend on the format. Raises IllegalCombination if it declares none."""
+        """The steps of a broker's append that depend on the format.
+
+        Raises IllegalCombination if the format has none.
+        """
         raise IllegalCombination(f"{self.name}: no broker path takes it, because the format declares no `appending`")
 
     @property
     def has_broker_paths(self) -> bool:
-        """True if the format declares `appending`. Broker paths refuse every other format."""
+        """True if the format declares `appending`, so that its batches can be given to a simulated broker."""
         try:
             return self.appending is not None
         except IllegalCombination:
@@ -94,8 +96,9 @@ class Format(ABC):
     ) -> EncodedLog:
         """Write the records in batches.
 
-        out: a uint8 buffer for the result, which a caller can use again. lossy: leave out and count what the format
-        cannot carry. Raises IllegalCombination for a codec that the format does not have, WouldLose, InvalidRecords.
+        out: a uint8 buffer for the result, so that a caller can use one buffer several times. lossy: leave out and
+        count what the format cannot store. Raises IllegalCombination for a codec that the format does not have,
+        WouldLose, InvalidRecords.
         """
         self.check_codec(codec, level)
         if not isinstance(records, Records):
@@ -126,9 +129,10 @@ class Format(ABC):
     def size(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> Int64:
-        """Return the exact bytes of each batch without a codec, int64[batches], as `encode(..., lossy=True)` writes it.
+        """Return the exact number of bytes of each batch without a codec, int64[batches].
 
-        `size` and `breakdown` raise InvalidRecords for Shapes with headers unless `capabilities.sizes_from_shapes`.
+        It equals what `encode(..., lossy=True)` writes. `size` and `breakdown` raise InvalidRecords for Shapes with
+        headers unless `capabilities.sizes_from_shapes`.
         """
         self._check_sizeable(records)
         bounds = plan(len(records), batch_size)
@@ -140,7 +144,7 @@ class Format(ABC):
     def first_beyond(
         self, most_bytes: int, records: Records, batch_size: int | ArrayLike, batch_fields: BatchFields
     ) -> int | None:
-        """Return the batch at which the log grows beyond `most_bytes` without a codec; None: the whole log fits."""
+        """Return the number of the first batch with which the log exceeds `most_bytes` uncompressed; None: it fits."""
         bounds = plan(len(records), batch_size)
         if self._bound(records.shapes, len(bounds) - 1, batch_fields) <= most_bytes:
             return None
@@ -151,7 +155,7 @@ class Format(ABC):
     def breakdown(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
-        """Return the bytes of each field, summed over all batches. The fields add up to `size(...).sum()`."""
+        """Return the number of bytes per field, summed over all batches. The fields add up to `size(...).sum()`."""
         self._check_sizeable(records)
         bounds, fields = plan(len(records), batch_size), default_fields(batch_fields)
         fields.over(len(bounds) - 1)
@@ -160,14 +164,14 @@ class Format(ABC):
     def losses(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
-        """Return the count of each part of the records that the format cannot carry. Empty: it can carry all."""
+        """Return the number of items that the format cannot store, by name. Empty: it can store everything."""
         shapes, fields = shapes_of(records), default_fields(batch_fields)
         bounds = plan(len(shapes), batch_size)
         fields.over(len(bounds) - 1)
         return self._losses(shapes, bounds, fields)
 
     def decode(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedLog:
-        """Read a log that holds only this format. Keys and values of batches without a codec are views of the log.
+        """Decode a log that has only batches of this format. Uncompressed keys and values are views of the log.
 
         on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`.
         """
@@ -181,9 +185,9 @@ class Format(ABC):
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
     ) -> DecodedMetadata:
-        """Read only offsets, timestamps and lengths.
+        """Decode only offsets, timestamps and lengths.
 
-        In a batch with headers first, this decompresses only the headers. A payload that is cut short or undecodable
+        In v3 with headers first this decompresses only the metadata, and in columnar nothing. Damage in the payload
         then goes unseen, and so do control records.
 
         check_crcs: False computes no checksum and keeps every other check. Kafka's consumers do so with `check.crcs`
@@ -210,13 +214,14 @@ class Format(ABC):
     def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
         """Read offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look up offsets by time.
 
-        positions: all positions of `Entries.of`, or a run of them. An entry of v0 and v1 is one message, which may
-        contain a compressed set. The positions of their `EncodedLog` are those of batches, so they do not fit here.
+        positions: all positions of `Entries.of`, or a run of neighbouring ones. In v0 and v1 an entry is one message,
+        which may contain a compressed set. There the positions of `EncodedLog` do not fit, because they are positions
+        of batches.
 
-        columnar, v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record. Damage there
-        goes unseen. A compressed body is decompressed; if its metadata comes first, only the metadata. Only formats
-        that decode everything check checksums, as in `decode_metadata`. Raises CorruptLog, and InvalidRecords for
-        positions that are not those of entries.
+        columnar, v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record. Damage
+        elsewhere in the record goes unseen. A compressed body is decompressed; if its metadata comes first, only the
+        metadata. Checksums are checked only in formats that decode everything (see `decode_metadata`). Raises
+        CorruptLog, and InvalidRecords for positions that are not those of entries.
         """
         data = _log_bytes(data)
         positions = check_entries(positions, data)
@@ -227,14 +232,15 @@ class Format(ABC):
         return DecodedTimes(log.records.shapes.timestamps_ms, log.records.shapes.offsets, log.bounds)
 
     def fetch(self, data: Any, positions: Int64, indices: ArrayLike, limits: Limits | None = None) -> Records:
-        """Read record indices[b] of each batch data[positions[b]:positions[b + 1]]: one record per batch, no headers.
+        """Read one record of each batch: record indices[b] of data[positions[b]:positions[b + 1]], without its headers.
 
-        No other record is decoded, and no checksum is checked. positions: as in `read_times`. limits: only columnar
-        needs them; v2 and v3 make room for one record per batch, whatever the bytes claim.
+        No other record is decoded, and no checksum is checked. positions: see `read_times`. indices: int64[batches],
+        counted from 0 in each batch. limits: only columnar needs them; v2 and v3 allocate one record per batch,
+        whatever the bytes claim.
 
-        Raises IllegalCombination if the format cannot do that. Raises CorruptLog for a batch that is damaged or has a
-        codec, and in columnar for a batch with headers. Raises InvalidRecords for positions that are not those of
-        entries, and for an index outside its batch.
+        Raises IllegalCombination if the format cannot read a single record. Raises CorruptLog for a batch that is
+        damaged or compressed, and in columnar for a batch with headers. Raises InvalidRecords for positions that are
+        not those of entries, and for an index outside its batch.
         """
         data = _log_bytes(data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
@@ -258,7 +264,7 @@ class Format(ABC):
         raise IllegalCombination(f"{self.name} cannot read a single record of a batch")
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        """Read the entries data[positions[i]:positions[i + 1]]."""
+        """Decode the entries data[positions[i]:positions[i + 1]]. allowance: the memory that may still be allocated."""
         read = self._read(data, positions, on_error, allowance, "all", check_crcs=True)
         errors = read.damage.errors()
         records, bounds = read.records(), read.sound_bounds if errors else read.bounds
@@ -273,9 +279,11 @@ class Format(ABC):
         )
 
     def read_columns(self, data: Bytes, positions: Int64, allowance: Allowance, with_payload: bool) -> BatchColumns:
-        """Read the columns of the entries data[positions[i]:positions[i + 1]], for a broker. Raises CorruptLog.
+        """Read the columns that a broker validates, of the entries data[positions[i]:positions[i + 1]].
 
-        with_payload: False decompresses only what the columns need, and checks everything outside the codec.
+        Raises CorruptLog.
+
+        with_payload: False decompresses only what the columns need, and checks only what no codec covers.
         """
         read = self._read(data, positions, "raise", allowance, "all" if with_payload else "columns", check_crcs=True)
         read.damage.errors()
@@ -285,19 +293,22 @@ class Format(ABC):
     def _read(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
-        """Read a part of these entries. Note damage in `Reading.damage` instead of raising it."""
+        """Read these entries, or only the part of them that `part` names.
+
+        Damage is not raised. It is noted in `Reading.damage`.
+        """
 
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound entry."""
+        """Return the fields of each undamaged entry as one row (dtype `BATCH`)."""
         return read.rows(records, bounds)
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
-        """Return the compressed body of each batch that has records. Raises IllegalCombination."""
+        """Return the compressed bytes after the header, for each batch with records. Raises IllegalCombination."""
         raise IllegalCombination(f"{self.name} has no metadata in front of its payload")
 
     @abstractmethod
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        """Return an upper bound of the bytes that `_write` needs."""
+        """Return an upper bound of the number of bytes that `_write` writes."""
 
     @abstractmethod
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
@@ -306,7 +317,7 @@ class Format(ABC):
     def _write_compressed(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, out: Bytes | None
     ) -> BatchBytes:
-        """Write compressed batches, one chunk after another so that memory stays bounded."""
+        """Write compressed batches. They are compressed chunk by chunk, so that memory stays bounded."""
         pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
         self._sizes(records, bounds, fields, sizes)
         for lo, hi in chunks(sizes):
@@ -321,7 +332,8 @@ class Format(ABC):
     ) -> BatchBytes:
         """Write some compressed batches.
 
-        room: a buffer of exactly their size without the codec. first: the number of the first batch, for messages.
+        room: a uint8 buffer of exactly their size without the codec. first: the number of the first batch in the whole
+        log, for error messages.
         """
 
     @abstractmethod
@@ -331,7 +343,7 @@ class Format(ABC):
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]: ...
 
     def _check(self, records: Records, bounds: Int64, fields: BatchFields) -> None:
-        """Raise InvalidRecords for control records that readers refuse."""
+        """Raise InvalidRecords for control records that Kafka's readers refuse."""
         if "is_control" in fields.set_fields and "is_control" in self.capabilities.batch_fields:
             i = control.first_broken(records.columns, bounds, fields.rows)
             if i >= 0:
@@ -339,13 +351,13 @@ class Format(ABC):
                 raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
 
     def _check_sizeable(self, records: Records | Shapes) -> None:
-        """Raise InvalidRecords for shapes with headers if sizes depend on the bytes of headers."""
+        """Raise InvalidRecords for Shapes with headers if the format's sizes depend on header bytes."""
         has_headers = shapes_of(records).has_headers
         if has_headers and isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
             raise InvalidRecords(f"{self.name}: sizes depend on the bytes of headers: kfbench.Records are wanted")
 
     def check_codec(self, codec: str, level: Level = None) -> None:
-        """Raise IllegalCombination for a codec or a level that this format cannot have."""
+        """Raise IllegalCombination if this format does not have the codec, or the codec does not have the level."""
         codecs.find(codec, level)
         if codec not in self.capabilities.codecs:
             raise IllegalCombination(f"{self.name} has no {codec} (codecs: {', '.join(self.capabilities.codecs)})")
@@ -368,14 +380,14 @@ class Format(ABC):
             set_in = fields.set_in(name)
             losses[name] = int(np.count_nonzero(np.broadcast_to(set_in, len(bounds) - 1)))
         if "append_time_ms" in fields.set_fields & can.batch_fields and "tagged_fields" not in can.batch_fields:
-            # Under create time only a tag can hold the append time.
+            # Under create time only a tagged field can store the append time.
             noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
             losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
         return {name: number for name, number in losses.items() if number}
 
     @property
     def has_bare_metadata(self) -> bool:
-        """True if no codec covers offsets, times and lengths of the records."""
+        """True if offsets, timestamps and lengths of the records are stored uncompressed, whatever the codec."""
         return "key_length" in self.bare_parts
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Columns of records that a kernel fills, and the `Records` that they become."""
+"""Columns of records that a kernel fills while it reads a log. `Index.records` makes `Records` of them."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ from kfbench.records import Records, Shapes
 
 
 class Headers(NamedTuple):
-    """Lengths and positions of the keys and values of m headers: one array of m items each."""
+    """Lengths and start positions (bytes) of the keys and values of m headers. Each array has m items."""
 
     key_lengths: NDArray[np.int32]
     key_starts: NDArray[np.int64]
@@ -19,10 +19,10 @@ class Headers(NamedTuple):
 
 
 class Index:
-    """Room for the columns of n records: timestamps, offsets, lengths and positions of keys and values.
+    """Empty columns for n records: timestamps, offsets, and lengths and positions of keys and values.
 
-    `timestamps` are the times that a consumer sees, `created` the times that the producer wrote. They are one array
-    unless `two_clocks`.
+    `timestamps` are those that a consumer sees, `created` those that the producer wrote. Both are the same array unless
+    `two_clocks` is True.
     """
 
     def __init__(self, n: int, two_clocks: bool) -> None:
@@ -32,7 +32,7 @@ class Index:
         self.key_starts, self.value_starts = np.empty(n, np.int64), np.empty(n, np.int64)
 
     def cut(self, n: int) -> None:
-        """Keep the first n records. The room included the records of damaged batches."""
+        """Shorten all columns to the first n records. The columns had room for records of damaged batches too."""
         if n == len(self.offsets):
             return
         one_clock = self.created is self.timestamps
@@ -43,16 +43,16 @@ class Index:
 
     @property
     def columns(self) -> tuple[NDArray[np.int64] | NDArray[np.int32], ...]:
-        """The columns in the order in which kernels take them."""
+        """All columns, in the order in which kernels take them."""
         keys, values = (self.key_lengths, self.key_starts), (self.value_lengths, self.value_starts)
         return self.timestamps, self.created, self.offsets, *keys, *values
 
     def records(
         self, source: Bytes, header_bounds: NDArray[np.int64], headers: Headers, header_values: Bytes | None = None
     ) -> Records:
-        """Return the records; their bytes lie in `source`.
+        """Return the records. The bytes of keys, values and headers lie in `source`.
 
-        header_bounds: int64[n + 1]. header_values: the buffer of the header values; None: `source`.
+        header_bounds: int64[n + 1]. header_values: the buffer of the header values, if it is not `source`.
         """
         return Records.trusted(
             Shapes.trusted(
@@ -78,13 +78,13 @@ class Index:
 def header_counts(header_bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of headers of each record, int64[n].
 
-    header_bounds: int64[n + 1]. If there are no headers, the counts are a view of it: all bounds are 0 then.
+    header_bounds: int64[n + 1]. If there are no headers, the result is a view of it, because all bounds are 0 then.
     """
     return header_bounds[1:] - header_bounds[:-1] if header_bounds[-1] else header_bounds[1:]
 
 
 def header_room(m: int) -> Headers:
-    """Return empty columns for m headers."""
+    """Return uninitialized columns for m headers."""
     return Headers(np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64))
 
 

@@ -1,4 +1,4 @@
-"""Reading messages of v0, v1 and enriched: plain messages, and wrappers around compressed sets."""
+"""Read messages of v0, v1 and enriched: single messages, and outer messages (wrappers) around compressed sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +16,9 @@ from kfbench.records import Records
 
 
 class MessageReading(Reading):
-    """Messages and compressed sets of one format while they are read.
+    """Reader of messages and compressed sets of one format. The constructor reads everything.
 
-    kernels: the module whose kernels read this format. variant: the number by which these kernels tell formats apart.
+    kernels: the module whose kernels read this format. variant: the number that selects the format in these kernels.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""The common part of v0, v1 and enriched: messages, and wrappers around a compressed set (`LegacyRecord`)."""
+"""The common part of v0, v1 and enriched (`LegacyRecord`): messages, and wrappers.
+
+A wrapper is an outer message around a compressed set of messages.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,10 +28,10 @@ from kfbench.records import Records, Shapes
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MessageFormat(Format):
-    """v0 or v1, and the base class of `EnrichedFormat`.
+    """The format v0 or v1, and the base class of `EnrichedFormat`.
 
-    _kernels: the module with the kernels of this format. Such modules have functions of the same names. _variant: the
-    number by which these kernels tell formats apart.
+    _kernels: the module with the kernels of this format. These modules have functions of the same names. _variant: the
+    number that selects the format in these kernels.
     """
 
     origin: Origin = "shipped"
@@ -48,17 +51,17 @@ class MessageFormat(Format):
 
     @property
     def _fixed_bytes(self) -> int:
-        """The bytes of a message without key and value."""
+        """The number of bytes of a message without key and value."""
         return layouts.LEGACY_FIXED_BYTES[self.magic]
 
     @property
     def _wrapper_bytes(self) -> int:
-        """The bytes of a wrapper without its value."""
+        """The number of bytes of a wrapper without its value, which is the compressed set."""
         return self._fixed_bytes
 
     @property
     def _part_bytes(self) -> dict[str, int]:
-        """The fixed bytes of a message by field; key and value are 0."""
+        """The number of bytes of each field of a message; 0 for key and value, whose sizes vary."""
         parts = dict(zip(legacy.PARTS, legacy.PART_BYTES, strict=True))
         return parts | {"timestamp": parts["timestamp"] * self.magic}
 
@@ -106,9 +109,10 @@ class MessageFormat(Format):
 
 
 def _is_written(outcome: tuple[int, int], first: int = 0) -> bool:
-    """Return False if the buffer was too small. Raise InvalidRecords for a message that the format has no room for.
+    """Return False if the buffer was too small. Raise InvalidRecords for a message that does not fit the format.
 
-    outcome: a problem and its batch, from a kernel. first: the number of the kernel's first batch in the whole log.
+    outcome: a problem's number and its batch, as an encode kernel returns them. first: the number of the kernel's first
+    batch in the whole log.
     """
     problem, batch = outcome
     if problem == MESSAGE_TOO_LARGE:

@@ -1,4 +1,4 @@
-"""Reading entries of one format into columns: the base class of all readers."""
+"""The base class of all readers. A reader turns the entries of one format into columns of records."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,11 @@ Part = Literal["all", "columns", "metadata"]
 
 
 class Reading(ABC):
-    """Entries of one format while they are read.
+    """A reader of entries (batches or messages) of one format, and the columns that it has read.
 
-    Entry b is data[positions[b]:positions[b + 1]]. Its plain body is source[starts[b]:ends[b]]. `index` has the columns
-    of the records of sound entries. Entry b has the records bounds[b] to bounds[b + 1] - 1, bounds int64[entries + 1].
+    Entry b is data[positions[b]:positions[b + 1]]. Its body without the codec is source[starts[b]:ends[b]]. `index` has
+    the columns of the records of undamaged entries. Entry b has the records bounds[b] to bounds[b + 1] - 1. bounds:
+    int64[entries + 1].
     """
 
     data: Bytes
@@ -37,12 +38,15 @@ class Reading(ABC):
     header_bounds: Int64  # int64[records + 1]
 
     def records(self) -> Records:
-        """Return the records of sound entries, with the timestamps that a consumer sees."""
+        """Return the records of undamaged entries, with the timestamps that a consumer sees."""
         return self.index.records(self.source, self.header_bounds, NO_HEADERS)
 
     @abstractmethod
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound entry. bounds: int64[n + 1], the bounds of the n sound entries."""
+        """Return the fields of each undamaged entry as one row (dtype `BATCH`).
+
+        bounds: int64[n + 1], the record boundaries of the n undamaged entries.
+        """
 
     @property
     def has_tags(self) -> bool:
@@ -51,31 +55,31 @@ class Reading(ABC):
 
     @property
     def is_metadata(self) -> bool:
-        """True if some payload was not decompressed, so that `records` cannot return it."""
+        """True if the payload of at least one batch was not decompressed, so that `records` cannot be called."""
         return False
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:
-        """Return the caller's tagged fields of each sound entry."""
+        """Return the caller's tagged fields: one mapping from tag to bytes per undamaged entry."""
         raise NotImplementedError
 
     @property
     def sound(self) -> Int64:
-        """The numbers of the entries without damage."""
+        """The indices of the entries without damage, int64."""
         return np.flatnonzero(self.damage.state == status.SOUND)
 
     @property
     def sound_bounds(self) -> Int64:
-        """The bounds without the damaged entries."""
+        """The boundaries of the entries without damage among the records: int64[n + 1] for n entries."""
         return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])
 
     @property
     def plain_bytes(self) -> int:
-        """The bytes of all bodies that were read, without their codec."""
+        """The number of bytes of all bodies that were read, after decompression."""
         return int((self.ends - self.starts)[self.sound].sum())
 
     @property
     def plain_sets(self) -> PlainBodies | None:
-        """The message sets without their codec, where a plain message is a set too; None: entries are batches."""
+        """The uncompressed message sets, where a single message counts as a set; None if entries are batches."""
         return None
 
 
@@ -83,9 +87,9 @@ class Reading(ABC):
 class BatchColumns:
     """Columns of the records of some batches, for a broker that validates them. bounds: int64[batches + 1].
 
-    timestamps_ms: the times that a consumer sees. create_timestamps_ms: the times that the producer wrote; the same
-    array unless a batch has log append time. make_tags: None if no batch can have tagged fields. is_metadata,
-    plain_sets: see `Reading`.
+    timestamps_ms: those that a consumer sees. create_timestamps_ms: those that the producer wrote; the same array
+    unless a batch has log append time. make_records: returns the records. make_tags: returns the tagged fields; None if
+    no batch can have any. is_metadata, plain_sets: see `Reading`.
     """
 
     timestamps_ms: Int64

@@ -1,4 +1,4 @@
-"""The common part of v2, v3, kip98 and columnar: batches of one header and a body that a codec may cover."""
+"""The common part of v2, v3, kip98 and columnar: batches with one header and a body that may be compressed."""
 
 from abc import abstractmethod
 from typing import NamedTuple, Self
@@ -16,9 +16,9 @@ from kfbench.records import Records
 
 
 class PlainBatches(NamedTuple):
-    """Room for n batches without a codec. Batch b is data[positions[b]:positions[b + 1]]; its body begins at bodies[b].
+    """Buffers for n batches without a codec. Batch b is data[positions[b]:positions[b + 1]].
 
-    positions: int64[n + 1]; bodies: int64[n].
+    Its body begins at byte bodies[b] of `data`. positions: int64[n + 1]. bodies: int64[n].
     """
 
     data: Bytes
@@ -31,13 +31,13 @@ class PlainBatches(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The end of an encode kernel: one of the problems of `kernels.wire.sealing`, and the batch that has it."""
+    """The result of an encode kernel: a problem (a constant of `kernels.wire.sealing`), and the batch that has it."""
 
     problem: int
     batch: int
 
     def is_written(self, first: int = 0) -> bool:
-        """Return False if the buffer was too small. Raise InvalidRecords for a batch that the format has no room for.
+        """Return False if the buffer was too small. Raise InvalidRecords for a batch that does not fit the format.
 
         first: the number of the kernel's first batch in the whole log.
         """
@@ -50,11 +50,11 @@ class Outcome(NamedTuple):
 
 
 class SealedFormat(Format):
-    """A format whose batch is a header, an optional checksum (`checksum` None: none) and a body."""
+    """A format whose batch is a header and a body. The header has a checksum unless `checksum` is None."""
 
     @abstractmethod
     def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
-        """Write batches whose headers name `codec` and whose bodies are still plain. Fill all arrays of `plain`."""
+        """Write batches with uncompressed bodies, and set `codec` in their headers. Fill all arrays of `plain`."""
 
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
         plain = PlainBatches(out, positions, np.empty(len(bounds) - 1, np.int64))

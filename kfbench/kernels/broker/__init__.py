@@ -1,1 +1,1 @@
-"""Kernels of broker paths: append, compaction, mirroring."""
+"""Kernels for the work of a broker: appending produce requests, compaction, and mirroring to another cluster."""

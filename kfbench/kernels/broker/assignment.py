@@ -1,10 +1,10 @@
-"""Fields that a broker sets in a batch in place: offsets, leader epoch, timestamps and checksum.
+"""Set the fields of batches that a broker assigns, in place: offsets, leader epoch, timestamps and checksum.
 
-`kind` is the layout of a batch: its magic, KIP98 or ENRICHED. Times are in ms. These arguments are common:
+`kind` is the layout of a batch: its magic, KIP98 or ENRICHED. Times are in ms. Common arguments:
 
 - data: uint8, the log.
 - positions: int64[batches + 1].
-- append: bool, whether the topic has append time. `now_ms` is then the time to set.
+- append: bool, whether the topic has log append time. `now_ms` is then the time to set.
 - latest_ms: int64[batches], the maximum timestamp to set in a topic with create time.
 - chosen: bool[batches]; other batches stay as they are.
 """
@@ -41,7 +41,7 @@ from kfbench.layouts import NO_TIMESTAMP, TIMESTAMP_BITS
 
 @leaf
 def _max_time_at(data, at, end, bits):
-    """Return the bounds of a v3 batch's maximum timestamp, and the base timestamp that it counts from."""
+    """Return the byte bounds of a v3 batch's maximum timestamp, and the base timestamp (ms) to which it is relative."""
     if bits & FIXED:
         return at + TAIL_MAX_TIME, at + TAIL_MAX_TIME + 8, np.int64(0)
     _, p = get_delta(data, at + V3_SIZE, end, bits & UNSIGNED != 0)
@@ -52,7 +52,7 @@ def _max_time_at(data, at, end, bits):
 
 @leaf
 def _append_tag_at(data, at, end, kind, bits):
-    """Return the position of the time in tag 0 of a v3 batch, or 0 without it."""
+    """Return the position of the append time that tag 0 of a v3 batch stores, or 0 without tag 0."""
     if kind != 3 or not bits & TAGGED:
         return np.int64(0)
     _, _, _, _, _, p = read_header(data, at, end, 3)
@@ -66,7 +66,7 @@ def _append_tag_at(data, at, end, kind, bits):
 
 @kernel
 def find_append_tag(data, positions, found):
-    """Fill found, bool[batches], with whether a v3 batch has a time in tag 0."""
+    """Fill found, bool[batches], with whether a v3 batch stores an append time in tag 0."""
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         found[b] = _append_tag_at(data, at, end, 3, np.int64(get_i16(data, at + ATTRIBUTES))) != 0
@@ -74,9 +74,9 @@ def find_append_tag(data, positions, found):
 
 @leaf
 def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
-    """Return the maximum timestamp of a columnar batch, and the one to set.
+    """Return the maximum timestamp that a columnar batch stores, and the one that the broker must set.
 
-    A maximum below -1 stays if `latest_ms` is -1, because create times count from it.
+    A stored maximum below -1 stays if `latest_ms` is -1, because the create times are relative to it.
     """
     held = columnar.read_header(data, at, end).max_time
     if append:
@@ -88,8 +88,9 @@ def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
 def find_settable(data, positions, append, now_ms, latest_ms, found):
     """Fill found, bool[batches], with whether the maximum timestamp of a columnar batch can be set in place.
 
-    The field has 48 bits, enough for most times. Without an anchor, create times count from the maximum. Then only an
-    append time may replace it. An append time (bit 3) cannot be removed from a batch that stores ages.
+    The field has 48 bits, enough for most times. Without the extension "anchor", create times are relative to the
+    maximum. Then only an append time may replace it. An append time (attribute bit 3) cannot be removed from a batch
+    that stores ages of records.
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
@@ -104,10 +105,10 @@ def find_settable(data, positions, append, now_ms, latest_ms, found):
 
 @kernel
 def count_covered(data, positions, bounds, timestamps, chosen):
-    """Count the create times that are lost when an append time is set in place in the chosen columnar batches.
+    """Count the create times that are lost if an append time is set in place in the chosen columnar batches.
 
-    bounds: int64[batches + 1], each batch's records in `timestamps`. No batch may have an append time: a topic that
-    sets it refuses them.
+    bounds: int64[batches + 1], the index in `timestamps` of each batch's first record. No batch may already have an
+    append time: a topic that sets it refuses such batches.
     """
     covered = np.int64(0)
     for b in range(len(chosen)):
@@ -120,7 +121,10 @@ def count_covered(data, positions, bounds, timestamps, chosen):
 
 @kernel
 def measure_room(data, positions, append, now_ms, latest_ms, growth):
-    """Fill growth, int64[batches], with the change of size of each v3 batch in bytes. Return whether any changes."""
+    """Compute by how many bytes each v3 batch grows when its maximum timestamp is set. Return whether any changes.
+
+    growth: int64[batches], filled; negative if the batch becomes smaller.
+    """
     any_growth = False
     for b in range(len(growth)):
         at, end = positions[b], positions[b + 1]
@@ -139,13 +143,13 @@ def measure_room(data, positions, append, now_ms, latest_ms, growth):
 
 @kernel
 def make_room(data, starts, stops, append, now_ms, latest_ms, growth, out, positions):
-    """Copy v3 batches, and resize the maximum timestamp of batch b by growth[b] bytes.
+    """Copy v3 batches to `out`. Resize the field of batch b's maximum timestamp by growth[b] bytes and set it.
 
-    Set length and maximum timestamp. `assign_batches` sets the checksum later.
+    The batch length is set too. `assign_batches` sets the checksum later.
 
     Args:
         data, starts, stops: batch b is data[starts[b]:stops[b]], int64[batches].
-        append, now_ms, latest_ms: see the module.
+        append, now_ms, latest_ms: see the module docstring.
         growth: int64[batches], from `measure_room`.
         out, positions: uint8 buffer, and int64[batches + 1], filled.
     """
@@ -175,10 +179,10 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
     `setMaxTimestamp` and `setPartitionLeaderEpoch`.
 
     Args:
-        data, positions, kind, append, now_ms, latest_ms, chosen: see the module.
-        ends: int64[batches], the offset after each batch.
+        data, positions, kind, append, now_ms, latest_ms, chosen: see the module docstring.
+        ends: int64[batches], the next offset after the last record of each batch.
         epoch: the leader epoch.
-        made_room: whether the batches come from `make_room`.
+        made_room: whether `make_room` has written the batches.
     """
     written, read = np.int64(0), np.int64(0)
     crc_at = kip98.CRC if kind == KIP98 else CRC
@@ -211,7 +215,7 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
             continue
         # Kafka drops the bits that v2 does not know.
         wanted &= layouts.V2_ATTRIBUTES_MASK if kind == 2 else 0xFFFF
-        put_i16(data, at + bits_at, np.int16((wanted ^ 0x8000) - 0x8000))  # an i16 of the same bits
+        put_i16(data, at + bits_at, np.int16((wanted ^ 0x8000) - 0x8000))  # an int16 with the same 16 bits
         if plain:
             put_i64(data, start, max_time)
             written += 8
@@ -234,13 +238,13 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
 def assign_messages(data, positions, magic, ends, append, now_ms, latest_ms, chosen):
     """Set the broker's fields in the chosen v0 or v1 messages. Return the bytes written, and those read for checksums.
 
-    The offset is always set. A wrapper gets that of its last inner message. In v1, timestamp and timestamp type are set
-    if they change, with the checksum.
+    The offset is always set. A wrapper (which contains compressed messages) gets the offset of its last inner message.
+    In v1, timestamp and timestamp type are set if they change, with the checksum.
 
     Args:
-        data, positions, append, now_ms, latest_ms, chosen: see the module; messages instead of batches.
+        data, positions, append, now_ms, latest_ms, chosen: see the module docstring; messages instead of batches.
         magic: 0 or 1.
-        ends: int64[messages], the offset after each message.
+        ends: int64[messages], the next offset after each message or after the last inner message of a wrapper.
     """
     written, read = np.int64(0), np.int64(0)
     for b in range(len(ends)):
@@ -267,8 +271,8 @@ def assign_messages(data, positions, magic, ends, append, now_ms, latest_ms, cho
 def assign_enriched(data, positions, bases, append, now_ms, chosen):
     """Set the broker's fields in the chosen enriched messages. Return the bytes written, and those read for checksums.
 
-    The offset is always set from bases, int64[messages]. A wrapper gets that of its first inner message. With append
-    time, the time in seconds is set, and tag 0 if the message has it.
+    The offset is always set from bases, int64[messages]. A wrapper (which contains compressed messages) gets the offset
+    of its first inner message. With append time, the time in seconds is set. Tag 0, the time in ms, is set if present.
     """
     written, read = np.int64(0), np.int64(0)
     for b in range(len(bases)):
@@ -282,7 +286,7 @@ def assign_enriched(data, positions, bases, append, now_ms, chosen):
         seconds = now_ms // 1000 if 0 <= now_ms <= enriched.LAST_MS else np.int64(NO_TIMESTAMP)
         put_i32(data, at + enriched.SECONDS, np.int32(seconds))
         written += 4
-        # Encoders put tag 0 first. After another tag it cannot be found, because tags carry no size.
+        # Encoders put tag 0 first. After another tag it cannot be found, because the size of a tag is not stored.
         if get_i32(data, at + enriched.TAGS_LENGTH) > 0 and get_u8(data, at + enriched.TAGS) == enriched.TIME_TAG:
             put_i64(data, at + enriched.TAGS + 1, now_ms)
             written += 8

@@ -1,8 +1,8 @@
-"""The last record of each key, found with an open-addressing table of record numbers.
+"""Find the last record of each key, for compaction, with an open-addressing hash table of record numbers.
 
-The hash of a key gives a slot, and the bytes of the keys are compared. The hash is SipHash-1-3 with a random seed, so
-that no choice of keys makes the table slow. The table has at least twice as many slots as records. A search then reads
-1.5 slots on average.
+The hash of a key gives the first slot to try, and the bytes of the keys are compared. The hash is SipHash-1-3 with a
+random seed, so that no choice of keys makes the table slow. The table has at least twice as many slots as records. A
+search then reads 1.5 slots on average.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def _round(v0, v1, v2, v3):
 
 @leaf
 def siphash(data, start, length, seed_0, seed_1):
-    """Return SipHash-1-3 (Aumasson and Bernstein) of data[start:start + length]."""
+    """Return the SipHash-1-3 (Aumasson and Bernstein) of data[start : start + length] as a uint64."""
     v0, v1, v2, v3 = seed_0 ^ STATE_0, seed_1 ^ STATE_1, seed_0 ^ STATE_2, seed_1 ^ STATE_3
     at, end = start, start + length
     while end - at >= 8:
@@ -65,15 +65,15 @@ def _same_key(data, starts, lengths, one, other):
 
 @kernel
 def latest(data, starts, lengths, wanted, seed, table, room, out):
-    """Mark the last record of each key among the wanted records. Return the number of slots read with another key.
+    """Mark the last record of each key among the wanted records. Return how often a slot with another key was read.
 
     Args:
         data, starts, lengths: the keys of n records, as in `Records`; length -1 is null.
         wanted: bool[n].
         seed: uint64[2].
-        table: uint64[a power of two, at least 2n], zeros. An entry is half a hash and a record number above 0.
-        room: two arrays uint64[k]. k records are looked up together, so that their cache misses overlap.
-        out: bool[n], filled.
+        table: uint64[a power of two, at least 2n], all 0. A used slot has half of a hash and a record number above 0.
+        room: two scratch arrays, uint64[k] each. k records are looked up together, so that their cache misses overlap.
+        out: bool[n], filled; True for the last record of each key.
     """
     mask, searched = np.uint64(len(table) - 1), 0
     hashes, entries = room

@@ -1,4 +1,4 @@
-"""Mirroring: batches for another cluster, changed in place so that a producer may send them."""
+"""Mirroring: change batches in place so that a producer may send them to another cluster."""
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, UNSE
 
 @leaf
 def _clear(out, at, end, crc_at, attributes, producer, epoch, sequence):
-    """Remove producer, transaction and delete horizon. Return the bytes read for the checksum, 0 without a change.
+    """Remove producer, transaction and delete horizon from a batch.
+
+    Return the number of bytes read for the new checksum, 0 if the batch did not change.
 
     Args:
         out, at, end: uint8 log, and the bounds of the batch.
@@ -44,7 +46,10 @@ def _clear(out, at, end, crc_at, attributes, producer, epoch, sequence):
 
 @leaf
 def _clear_columnar(out, at, end):
-    """Remove the same fields from a columnar batch, where they are optional. Return as `_clear`."""
+    """Remove producer, transaction and delete horizon from a columnar batch, whose header stores them optionally.
+
+    Return the number of bytes read for the new checksum, 0 if the batch did not change.
+    """
     bits = np.int64(get_i16(out, at + ATTRIBUTES))
     if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
         return 0
@@ -58,7 +63,10 @@ def _clear_columnar(out, at, end):
 
 @leaf
 def _use_positions(out, at, end):
-    """Set tag 33 of an enriched wrapper to 0. Return the bytes read for the checksum, 0 without a change."""
+    """Set tag 33 of an enriched wrapper to 0: inner messages then get consecutive relative offsets from 0.
+
+    Return the number of bytes read for the new checksum, 0 if the wrapper did not change.
+    """
     p, stop, found = at + enriched.TAGS, at + enriched.TAGS, False
     if get_u8(out, at + enriched.ATTRIBUTES) & enriched.TYPE_MASK in (1, 2, 3):
         stop += max(np.int64(get_i32(out, at + enriched.TAGS_LENGTH)), 0)
@@ -85,16 +93,16 @@ def _use_positions(out, at, end):
 
 @kernel
 def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
-    """Change batches so that a producer may send them. Return the bytes read for checksums.
+    """Change batches so that a producer may send them. Return the number of bytes read for new checksums.
 
     Producer, transaction and delete horizon are removed, because they belong to the source cluster.
 
     Args:
-        out, positions: batch b is out[positions[b]:positions[b + 1]], with a sound header.
+        out, positions: batch b is out[positions[b]:positions[b + 1]], with an undamaged header.
         passed: bool[batches], the batches to change.
         offsets: int64[batches], the offset for the header, or UNSET.
-        reset: the offsets inside an enriched set become positions.
-        dialect, magic: the layout; see `scan`.
+        reset: inner messages of an enriched wrapper get consecutive relative offsets from 0.
+        dialect, magic: the layout of the batches; see `formats.scan`.
         is_set: bool[batches], filled with whether the batch was changed.
     """
     again = np.int64(0)
@@ -117,7 +125,7 @@ def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
         elif magic == columnar.THIS_MAGIC:
             checked = np.int64(_clear_columnar(out, at, end))
         is_set[b] = checked > 0
-        if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # the checksum does not cover it
+        if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # the checksum does not cover the offset
             put_i64(out, at, offsets[b])
             is_set[b] = True
         again += checked

@@ -1,4 +1,4 @@
-"""Checks of produce requests in place: their entries, and the rules for batch headers and records.
+"""Check produce requests without copying them: their entries (batches or messages), batch headers and records.
 
 `kind` is the layout of a batch: its magic, KIP98 or ENRICHED.
 """
@@ -28,7 +28,7 @@ BASE_OFFSET = 8  # `UnifiedLog.analyzeAndValidateRecords`
 
 
 class RuleFields(NamedTuple):
-    """The header fields that the rules check. count: -1 in a layout without a count."""
+    """The batch header fields that the rules of Kafka's LogValidator check. count: -1 if the layout stores no count."""
 
     attributes: int
     last_delta: int
@@ -38,7 +38,7 @@ class RuleFields(NamedTuple):
 
 
 class BrokenRule(NamedTuple):
-    """The first rule that a batch breaks, or SOUND, and the numbers for the error message."""
+    """The number of the first rule that a batch breaks, or SOUND, and the values for the error message."""
 
     rule: int
     last_delta: int
@@ -48,7 +48,11 @@ class BrokenRule(NamedTuple):
 
 
 class FirstBroken(NamedTuple):
-    """The first batch that breaks a rule, or -1. late, keyless: its records out of time or without a key, or -1."""
+    """The first batch of a log that breaks a rule, or -1.
+
+    late: the number of its first record with a timestamp that is not allowed, or -1. keyless: the number of its first
+    record without a key, or -1.
+    """
 
     batch: int
     rule: int
@@ -58,7 +62,10 @@ class FirstBroken(NamedTuple):
 
 @leaf
 def _traits(data, at, magic, kind):
-    """Return the traits of a batch as bits: magic << 16, codec, from v2 on the control bit, and in v3 the features."""
+    """Return the properties of a batch that decide how its request is handled, as bits of one number.
+
+    These are magic << 16, the codec, from v2 on the control bit, and in v3 the feature bits.
+    """
     if magic < 2:
         bits = np.int64(get_u8(data, at + legacy.ATTRIBUTES))
         if kind == ENRICHED:
@@ -72,7 +79,9 @@ def _traits(data, at, magic, kind):
 
 @kernel
 def split(data, positions, magics, kind, request_positions, firsts, traits):
-    """Assign entries to requests. Return a problem or SOUND, and the entry that has the problem.
+    """Find which entries (batches or messages) belong to which request. Return the problem, and the entry that has it.
+
+    The problem is SOUND if there is none.
 
     Args:
         data, positions: uint8 log, and int64[entries + 1].
@@ -80,7 +89,7 @@ def split(data, positions, magics, kind, request_positions, firsts, traits):
         kind: KIP98 or ENRICHED; 0 if the magic gives the layout.
         request_positions: int64[requests + 1].
         firsts: int64[requests + 1], filled with the first entry of each request, and the number of entries.
-        traits: int64[requests], filled, see `_traits`.
+        traits: int64[requests], filled with the `_traits` of the first entry of each request.
     """
     entries, e = len(magics), np.int64(0)
     for r in range(len(traits)):
@@ -132,7 +141,7 @@ def read_rule_fields(data, at, end, kind):
 
 
 def _broken_rule(data, at, end, kind, records, from_client, from_zero, to_messages):
-    """Return the BrokenRule of one batch.
+    """Check the header of one batch. Return the first broken rule, or SOUND, as a BrokenRule.
 
     Args:
         data, at, end, kind: uint8 log, the bounds of the batch, and its layout.
@@ -167,7 +176,7 @@ _broken_rule_leaf, broken_rule = leaf(_broken_rule), kernel(_broken_rule)
 
 @leaf
 def _is_marked(data, at, kind):
-    """Return whether a batch has log append time."""
+    """Return whether the timestamp type of a batch is log append time."""
     if kind == 1:
         return get_u8(data, at + legacy.ATTRIBUTES) & batch_header.APPEND != 0
     if kind == 2 or kind == 3 or kind == COLUMNAR:
@@ -178,19 +187,19 @@ def _is_marked(data, at, kind):
 @kernel
 def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
           is_create, earliest, latest, keyed, latest_ms, in_order):  # fmt: skip
-    """Return the FirstBroken of a log.
+    """Check all batches of a log against the rules for produce requests. Return the FirstBroken.
 
     Args:
         data, positions: uint8 log, and int64[batches + 1].
         kind: the magic, KIP98 or ENRICHED.
         timestamps, key_lengths, offsets: the columns of all records.
-        bounds: int64[batches + 1], the first record of each batch, and the number of records.
+        bounds: int64[batches + 1], the number of the first record of each batch, then the number of all records.
         from_client: check the rules for clients: no control batches, and correct counts.
         from_zero: offsets must begin at 0.
         to_messages: the batches will be converted to v0 or v1.
         is_create: the topic has create time. Times must then lie between `earliest` and `latest`, in ms.
         keyed: the topic is compacted, so that each record needs a key.
-        latest_ms: int64[batches], filled with the latest time, at least -1.
+        latest_ms: int64[batches], filled with the latest timestamp of each batch in ms, at least -1.
         in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset.
     """
     for b in range(len(bounds) - 1):
@@ -204,7 +213,7 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
                 return FirstBroken(b, rule, NONE, NONE)
         marked = _is_marked(data, at, kind)
         base = np.int64(0)
-        if first < end and not from_zero:  # a v1 wrapper has its last offset, other batches their first
+        if first < end and not from_zero:  # a v1 wrapper stores its last offset, other batches their first one
             base = offsets[first] if kind < 2 else get_i64(data, at)
         late, keyless, top, whole = np.int64(-1), np.int64(-1), np.int64(NO_TIMESTAMP), True
         for i in range(first, end):
@@ -226,7 +235,7 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
 
 @kernel
 def other_magic(source, starts, ends, magic):
-    """Return the first set source[starts[b]:ends[b]] with a message of another magic, or -1.
+    """Find the first set of messages, source[starts[b]:ends[b]], with a message of another magic. Return b, or -1.
 
     `legacy.count` has checked the lengths.
     """
@@ -238,7 +247,7 @@ def other_magic(source, starts, ends, magic):
 
 @kernel
 def find_control(source, starts, ends, found):
-    """Fill found, bool[sets], with whether the set source[starts[b]:ends[b]] has an enriched control record."""
+    """Fill found, bool[sets], with whether the enriched messages source[starts[b]:ends[b]] have a control record."""
     for b in range(len(found)):
         at, end = starts[b], ends[b]
         found[b] = False

@@ -1,4 +1,9 @@
-"""Readers of record batches: v2, and v3 with any features. Each batch's attributes give the layout of its records."""
+"""Read record batches of v2, and of v3 with any of its optional features.
+
+Attribute bits of each batch say how its records are stored. "Unsigned" means that lengths and offset deltas are
+unsigned varints. "Headers first" means that the metadata of all records precede the payload. "Tagged" means that tagged
+fields follow the batch header. Tag 1 has the record headers that all records of the batch begin with.
+"""
 
 import numpy as np
 
@@ -30,21 +35,21 @@ from kfbench.kernels.wire.frames import ask_ahead
 from kfbench.kernels.wire.lengths import skip
 from kfbench.kernels.wire.sealing import NEVER
 
-FEATURED = False  # replaced by each variant: whether any batch is unsigned, headers first or tagged
+FEATURED = False  # each compiled variant replaces it: whether any batch is unsigned, headers first or tagged
 
 
 @kernel
 def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs, counts, bodies, shared_starts,
            shared_stops, state):  # fmt: skip
-    """Read each batch header, tag 1 included.
+    """Read and check the header of each batch. In v3, also find tag 1 (record headers that all records share).
 
     Args:
         data, positions: uint8 log, and int64[batches + 1].
         magic: 2 or 3.
         most_records, most_bytes: limits: records per batch, and bytes of a header key or value in tag 1.
         check_crcs: check the CRC of compressed batches, so that nothing damaged is decompressed.
-        codecs, counts: int8[batches] and int64[batches], filled.
-        bodies: int64[batches], filled with the start of the records.
+        codecs, counts: int8[batches] and int64[batches], filled with codec numbers and record counts.
+        bodies: int64[batches], filled with the position of the records.
         shared_starts, shared_stops: int64[batches], filled for magic 3 with the bounds of tag 1; equal without it.
         state: int8[batches], filled with the `status` of each batch.
 
@@ -97,7 +102,7 @@ def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs,
 
 @leaf
 def _header_problem(header, end, magic):
-    """Return the `status` of a BatchHeader."""
+    """Return the `status` number of a BatchHeader: SOUND or its first damage."""
     if header.body > end:
         return np.int64(status.BATCH_HEADER)
     if header.attributes & CODEC_MASK > 4:
@@ -109,7 +114,10 @@ def _header_problem(header, end, magic):
 
 @leaf
 def _records_problem(source, run, columns, header_bounds, bits, most_headers):
-    """Return the `status` of records that were read: beyond a limit, or not control records in a control batch."""
+    """Check the records of one batch after reading. Return SOUND or the `status` of the problem.
+
+    Problems are fields beyond a limit, and a control batch with a record that is not a control record.
+    """
     _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
     if header_bounds[run.row + run.count] - header_bounds[run.row] > most_headers:
         return status.LIMIT_HEADERS
@@ -130,24 +138,25 @@ def _records_problem(source, run, columns, header_bounds, bits, most_headers):
 
 def _index(data, positions, magic, counts, source, starts, ends, payload_ends, shared_starts, shared_stops, limits,
            check_crcs, state, columns, header_bounds, bounds):  # fmt: skip
-    """Read the records of each sound batch into columns. Keys and values are not moved: columns have their positions.
+    """Read the records of each undamaged batch into columns. Keys and values are not copied: columns have positions.
 
     Args:
         data, positions, magic: as in `survey`.
-        counts: int64[batches], from `survey`. The columns have rows for these, even if `data` changes in between.
-        source, starts, ends: the uncompressed records of batch b are source[starts[b]:ends[b]]. Where nothing is
+        counts: int64[batches], records per batch from `survey`. No more rows are filled, even if `data` has changed.
+        source, starts, ends: the uncompressed records of batch b are source[starts[b]:ends[b]]. If no batch is
             compressed, `source` is `data`.
         payload_ends: `ends`, or NEVER where only the metadata was decompressed.
         shared_starts, shared_stops: tag 1 of batch b is source[shared_starts[b]:shared_stops[b]].
-        limits: headers per batch, bytes of a key or value, and records times headers of tag 1 over all batches.
+        limits: headers per batch; bytes of a header key or value; sum over batches of records times headers in tag 1.
         check_crcs: check the checksums that `survey` did not check.
-        state: int8[batches]; a batch that breaks a promise gets its `status` and no records.
-        columns: of an `Index`, filled. Timestamps are those that a consumer reads, created those of the producer. One
-            array may serve for both if no batch has log append time.
-        header_bounds, bounds: int64[records + 1] and int64[batches + 1], filled.
+        state: int8[batches], the `status` of each batch. A damaged batch gets its status here, and no records.
+        columns: arrays of an `Index`, filled. `timestamps` are those that a consumer reads, `created` those that the
+            producer set. Both may be one array if no batch has log append time.
+        header_bounds: int64[records + 1], filled with the number of the first header of each record.
+        bounds: int64[batches + 1], filled with the number of the first record of each batch.
 
     Returns:
-        The unused part of the last limit.
+        The third limit minus the amount that was used.
     """
     most_headers, most_bytes, most_shared = limits
     r = np.int64(0)
@@ -163,7 +172,7 @@ def _index(data, positions, magic, counts, source, starts, ends, payload_ends, s
         if check_crcs and (bits & CODEC_MASK == 0 or count == 0) and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
-        if count == 0:  # Kafka ignores any bytes after the header
+        if count == 0:  # in an empty batch, Kafka ignores any bytes after the header
             continue
         shared = np.int64(0)
         if FEATURED and bits & TAGGED:
@@ -200,13 +209,14 @@ index_featured = variant(_index, "index_featured", FEATURED=True)
 
 @kernel
 def times(data, positions, magic, counts, source, starts, ends, state, timestamps, offsets, bounds):
-    """Read the offsets and times of the records of each sound batch, without checking a checksum.
+    """Read only the offsets and timestamps of the records of each undamaged batch. Check no checksum.
 
-    Times are those that a consumer reads. No batch may be unsigned, headers first or tagged.
+    Timestamps are those that a consumer reads. The batches must have signed varints, no headers-first order and no
+    tagged fields.
 
     Args:
         data, positions, magic, counts, source, starts, ends, state, bounds: as in `index`.
-        timestamps, offsets: int64[records] each, filled.
+        timestamps, offsets: int64[records] each, filled; timestamps are in ms.
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -232,7 +242,7 @@ def times(data, positions, magic, counts, source, starts, ends, state, timestamp
 
 def _index_headers(data, positions, magic, source, starts, ends, shared_starts, shared_stops, state, columns,
                    header_bounds, bounds, headers):  # fmt: skip
-    """Read the headers of the records that `index` found sound.
+    """Read the headers of the records that `index` has read and found undamaged.
 
     Args:
         data, positions, magic, source, starts, ends, shared_starts, shared_stops, state: as in `index`.
@@ -276,10 +286,12 @@ index_headers_featured = variant(_index_headers, "index_headers_featured", FEATU
 
 @kernel
 def other_tags(data, positions, sound, starts, sizes):
-    """Find the tagged fields that kfbench does not know in the sound batches of magic 3.
+    """Find the tagged fields that kfbench does not know (tags above 1) in undamaged v3 batches.
 
-    sound: int64, the numbers of these batches. starts, sizes: int64, filled with the position and size of the fields in
-    bytes, 0 without any.
+    Args:
+        data, positions: uint8 log, and int64[batches + 1].
+        sound: int64[n], the numbers of the undamaged batches.
+        starts, sizes: int64[n], filled with the position and the size in bytes of these fields; both 0 without any.
     """
     for i in range(len(sound)):
         at, end = positions[sound[i]], positions[sound[i] + 1]

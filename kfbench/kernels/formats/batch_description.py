@@ -1,4 +1,4 @@
-"""Descriptions of record batches that were read: one BATCH row each.
+"""Describe record batches after reading: fill one row of the BATCH dtype per batch.
 
 A batch is canonical if our encoder would write the same bytes for its records.
 """
@@ -20,9 +20,9 @@ FEATURED = False  # replaced by each variant, as in `batch`
 
 @leaf
 def _is_header_canonical(data, at, end, magic):
-    """Return whether a header is canonical.
+    """Return whether a batch header has the bytes that our encoder would write.
 
-    All varints must be the shortest, tagged fields must include tag 0, and v2 may set no unknown bits.
+    Each varint must have the fewest possible bytes. Tagged fields must include tag 0. v2 may set no unknown bits.
     """
     bits = np.int64(get_i16(data, at + batch_header.ATTRIBUTES))
     if magic == 2:
@@ -42,7 +42,7 @@ def _is_header_canonical(data, at, end, magic):
 
 @leaf
 def _are_tags_canonical(data, p, end, unsigned):
-    """Return whether the tagged fields at p are canonical."""
+    """Return whether the tagged fields at p have the bytes that our encoder would write."""
     tagged = read_tags(data, p, end)
     whole = tagged.has_append_time
     number, after = get_uvarint(data, p, end)
@@ -68,12 +68,12 @@ def _are_tags_canonical(data, p, end, unsigned):
 
 @leaf
 def describe_header(data, at, end, magic, header, count, row):
-    """Fill the fields of a BATCH row that v2, v3 and kip98 share.
+    """Fill those fields of a BATCH row that v2, v3 and kip98 have in common.
 
     Args:
         data, at, end: uint8 log, and the bounds of the batch.
         magic, header, count: the magic of the batch, its BatchHeader and the number of its records.
-        row: the BATCH row.
+        row: the BATCH row to fill.
     """
     bits = header.attributes
     row.position, row.size_bytes, row.magic = at, end - at, magic
@@ -88,7 +88,7 @@ def describe_header(data, at, end, magic, header, count, row):
 
 @leaf
 def describe_producer(data, producer, epoch, sequence, last_delta, row):
-    """Fill the producer's fields of a BATCH row from the positions of id, epoch and sequence."""
+    """Fill the producer fields of a BATCH row. producer, epoch, sequence: byte positions of these fields in `data`."""
     row.producer_id = get_i64(data, producer)
     row.producer_epoch = get_i16(data, epoch)
     row.base_sequence = np.int64(get_i32(data, sequence))
@@ -97,7 +97,7 @@ def describe_producer(data, producer, epoch, sequence, last_delta, row):
 
 @leaf
 def has_unset(row):
-    """Return whether a field has the value UNSET, which tells an encoder to derive it."""
+    """Return whether any field of a BATCH row equals UNSET, the value that tells an encoder to derive the field."""
     return (
         row.base_offset == batch_header.UNSET
         or row.last_offset == batch_header.UNSET
@@ -107,11 +107,11 @@ def has_unset(row):
 
 
 def _describe(data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
-    """Fill one BATCH row for each sound batch, as `batch.index` has checked it.
+    """Fill one BATCH row for each undamaged batch. `batch.index` has checked them.
 
     Args:
         data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops: as in `batch.index`.
-        sound: int64, the numbers of the sound batches.
+        sound: int64, the numbers of the undamaged batches.
         rows_out: BATCH rows, filled.
     """
     for i in range(len(sound)):

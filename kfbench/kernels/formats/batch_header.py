@@ -1,7 +1,7 @@
 """The header of a record batch: v2 (`DefaultRecordBatch`), and v3 with its features (KIP-931 and ablations).
 
-`features` are the attribute bits that v2 does not have, and SHARED_HEADERS for an encoder that fills tag 1. The tagged
-fields after a v3 header are in `batch_tags`.
+`features` are the attribute bits of v3 that v2 does not have. SHARED_HEADERS is added for an encoder that stores common
+record headers once, in tag 1. The tagged fields after a v3 header are in `batch_tags`.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ class Outline(NamedTuple):
 
 @leaf
 def outline(columns, first, end, row, horizon_ms, is_tagged):
-    """Return the Outline of the records first to end - 1. Fields that are set in `row` replace derived ones."""
+    """Derive the header fields of a batch from its records first to end - 1. Fields that `row` sets take precedence."""
     timestamps, offsets = columns[0], columns[1]
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
@@ -82,7 +82,7 @@ def outline(columns, first, end, row, horizon_ms, is_tagged):
 
 @leaf
 def untagged_bytes(span, magic, features):
-    """Return the size of the header without its tagged fields."""
+    """Return the size of a batch header in bytes, without tagged fields. span: the Outline of the batch."""
     if magic == 2:
         return V2_SIZE
     if features & FIXED:
@@ -93,7 +93,7 @@ def untagged_bytes(span, magic, features):
 
 @leaf
 def attributes_of(row, codec, features, count):
-    """Return the attribute bits for a FIELDS row, a codec, features and a record count."""
+    """Return the attribute bits of a batch header. row: the batch's FIELDS row; count: the number of records."""
     bits = features & ATTRIBUTE_BITS
     if count:  # an empty batch has nothing to compress
         bits |= codec
@@ -110,7 +110,7 @@ def attributes_of(row, codec, features, count):
 
 @leaf
 def put_header(out, at, row, magic, attributes, span, count):
-    """Write the header except length, checksum and tagged fields. Return the position after the count.
+    """Write a batch header without length, checksum and tagged fields. Return the position after the record count.
 
     Args:
         out, at: uint8 buffer, and the position of the batch.
@@ -149,7 +149,10 @@ def put_header(out, at, row, magic, attributes, span, count):
 
 
 class BatchHeader(NamedTuple):
-    """A batch header that was read, int64 each. body: the position after it, or end + 1 if it is cut short."""
+    """The fields of a batch header that was read, int64 each.
+
+    body: the position after the header, or the end of the batch + 1 if the header is cut short.
+    """
 
     attributes: int
     last_delta: int
@@ -161,7 +164,7 @@ class BatchHeader(NamedTuple):
 
 @leaf
 def read_header(data, at, end, magic):
-    """Return the BatchHeader of the batch data[at:end]. The fixed fields of its magic must lie inside it."""
+    """Read the header of the batch data[at:end]. The batch must be long enough for the fixed-size fields of `magic`."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
         return BatchHeader(
@@ -192,18 +195,21 @@ def _cut_short(bits, end):
 
 @leaf
 def attribute_bytes_of(bits, magic):
-    """Return the size of each record's attributes in bytes, 0 or 1."""
+    """Return the size of each record's attributes field in bytes, 0 or 1. bits: the attributes of the batch."""
     return 0 if magic == 3 and bits & BARE else 1
 
 
 @leaf
 def least_record_bytes(bits, magic):
-    """Return the size of the smallest record in bytes. With headers first, records have no length field."""
+    """Return the least number of bytes that a record takes. bits: the attributes of the batch.
+
+    If the batch stores metadata before payload (headers first), records have no length field.
+    """
     own_length = 0 if magic == 3 and bits & HEADERS_FIRST else 1
     return layouts.MIN_RECORD_BYTES + attribute_bytes_of(bits, magic) + own_length
 
 
 @leaf
 def crc_holds(data, at, end):
-    """Return whether the stored checksum matches the bytes of the batch."""
+    """Return whether the stored CRC-32C matches the bytes of the batch data[at:end]."""
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))

@@ -1,4 +1,4 @@
-"""Breakdown of v2 and v3 batches: the bytes of each field."""
+"""Count how many bytes each field takes in v2 and v3 batches."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ FIXED_PART_BYTES = np.array([_V2[name].itemsize for name in _V2.names])
 
 @leaf
 def _add_batch_header(out, row, columns, first, span, shared, magic, features):
-    """Add the header of one batch to `out`. Headers in tag 1 count as record headers.
+    """Add the field sizes of one batch header to `out`. Record headers in tag 1 count as record headers.
 
     Args:
         out, columns, magic, features: as in `breakdown`.
@@ -55,7 +55,7 @@ def _add_batch_header(out, row, columns, first, span, shared, magic, features):
 
 @leaf
 def _add_headers(out, columns, start, end, unsigned):
-    """Add the headers start to end - 1 and their count to `out`."""
+    """Add the field sizes of the record headers start to end - 1, and of their count, to `out`."""
     parts = out[HEADER_COUNT_PART:]
     parts[0] += count_bytes(end - start, unsigned)
     for h in range(start, end):
@@ -68,16 +68,16 @@ def _add_headers(out, columns, start, end, unsigned):
 
 @kernel
 def breakdown(columns, bounds, fields, shared, magic, features, out):
-    """Add up the bytes of each field over all batches.
+    """Compute how many bytes each field takes, summed over all batches.
 
     Args:
-        columns: of `Shapes`: timestamps, offsets, lengths of keys and values, header bounds, lengths of their keys and
-            values.
+        columns: arrays of `Shapes`: timestamps, offsets, lengths of keys and values, header bounds, lengths of header
+            keys and header values.
         bounds: int64[batches + 1], the first record of each batch.
         fields: FIELDS rows, one for all batches or one per batch.
         shared: int64, the number of headers in tag 1, one item for all batches or one per batch.
         magic, features: 2 or 3, and the feature bits.
-        out: int64[len(PARTS)], sums in bytes, increased.
+        out: int64[len(PARTS)]; the bytes of each field are added to it.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     attribute_bytes, unsigned = batch_header.attribute_bytes_of(features, magic), features & batch_header.UNSIGNED != 0

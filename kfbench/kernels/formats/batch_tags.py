@@ -22,14 +22,14 @@ SHARED_TAG, APPEND_TAG_BYTES = layouts.SHARED_HEADERS_TAG, 8
 
 @leaf
 def shared_bytes(columns, first, shared, unsigned):
-    """Return the size of the content of tag 1: the first `shared` headers of record `first`."""
+    """Return the size in bytes of the content of tag 1: the first `shared` headers of record `first`."""
     start = np.int64(columns[4][first])
     return header_list_bytes(columns[5], columns[6], start, start + shared, unsigned)
 
 
 @leaf
 def tags_bytes(row, columns, first, shared, unsigned):
-    """Return the size of all tagged fields with their number, in bytes."""
+    """Return the size in bytes of all tagged fields, with the varint that counts them."""
     size = 2 + APPEND_TAG_BYTES + np.int64(row.tags_bytes)
     tags = 1 + np.int64(row.tags_count)
     if shared:
@@ -45,8 +45,8 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
 
     Args:
         out, at: uint8 buffer and position.
-        row: the batch's FIELDS row. It has the position of the caller's fields in `tags`.
-        tags: uint8, the bytes of callers' fields.
+        row: the batch's FIELDS row. It says where the caller's own tagged fields are in `tags`.
+        tags: uint8, the bytes of tagged fields that callers set.
         columns, first: the columns of all records, and the first record of the batch.
         shared: the number of headers in tag 1; with 0, tag 1 is not written.
         unsigned: a literal, see `wire.lengths`.
@@ -67,7 +67,7 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
 
 
 class TaggedFields(NamedTuple):
-    """The tagged fields of a batch, int64 each except has_append_time."""
+    """The tagged fields of a batch header that was read. Fields are int64 except has_append_time."""
 
     state: int  # of `wire.status`
     has_append_time: bool
@@ -81,7 +81,7 @@ class TaggedFields(NamedTuple):
 
 @leaf
 def read_tags(data, p, end):
-    """Read the TaggedFields at p."""
+    """Read the tagged fields at position p of a batch that ends at `end`."""
     state, has_append_time, append_time = np.int64(status.SOUND), False, np.int64(NO_TIMESTAMP)
     shared_start = shared_stop = np.int64(end)
     others, others_start = np.int64(0), np.int64(end)
@@ -94,7 +94,7 @@ def read_tags(data, p, end):
         if p > end or size > end - p or tag <= last or (tag == APPEND_TAG and size != APPEND_TAG_BYTES):
             state, p = np.int64(status.TAGS), end
             break
-        if tag == SHARED_TAG and size == 0:  # there is no count
+        if tag == SHARED_TAG and size == 0:  # the content must begin with a count
             state, p = np.int64(status.SHARED_HEADERS), end
             break
         if tag == APPEND_TAG:
@@ -115,7 +115,7 @@ def read_tags(data, p, end):
 
 
 class SharedList(NamedTuple):
-    """The headers of tag 1, int64 each. start: the position of the first."""
+    """The record headers in tag 1 of a batch that was read, int64 each. start: the position of the first header."""
 
     state: int
     count: int
@@ -124,7 +124,7 @@ class SharedList(NamedTuple):
 
 @leaf
 def read_shared(source, p, stop, most_bytes, unsigned):
-    """Read the SharedList source[p:stop]. With a key or value above `most_bytes`, its state is LIMIT_FIELD."""
+    """Read the content of tag 1, source[p:stop]. The state is LIMIT_FIELD if a key or value exceeds `most_bytes`."""
     count, p = get_count(source, p, stop, unsigned)
     if count < 0 or count > (stop - p) >> 1:
         return SharedList(np.int64(status.SHARED_HEADERS), np.int64(0), np.int64(p))

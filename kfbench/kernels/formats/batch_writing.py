@@ -1,6 +1,7 @@
-"""Encoders of v2 and v3 batches: header, tagged fields, records, checksum.
+"""Write v2 and v3 batches: header, tagged fields, records, checksum.
 
-`rows` and `headers_first` compile `encode` and `sizes` with `put_body` and `body_bytes` of their own (`kernels_for`).
+The modules `rows` and `headers_first` each define `put_body` and `body_bytes` for their order of record fields.
+`kernels_for` compiles `encode` and `sizes` with these two functions.
 """
 
 from typing import Any, NamedTuple
@@ -26,12 +27,12 @@ WITH_TAGS, WITHOUT_ZIGZAG = False, False
 
 
 def put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write the records first to end - 1. Return a `sealing.Body`; its position is FULL if they do not fit.
+    """Write the records first to end - 1 of a batch. Return a `sealing.Body`; its position is FULL if they do not fit.
 
     Args:
         out, at: uint8 buffer and position.
         columns: as in `encode`.
-        first, end: uint64, the records of the batch.
+        first, end: uint64, bounds of the batch's records.
         span: the Outline of the batch.
         attribute_bytes: the size of each record's attributes, 0 or 1.
         shared: the number of headers per record that tag 1 has; they are not written again.
@@ -52,14 +53,17 @@ def body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 
 def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
-    """Write batches one after another. With a codec, records are not compressed, and length and checksum stay unset.
+    """Write batches one after another.
+
+    With a codec, the caller compresses the records later. They are written uncompressed, without batch length and
+    checksum.
 
     Args:
-        columns: of `Records`: timestamps, offsets, lengths of keys and values, header bounds, lengths of header keys
-            and values; then data and starts of keys, values, header keys, header values.
+        columns: arrays of `Records`: timestamps, offsets, lengths of keys and values, header bounds, lengths of header
+            keys and header values; then data and starts of keys, values, header keys, header values.
         bounds: int64[batches + 1], the first record of each batch.
         fields: FIELDS rows, one for all batches or one per batch.
-        tags: uint8, the bytes of the callers' tagged fields.
+        tags: uint8, the bytes of tagged fields that callers set.
         shared: int64, the number of headers in tag 1, one item for all batches or one per batch.
         magic, features, codec: 2 or 3, the feature bits, the codec's number.
         out: uint8 buffer, filled.
@@ -67,7 +71,7 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
         bodies: int64[batches], filled with the start of its records.
 
     Returns:
-        OK or the problem that stopped the encoder, and the batch that has it.
+        OK or the problem that stopped the encoder, and the number of the batch with the problem.
     """
     attribute_bytes = 0 if features & BARE else 1
     at = 0
@@ -126,7 +130,7 @@ def sizes(columns, bounds, fields, shared, magic, features, out):
 
 
 class BatchKernels(NamedTuple):
-    """The variants of `encode` and `sizes` for one record layout."""
+    """The kernels `encode` and `sizes`, compiled for one record layout."""
 
     encode: Any
     encode_tagged: Any
@@ -137,7 +141,7 @@ class BatchKernels(NamedTuple):
 
 
 def kernels_for(module, put_body, body_bytes):
-    """Compile the BatchKernels of a module with its two helpers."""
+    """Compile `encode` and `sizes` for `module` with its functions `put_body` and `body_bytes`."""
     encoders = [
         variant(encode, name, module, put_body=put_body, WITH_TAGS=with_tags, WITHOUT_ZIGZAG=without_zigzag)
         for name, with_tags, without_zigzag in (

@@ -16,9 +16,10 @@ COMMIT = layouts.CONTROL_COMMIT  # abort is 0: both are markers
 
 @leaf
 def is_sound(keys, key_start, key_length, values, value_start, value_length):
-    """Return whether Kafka's reader accepts a control record: any type, with versions from 0 up.
+    """Return whether Kafka's reader accepts a record as a control record. Any type is allowed, with versions from 0 up.
 
-    The key is keys[key_start : key_start + key_length], and the value likewise. Both must lie inside their buffers.
+    The key is keys[key_start : key_start + key_length]. The value is the slice of `values` given by value_start and
+    value_length. Both must lie inside their buffers.
     """
     if key_length < KEY_BYTES or get_i16(keys, key_start) < 0:
         return False
@@ -30,7 +31,7 @@ def is_sound(keys, key_start, key_length, values, value_start, value_length):
 
 @kernel
 def first_broken(columns, bounds, fields):
-    """Return the number of the first record that lies in a control batch and is no control record, or -1."""
+    """Find the first record in a control batch that is not a control record. Return its number, or -1 without one."""
     key_lengths, value_lengths = columns[2], columns[3]
     keys, key_starts, values, value_starts = columns[7:11]
     for b in range(len(bounds) - 1):

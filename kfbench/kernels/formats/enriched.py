@@ -1,7 +1,7 @@
-"""Kernels of enriched messages: v0's layout with a time in seconds and tags before the key.
+"""Kernels of enriched messages: a variant of v0 with a time in seconds and tagged fields before the key.
 
-`kind` of `messages` is `time_tag` here: whether encoders give every message tag 0, its time in milliseconds. Readers
-take messages with and without it.
+`time_tag` tells an encoder to write tag 0, the time in milliseconds, in every message. It is the argument `kind` of
+the kernels in `messages`. Readers accept messages with and without tag 0.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,7 @@ PART_BYTES = (8, 4, 4, 1, 1, 4, 4, 0, 4, 0, 4, 0)  # 0: variable size
 
 @leaf
 def _seconds(timestamp_ms):
-    """Return whole seconds, or -1 where there is no time or the field cannot hold it."""
+    """Return a timestamp in whole seconds, or -1 without a timestamp or if the field is too small for it."""
     if 0 <= timestamp_ms <= LAST_MS:
         return timestamp_ms // 1000
     return np.int64(NO_TIMESTAMP)
@@ -59,7 +59,7 @@ def _seconds(timestamp_ms):
 
 @leaf
 def _control_type(keys, start, length):
-    """Return the message type for the control type in a record's key."""
+    """Return the number of the message type for the control type that the key of a control record states."""
     if length >= control.KEY_BYTES:
         kind = get_i16(keys, start + control.TYPE_AT)
         if kind == layouts.CONTROL_COMMIT:
@@ -73,14 +73,14 @@ def _control_type(keys, start, length):
 
 @leaf
 def _put_start(out, at, offset, attributes, timestamp, time_tag, tags_bytes):
-    """Write a message up to its tags, tag 0 included if `time_tag`. Return the next position.
+    """Write the begin of a message: all fields before its tags, and tag 0 if `time_tag` is set.
 
-    Length and checksum stay unset.
+    Length and checksum stay unset. Return the next position.
 
     Args:
         out, at: uint8 buffer and position.
         offset, timestamp: int64, the timestamp in ms.
-        attributes: codec or control type.
+        attributes: the number of the codec or of the control type.
         time_tag: write tag 0.
         tags_bytes: the size of all tags.
     """
@@ -129,7 +129,7 @@ def codec_of(data, at):
 
 @leaf
 def put_record(out, at, columns, i, row, base, time_tag, inner):
-    """Write record i as `messages.put_record` does.
+    """Write record i as an enriched message. Return the next position.
 
     Args:
         out, at, columns, i, row, base, inner: as in `messages.put_record`.
@@ -145,7 +145,7 @@ def put_record(out, at, columns, i, row, base, time_tag, inner):
 
 @leaf
 def put_wrapper(out, at, columns, first, end, row, time_tag, codec, payload, start, size):
-    """Write a wrapper as `messages.put_wrapper` does.
+    """Write a wrapper message around payload[start : start + size]. Return the next position.
 
     Args:
         out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
@@ -174,21 +174,21 @@ def put_wrapper(out, at, columns, first, end, row, time_tag, codec, payload, sta
 
 
 class Tags(NamedTuple):
-    """The tags of a message."""
+    """The tagged fields of an enriched message that was read."""
 
     is_sound: bool  # no tag is cut short
     has_time: bool
     time_ms: int
     count: int  # UNSET without the tag
-    is_relative: bool  # inner offsets count from the wrapper's; False: they are the positions of the messages
+    is_relative: bool  # inner offsets are relative to the wrapper's. False: message k of the set gets relative offset k
     any_key: int  # 1 or 0; -1 without the tag
 
 
 @leaf
 def read_tags(data, at):
-    """Return the Tags of the message at `at`. Its tagsLength must lie inside it.
+    """Read the Tags of the message at `at`. The message must be long enough to include its field tagsLength.
 
-    If a tag occurs twice, the last one counts. Stop at an unknown tag, because tags carry no size.
+    If a tag occurs twice, the last one counts. Stop at an unknown tag: the size of a tag is not stored.
     """
     p = at + TAGS
     end = p + max(np.int64(get_i32(data, at + TAGS_LENGTH)), 0)
@@ -221,7 +221,7 @@ def read_tags(data, at):
 
 @leaf
 def time_of(data, at, tags):
-    """Return the time of a message in ms: from tag 0, or else from its seconds."""
+    """Return the time of a message in ms: from tag 0 if it is there, else from the field in seconds."""
     if tags.has_time:
         return tags.time_ms
     seconds = np.int64(get_i32(data, at + SECONDS))
@@ -261,13 +261,14 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 
 @kernel
 def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
-    """Read the messages that `survey` and `count` have found sound into columns.
+    """Read messages into columns, after `survey` and `count` have found them undamaged.
 
-    Offsets inside a wrapper count from the wrapper's offset. If tag 33 is 0, the messages' positions replace them.
+    Offsets inside a wrapper are relative to the wrapper's offset. If tag 33 is 0, the stored ones are ignored: message
+    k of the set has the relative offset k, counted from 0.
 
     Args:
         data, positions, source, starts, codecs, counts, columns, bounds: as in `legacy.index`.
-        state: int8[sets]; a set whose count differs from its tag gets MESSAGE_COUNT and no records.
+        state: int8[sets]; MESSAGE_COUNT if the count in the wrapper's tag is wrong. The set then gets no records.
     """
     timestamps, created, offsets = columns[:3]
     r = np.int64(0)
@@ -292,9 +293,9 @@ def index(data, positions, source, starts, codecs, counts, state, columns, bound
 
 @leaf
 def _is_canonical(data, at, time_tag, wrapper):
-    """Return whether an encoder would write these attributes, time and tags. The values of most tags are not checked.
+    """Return whether our encoder would write these attributes, time and tags. The values of most tags are not checked.
 
-    wrapper: whether the message is a wrapper.
+    wrapper: whether the message is a wrapper, which contains compressed messages.
     """
     bits = get_u8(data, at + ATTRIBUTES)
     whole = bits <= LAST_TYPE
@@ -323,7 +324,9 @@ def _is_canonical(data, at, time_tag, wrapper):
 
 @kernel
 def describe(data, positions, time_tag, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each sound set. A set is a control batch if any of its messages is a control record.
+    """Fill one BATCH row for each undamaged set of messages.
+
+    A set counts as a control batch if any of its messages is a control record.
 
     Args:
         data, positions, source, starts, ends, sound, bounds, offsets, rows: as in `legacy.describe`.
@@ -348,7 +351,7 @@ def describe(data, positions, time_tag, source, starts, ends, sound, bounds, off
                 p = message_end(source, p)
             row.is_control = controls > 0
             whole &= p == ends[b] and (controls == 0 or controls == row.count)
-            # To an encoder, these values mean "derive it".
+            # UNSET tells an encoder to derive the field, so an encoder cannot write this value.
             whole &= row.base_offset != UNSET and row.max_timestamp_ms != UNSET
             whole = whole and any_key == (get_u8(data, key_at(data, at) - 1) != 0)
         row.canonical = whole

@@ -1,6 +1,6 @@
-"""Batch headers of magic 2 to 4, read into FIELDS rows for encoders.
+"""Read the batch headers of v2, v3 and columnar batches (magic 2 to 4) into FIELDS rows, the input of encoders.
 
-They serve batches that are written again, in another format or with other records. A reader has found them sound.
+Use it to write batches again, in another format or with other records. A reader must have found the batches undamaged.
 """
 
 from kfbench.kernels.formats import batch_header
@@ -13,7 +13,7 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
 @leaf
 def _columnar(data, at, end, row):
-    """Fill the row from a columnar batch. A base timestamp that is not stored becomes UNSET: the encoder derives it."""
+    """Fill a FIELDS row from a columnar batch. A base timestamp that is not stored becomes UNSET, "derive it"."""
     header = columnar.read_header(data, at, end)
     bits, max_time = header.attributes, header.max_time
     append = bits & batch_header.APPEND != 0
@@ -36,9 +36,9 @@ def _columnar(data, at, end, row):
 
 @kernel
 def read(data, positions, magic, fields):
-    """Fill one FIELDS row per batch. Callers' tagged fields stay in `data`; tags_start is their position.
+    """Fill one FIELDS row per batch. Callers' tagged fields are not copied: tags_start is their position in `data`.
 
-    With log append time the maximum timestamp is UNSET, unless a tag has the append time.
+    With log append time, the maximum timestamp becomes UNSET, unless a tagged field stores the append time.
     """
     for b in range(len(fields)):
         at, end, row = positions[b], positions[b + 1], fields[b]

@@ -1,4 +1,4 @@
-"""Batches with the metadata of all records before all payload: v3, bit 10 ("[Additional proposal]" of KIP-931).
+"""v3 batches with attribute bit 10: metadata of all records, then all payload (KIP-931, "[Additional proposal]").
 
 A batch has `metadataLength uvarint`, the metadata of each record, then the payload of each record. The metadata are
 attributes (unless bit 7), timestamp delta, offset delta, key length, value length, header count, and each header's key
@@ -41,7 +41,7 @@ from kfbench.kernels.wire.varint import (
 
 
 class BodySizes(NamedTuple):
-    """Sizes of a batch's metadata and payload in bytes. far: as in `sealing.Body`."""
+    """The sizes of a batch's metadata and payload in bytes. far: see `sealing.Body`; it shows deltas above int32."""
 
     metadata: int
     payload: int
@@ -50,7 +50,7 @@ class BodySizes(NamedTuple):
 
 @leaf
 def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the BodySizes of the records first to end - 1.
+    """Compute the sizes of metadata and payload of a batch with the records first to end - 1.
 
     Args:
         columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.body_bytes`.
@@ -82,7 +82,7 @@ def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the size of the body of a batch. Args: as in `batch_writing.body_bytes`."""
+    """Return the size in bytes of metadata and payload of a batch. Args: as in `batch_writing.body_bytes`."""
     if first == end:
         return np.int64(0)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
@@ -91,11 +91,11 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, with_headers, unsigned):
-    """Write the metadata. Return the next position.
+    """Write the metadata of all records of a batch. Return the next position.
 
     Args:
         out, at, columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.put_body`.
-        with_headers: a literal; False if no record of the batch has a header.
+        with_headers: a literal bool; False if no record of the batch has a header.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
         :7
@@ -121,12 +121,12 @@ def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, w
 
 @leaf
 def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
-    """Write keys, values and headers. Return the `sealing.Body`.
+    """Write the payload of all records of a batch: keys, values and headers. Return the `sealing.Body`.
 
     Args:
         out, at, columns, first, end, shared, crc: as in `batch_writing.put_body`.
         with_headers: as in `_put_metadata`.
-        far: a field of the Body.
+        far: the value for the field `far` of the Body.
     """
     (_, _, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
      keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
@@ -144,7 +144,7 @@ def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
 
 @leaf
 def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write the body of a batch. Args: as in `batch_writing.put_body`."""
+    """Write metadata and payload of a batch. Args: as in `batch_writing.put_body`."""
     if first == end:
         return Body(np.int64(at), np.int64(0), crc)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
@@ -165,7 +165,10 @@ encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_uns
 
 @leaf
 def read(source, run, columns, header_bounds, unsigned):
-    """Read records as `rows.read` does. source[run.start:run.end] must have all metadata, but may lack the payload."""
+    """Read the records of a RecordRun into the columns of an `Index` and header_bounds. Return the batch's `status`.
+
+    source[run.start:run.end] must have all metadata, but may lack the payload.
+    """
     timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     end, payload_end = run.end, run.payload_end
     size, p = get_uvarint(source, run.start, end)
@@ -217,13 +220,13 @@ def read(source, run, columns, header_bounds, unsigned):
 
 @leaf
 def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bounds, headers, unsigned):
-    """Read the headers of the sound records first to last - 1.
+    """Read the headers of the records first to last - 1, which `read` has found undamaged.
 
     Args:
-        source, p, end: uint8, and bounds of the batch's body; they must enclose its metadata.
+        source, p, end: uint8 buffer; the batch's body is source[p:end], with at least all metadata.
         first, last: rows of header_bounds.
         attribute_bytes: the size of each record's attributes, 0 or 1.
-        shared: the number of headers per record in tag 1; they are not read.
+        shared: the number of headers per record that tag 1 stores; they are not read.
         header_bounds: int64[records + 1].
         headers: lengths and starts of keys, then those of values, filled.
         unsigned: see `wire.lengths`.
@@ -249,7 +252,10 @@ def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bo
 
 @leaf
 def are_canonical(source, p, end, count, attribute_bytes, unsigned):
-    """Return whether the metadata are canonical: all numbers the shortest, nulls -1, attributes 0."""
+    """Return whether the metadata of `count` records have the bytes that our encoder would write.
+
+    All varints must have the fewest possible bytes, nulls the length -1, and attributes must be 0.
+    """
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     p = after

@@ -52,7 +52,7 @@ HEADER_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
 
 @leaf
 def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
-    """Return the value of a message's length field."""
+    """Return the value of a message's length field. time_bytes, offset_bytes: sizes of its delta fields in bytes."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
     return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
 
@@ -66,7 +66,7 @@ def _size_of(columns, i, span):
 
 @leaf
 def _put_header(out, at, row, span, attributes):
-    """Write the header except length and checksum. Return the next position."""
+    """Write a batch header without length and checksum. Return the next position. span: the Outline of the batch."""
     put_i64(out, at, span.base_offset)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
     put_i16(out, at + ATTRIBUTES, np.int16(attributes))
@@ -81,7 +81,7 @@ def _put_header(out, at, row, span, attributes):
 
 @leaf
 def _put_messages(out, at, columns, first, end, span, crc):
-    """Write the messages of a batch. Return a `sealing.Body`; its position is sealing.FULL if they do not fit.
+    """Write the records of a batch. Return a `sealing.Body`; its position is sealing.FULL if they do not fit.
 
     Args:
         out, at, columns, first, end, span, crc: as in `batch_writing.put_body`.
@@ -112,7 +112,7 @@ def _put_messages(out, at, columns, first, end, span, crc):
 
 @kernel
 def encode(columns, bounds, fields, codec, out, positions, bodies):
-    """Write batches one after another, as `batch_writing.encode` does.
+    """Write batches one after another. With a codec, records stay uncompressed, length and checksum stay unset.
 
     Args:
         columns, bounds, fields, codec, out, positions, bodies: as in `batch_writing.encode`.
@@ -174,7 +174,7 @@ def sizes(columns, bounds, fields, out):
 
 @kernel
 def breakdown(columns, bounds, fields, out):
-    """Add the bytes of each field over all batches to out, int64[len(PARTS)]. Other arguments: as in `encode`."""
+    """Add the bytes that each field takes in all batches to out, int64[len(PARTS)]. Other args: as in `encode`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     parts = out[MESSAGE_PARTS_AT:]
     for b in range(len(bounds) - 1):
@@ -197,7 +197,7 @@ def breakdown(columns, bounds, fields, out):
 
 @leaf
 def _read_header(data, at):
-    """Return the BatchHeader of a batch of at least HEADER bytes. Its count is 0, because the format has none."""
+    """Read the header of a batch of at least HEADER bytes. `count` is 0, because the format stores no record count."""
     return batch_header.BatchHeader(
         np.int64(get_i16(data, at + ATTRIBUTES)), np.int64(get_i32(data, at + LAST)), get_i64(data, at + BASE_TIME),
         get_i64(data, at + MAX_TIME), np.int64(0), np.int64(at + HEADER),
@@ -211,7 +211,10 @@ def _crc_holds(data, at, end):
 
 @kernel
 def survey(data, positions, codecs, bodies, state):
-    """Read headers as `batch.survey` does with check_crcs. Return whether any is compressed, and any append time."""
+    """Read and check the header of each batch, and the CRC of compressed batches.
+
+    Return two flags: any batch is compressed; any batch has log append time. Args: as in `batch.survey`.
+    """
     compressed, append = False, False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
@@ -238,13 +241,13 @@ def survey(data, positions, codecs, bodies, state):
 
 @kernel
 def count(data, positions, source, starts, ends, most_messages, state, counts):
-    """Count the messages of each sound batch by their lengths. Return the sum.
+    """Count the records (messages) of each undamaged batch by following their length fields. Return the total.
 
     Args:
         data, positions, source, starts, ends: as in `batch.index`.
         most_messages: the limit of messages per batch.
-        state: int8[batches]; a batch that breaks a promise gets its `status`.
-        counts: int64[batches], filled.
+        state: int8[batches]; a damaged batch gets its `status`.
+        counts: int64[batches], filled with records per batch.
     """
     total = np.int64(0)
     for b in range(len(state)):
@@ -273,11 +276,11 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
 
 @kernel
 def index(data, positions, source, starts, ends, counts, most_bytes, state, columns, bounds):
-    """Read the messages that `count` has counted into columns. Keys and values are not moved.
+    """Read the records (messages) that `count` has counted into columns. Keys and values are not copied.
 
     Args:
         data, positions, source, starts, ends, counts: as in `count`.
-        most_bytes: the limit for a key or value.
+        most_bytes: the largest size of a key or value in bytes.
         state, columns, bounds: as in `batch.index`.
     """
     r = np.int64(0)
@@ -345,7 +348,7 @@ def _read_messages(source, run, columns, is_control):
 
 @leaf
 def _message_is_canonical(source, p, end):
-    """Return whether all varints of a checked message are the shortest, and the next position."""
+    """Check one message that `index` has read. Return whether its varints are the shortest, and the next position."""
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     stop = after + size
@@ -362,7 +365,7 @@ def _message_is_canonical(source, p, end):
 
 @kernel
 def describe(data, positions, source, starts, ends, counts, sound, rows):
-    """Fill one BATCH row for each sound batch.
+    """Fill one BATCH row for each undamaged batch.
 
     Args:
         data, positions, source, starts, ends, counts: as in `index`.

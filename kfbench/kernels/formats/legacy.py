@@ -66,7 +66,7 @@ def codec_of(data, at):
 
 @leaf
 def _put_start(out, at, offset, magic, attributes, timestamp):
-    """Write a message up to its key, without length and checksum. Return the position of the key's length."""
+    """Write the fields of a message before its key, without length and checksum. Return the next position."""
     put_i64(out, at, offset)
     put_u8(out, at + MAGIC, np.uint8(magic))
     put_u8(out, at + ATTRIBUTES, np.uint8(attributes))
@@ -78,7 +78,9 @@ def _put_start(out, at, offset, magic, attributes, timestamp):
 
 @leaf
 def put_record(out, at, columns, i, row, base, magic, inner):
-    """Write record i as `messages.put_record` does. Inside a v1 wrapper, timestamps are the producer's.
+    """Write record i as a v0 or v1 message. Return the next position.
+
+    Inside a v1 wrapper, the timestamp is the one that the producer set.
 
     Args:
         out, at, columns, i, row, base, inner: as in `messages.put_record`.
@@ -88,7 +90,7 @@ def put_record(out, at, columns, i, row, base, magic, inner):
     keys, key_starts, values, value_starts = columns[7:11]
     append = magic == 1 and row.timestamp_type == 1
     timestamp = row.append_time_ms if append and not inner else timestamps[i]
-    # Into an inner message Kafka's builder writes append time and bit; its broker touches neither.
+    # Kafka's builder writes append time and its attribute bit into inner messages. Its broker changes neither.
     attributes = APPEND if append and timestamp == row.append_time_ms else 0
     p = _put_start(out, at, offsets[i] - base, magic, attributes, timestamp)
     return put_key_and_value(
@@ -98,7 +100,7 @@ def put_record(out, at, columns, i, row, base, magic, inner):
 
 @leaf
 def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start, size):
-    """Write a wrapper as `messages.put_wrapper` does.
+    """Write a wrapper message around payload[start : start + size]. Return the next position.
 
     Args:
         out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
@@ -121,9 +123,9 @@ def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start,
 
 @leaf
 def check(data, at, end):
-    """Return the `status` of the message data[at:end].
+    """Check the message data[at:end]. Return its `status`, SOUND if it is undamaged.
 
-    Like Kafka, take any negative length for null, and ignore bytes after the value.
+    Like Kafka, treat any negative length as null, and ignore bytes after the value.
     """
     key = key_at(data, at)
     if key + 8 > end:
@@ -144,17 +146,18 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 
 @kernel
 def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
-    """Read the messages that `survey` and `count` have found sound into columns.
+    """Read messages into columns, after `survey` and `count` have found them undamaged.
 
-    A v1 wrapper has the absolute offset of its last inner message; 0 means that inner offsets are absolute. With log
-    append time, the wrapper's timestamp replaces that of every inner message that has one (v0's do not).
+    A v1 wrapper stores the absolute offset of its last inner message. If it is 0, inner offsets are absolute. With log
+    append time, the wrapper's timestamp replaces the timestamp of every inner v1 message. v0 messages have none.
 
     Args:
         data, positions: uint8 log, and int64[sets + 1].
         source, starts, codecs, counts: as in `messages.count`.
         state: int8[sets]; a set whose wrapper has an impossible offset gets WRAPPER_OFFSET and no records.
-        columns: of an `Index`, filled. Timestamps are those that a consumer reads, created those of the producer.
-        bounds: int64[sets + 1], filled with the first record of each set.
+        columns: arrays of an `Index`, filled. `timestamps` are those that a consumer reads, `created` those that the
+            producer set.
+        bounds: int64[sets + 1], filled with the number of the first record of each set.
     """
     timestamps, created, offsets = columns[:3]
     r = np.int64(0)
@@ -186,7 +189,7 @@ def index(data, positions, source, starts, codecs, counts, state, columns, bound
 
 @leaf
 def _is_filled(data, at, end):
-    """Return whether nulls are -1 and the message ends with its value, as encoders write it."""
+    """Return whether nulls have length -1 and no bytes follow the value of the message data[at:end]."""
     key = key_at(data, at)
     value = value_at(data, key)
     value_length = np.int64(get_i32(data, value))
@@ -195,7 +198,7 @@ def _is_filled(data, at, end):
 
 @leaf
 def _is_canonical_set(source, p, end, magic, appended):
-    """Return whether `encode` would write the inner messages source[p:end] with these bytes.
+    """Return whether `encode` would write exactly these bytes for the inner messages source[p:end].
 
     appended: the wrapper's append time in ms, or UNSET.
     """
@@ -214,7 +217,7 @@ def _is_canonical_set(source, p, end, magic, appended):
 
 @leaf
 def holds_other_magic(source, p, end, magic):
-    """Return whether the set source[p:end] has a message of another magic. `count` has found it sound."""
+    """Return whether any message of the set source[p:end] has another magic. `count` has found the set undamaged."""
     found = False
     while not found and end - p >= AFTER_LENGTH:
         stop = message_end(source, p)
@@ -227,15 +230,15 @@ def holds_other_magic(source, p, end, magic):
 
 @kernel
 def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each sound set.
+    """Fill one BATCH row for each undamaged set. A set is a plain message or the messages inside one wrapper.
 
     Args:
         data, positions: as in `index`.
         magic: 0 or 1.
         source, starts, ends: as in `messages.count`.
-        sound: int64, the numbers of the sound sets.
+        sound: int64, the numbers of the undamaged sets.
         bounds: int64; set sound[i] has the records bounds[i] to bounds[i + 1] - 1.
-        offsets: int64[records].
+        offsets: int64[records], the offsets that `index` has read.
         rows: BATCH rows, filled.
     """
     for i in range(len(sound)):

@@ -1,9 +1,11 @@
 """Kernels that v0, v1 and enriched share: messages, each with a checksum, and compressed sets of messages.
 
-A plain message lies in the log by itself. A compressed set is one wrapper message. Its value has the inner messages.
-`legacy` and `enriched` compile these kernels with helpers of their own (`kernels_for`). The helpers replace the
-functions that raise NotImplementedError and the constants below them. For v0 and v1, `kind` is the magic. For enriched
-it is a bool: whether every message has tag 0, its time in milliseconds.
+A set is a plain message, or all messages that one wrapper message contains. The value of a wrapper is the compressed
+bytes of these inner messages.
+
+The kernels here are templates. `legacy` and `enriched` compile them with `kernels_for`. They supply the functions that
+raise NotImplementedError here and the constants below them. For v0 and v1, `kind` is the magic. For enriched it is a
+bool: whether every message has tag 0, its time in milliseconds.
 """
 
 import numpy as np
@@ -21,7 +23,7 @@ LENGTH, CRC, MAGIC, ATTRIBUTES = (  # in v0, v1 and enriched
 AFTER_LENGTH = LENGTH + 4
 NULL, UNSET = layouts.NULL_LENGTH, layouts.UNSET
 INT32_MAX, LAST_MAGIC, LAST_CODEC = 2**31 - 1, 1, 3
-OK, MESSAGE_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2  # why an encoder stopped
+OK, MESSAGE_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2  # results of an encoder
 
 
 def fixed_bytes(kind):
@@ -44,7 +46,7 @@ def put_record(out, at, columns, i, row, base, kind, inner):
         out, at: uint8 buffer and position.
         columns, kind, inner: as in `encode`.
         row: the batch's FIELDS row.
-        base: int64, subtracted from the record's offset.
+        base: int64; the message stores the record's offset minus `base`.
     """
     raise NotImplementedError
 
@@ -72,17 +74,17 @@ def magic_of(kind):
 
 
 def key_at(data, at):
-    """Return the position of the key's length."""
+    """Return the position of the field that stores the key's length. at: the position of the message."""
     raise NotImplementedError
 
 
 def codec_of(data, at):
-    """Return the number of the message's codec, 0 for none."""
+    """Return the codec number of the message at `at`, 0 for none."""
     raise NotImplementedError
 
 
 def check(data, at, end):
-    """Return the `status` of the message data[at:end], which has at least the bytes up to its magic."""
+    """Check the message data[at:end]. Return its `status`. It must be long enough to include its magic."""
     raise NotImplementedError
 
 
@@ -95,17 +97,17 @@ def encode(columns, bounds, fields, kind, inner, out, positions):
     """Write each record as a message.
 
     Args:
-        columns: of `Records`: timestamps, offsets, lengths of keys and values, three columns of headers; then data and
-            starts of keys, data and starts of values.
+        columns: arrays of `Records`: timestamps, offsets, lengths of keys and values, three arrays of headers (not
+            used); then data and starts of keys, data and starts of values.
         bounds: int64[batches + 1], the first record of each batch.
         fields: FIELDS rows, one for all batches or one per batch.
-        kind: the layout, see the module.
-        inner: write the messages of a wrapper. False: write messages of the log.
+        kind: the layout, see the module docstring.
+        inner: True to write the messages inside a wrapper, False to write messages that stand in the log.
         out: uint8 buffer, filled.
         positions: int64[batches + 1], filled with the start of each batch.
 
     Returns:
-        OK or the problem that stopped the encoder, and the batch that has it.
+        OK or the problem that stopped the encoder, and the number of the batch with the problem.
     """
     offsets, key_lengths, value_lengths = columns[1:4]
     fixed, at = fixed_bytes(kind), 0
@@ -130,7 +132,7 @@ def encode(columns, bounds, fields, kind, inner, out, positions):
 
 
 def wrap(columns, bounds, fields, kind, codec, payload, payload_bounds, out, positions):
-    """Write one wrapper message per batch around its slice of `payload`. Write nothing where the slice is empty.
+    """Write one wrapper message per batch around its slice of `payload`. Write nothing if the slice is empty.
 
     Args:
         columns, bounds, fields, kind, out, positions: as in `encode`.
@@ -139,7 +141,7 @@ def wrap(columns, bounds, fields, kind, codec, payload, payload_bounds, out, pos
         payload_bounds: int64[batches + 1], the slice of each batch.
 
     Returns:
-        As `encode`.
+        OK or the problem that stopped the encoder, and the number of the batch with the problem.
     """
     at = 0
     for b in range(len(bounds) - 1):
@@ -174,7 +176,7 @@ def survey(data, positions, kind, codecs, bodies, stops, state):
 
     Args:
         data, positions: uint8 log, and int64[messages + 1].
-        kind: the layout, see the module.
+        kind: the layout, see the module docstring.
         codecs: int8[messages], filled with the codec of each wrapper, 0 for a plain message.
         bodies, stops: int64[messages] each, filled: the payload of a wrapper is data[bodies[b]:stops[b]].
         state: int8[messages], filled with the `status` of each message.
@@ -202,15 +204,15 @@ def survey(data, positions, kind, codecs, bodies, stops, state):
 
 
 def count(source, starts, ends, codecs, limits, state, counts):
-    """Count and check the messages of each set source[starts[b]:ends[b]]. An incomplete last message is no error.
+    """Check and count the messages of each set source[starts[b]:ends[b]]. An incomplete last message is no error.
 
     Args:
         source: uint8, the uncompressed messages.
         starts, ends: int64[sets].
         codecs: int8[sets]; 0 means that the set is one plain message, which `survey` has checked.
         limits: the largest number of messages per set, and the largest key or value in bytes.
-        state: int8[sets], read, and set to the `status` of a set that breaks a promise.
-        counts: int64[sets], filled; 0 for a set that is not sound.
+        state: int8[sets], in and out: sets with damage found before are skipped, and new damage is stored as `status`.
+        counts: int64[sets], filled with messages per set; 0 for a damaged set.
     """
     most_messages, most_bytes = limits
     for b in range(len(state)):
@@ -254,9 +256,9 @@ def count(source, starts, ends, codecs, limits, state, counts):
 
 
 def kernels_for(module, helpers):
-    """Return encode, wrap, sizes, survey and count, compiled for `module`.
+    """Compile `encode`, `wrap`, `sizes`, `survey` and `count` for the formats of `module`. Return the five kernels.
 
-    helpers: the globals of the module, which have all replacements.
+    helpers: the globals of that module. They replace the functions and constants above of the same name.
     """
     names = (
         "fixed_bytes", "wrapper_bytes", "put_record", "put_wrapper", "has_relative_offsets", "magic_of", "key_at",
@@ -268,21 +270,21 @@ def kernels_for(module, helpers):
 
 @leaf
 def message_end(source, at):
-    """Return the end of the message at `at`, as its length says."""
+    """Return the position after the message at `at`, computed from its length field."""
     return at + AFTER_LENGTH + np.int64(get_i32(source, at + LENGTH))
 
 
 @leaf
 def value_at(data, key):
-    """Return the position of the value's length. key: the position of the key's length."""
+    """Return the position of the field with the value's length. key: the position of the key's length field."""
     return key + 4 + max(np.int64(get_i32(data, key)), 0)
 
 
 @leaf
 def _has_long_field(data, key, message_bytes, most_bytes):
-    """Return whether key or value of a checked message is longer than `most_bytes`.
+    """Return whether the key or the value of a checked message is longer than `most_bytes`.
 
-    key: the position of the key's length.
+    key: the position of the field with the key's length.
     """
     if message_bytes <= most_bytes:
         return False
@@ -295,9 +297,10 @@ def put_key_and_value(out, at, p, keys, key_start, key_length, values, value_sta
 
     Args:
         out: uint8 buffer.
-        at, p: positions of the message and of the key's length.
-        keys, key_start, key_length: uint8 data, start and length of the key; -1 for null.
-        values, value_start, value_length: the same of the value.
+        at: the position of the message.
+        p: the position of the field with the key's length.
+        keys, key_start, key_length: uint8 data, start and length of the key; length -1 means null.
+        values, value_start, value_length: uint8 data, start and length of the value; length -1 means null.
     """
     put_i32(out, p, np.int32(key_length))
     p = put_bytes(out, p + 4, keys, key_start, max(key_length, 0))
@@ -310,9 +313,9 @@ def put_key_and_value(out, at, p, keys, key_start, key_length, values, value_sta
 
 @leaf
 def read_lengths(source, key, q, columns):
-    """Fill row q of the columns from a checked message. A negative length becomes null.
+    """Store lengths and starts of a checked message's key and value in row q. A negative length becomes -1, null.
 
-    key: the position of the key's length.
+    key: the position of the field with the key's length.
     """
     key_lengths, key_starts, value_lengths, value_starts = columns[3:]
     value = value_at(source, key)
@@ -322,7 +325,7 @@ def read_lengths(source, key, q, columns):
 
 @leaf
 def describe_message(data, at, end, codec, count, row):
-    """Fill the fields of a BATCH row that all message formats share. Fields that messages do not have become -1."""
+    """Fill those fields of a BATCH row that v0, v1 and enriched have in common. Producer fields etc. become -1."""
     row.position, row.size_bytes, row.magic = at, end - at, get_i8(data, at + MAGIC)
     row.crc, row.attributes, row.codec = get_u32(data, at + CRC), np.int16(get_i8(data, at + ATTRIBUTES)), codec
     row.count, row.timestamp_type = count, 0

@@ -1,4 +1,7 @@
-"""Records one after another, each with all its fields (`DefaultRecord`): v2, and v3 unless headers come first."""
+"""Write and read records that stand one after another, each with all its fields (Kafka's `DefaultRecord`).
+
+v2 uses this order, and v3 unless its feature "headers first" puts the metadata of all records before the payload.
+"""
 
 import numpy as np
 
@@ -27,7 +30,7 @@ from kfbench.kernels.wire.varint import get_varlong, is_shortest, put_uvarint, u
 
 @leaf
 def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers, unsigned):
-    """Write record i. Return the next position, or FULL if it does not fit.
+    """Write record i, with its length field. Return the next position, or FULL if it does not fit.
 
     Args:
         columns, i: the columns of all records, and the number of the record.
@@ -65,11 +68,12 @@ def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers
 
 @leaf
 def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, with_headers, unsigned, crc):
-    """Write the body of a batch as `batch_writing.put_body` does.
+    """Write the records of a batch. Return a `sealing.Body`; its position is FULL if they do not fit.
 
     Args:
         out, at, columns, first, end, span, attribute_bytes, shared, crc: as in `batch_writing.put_body`.
-        with_headers, unsigned: literals, so that the compiler drops the unused branches.
+        with_headers: a literal bool; False if no record of the batch has a header.
+        unsigned: a literal bool: write lengths as unsigned varints.
     """
     offsets, far = columns[1], np.int64(0)
     for i in range(first, end):
@@ -83,7 +87,7 @@ def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, wi
 
 @leaf
 def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write the body of a batch. Args: as in `batch_writing.put_body`."""
+    """Write the records of a batch. Args: as in `batch_writing.put_body`."""
     if columns[4][first] == columns[4][end]:
         return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, False, unsigned, crc)
     return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, True, unsigned, crc)
@@ -91,7 +95,7 @@ def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsig
 
 @leaf
 def size_of(columns, i, span, attribute_bytes, shared, unsigned):
-    """Return the value of the length field of record i. shared: the number of its headers that tag 1 has."""
+    """Return the value of the length field of record i. shared: the number of its headers that tag 1 stores instead."""
     key_length, value_length = np.int64(columns[2][i]), np.int64(columns[3][i])
     return (
         attribute_bytes + varint_bytes(columns[0][i] - span.base_time_ms)
@@ -104,7 +108,7 @@ def size_of(columns, i, span, attribute_bytes, shared, unsigned):
 
 @leaf
 def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the size of the body of a batch. Args: as in `batch_writing.body_bytes`."""
+    """Return the size in bytes of all records of a batch. Args: as in `batch_writing.body_bytes`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     any_headers = len(columns[5]) > 0
     total, wide = np.int64(0), np.int64(0)
@@ -187,9 +191,9 @@ def read(source, run, columns, header_bounds, unsigned):
 
 @leaf
 def read_times(source, run, timestamps, offsets):
-    """Read only the offsets and times of records with signed numbers. Return the batch's `status`.
+    """Read only the offsets and timestamps of a batch's records. Their varints must be signed (zig-zag).
 
-    Damage in the other fields goes unseen.
+    Return the batch's `status`. Damage in other fields than length, timestamp and offset is not noticed.
     """
     p, end, attribute_bytes = run.start, run.end, run.attribute_bytes
     for q in range(np.uint64(run.row), np.uint64(run.row + run.count)):
@@ -212,14 +216,14 @@ def read_times(source, run, timestamps, offsets):
 
 @kernel
 def fetch(data, positions, magic, indices, state, columns):
-    """Read one record per batch, without checking checksums.
+    """Read one record of each batch. Check no checksum.
 
     Args:
         data, positions: uint8 log, and int64[batches + 1].
         magic: 2 or 3.
         indices: int64[batches], the number of the record within each batch, from 0.
         state: int8[batches], filled with the `status` of each batch; compressed batches get NOT_FETCHED.
-        columns: of an `Index` without created times; row b is filled.
+        columns: arrays of an `Index` without create times; row b is filled with the record of batch b.
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):
@@ -279,7 +283,7 @@ def fetch(data, positions, magic, indices, state, columns):
 
 @leaf
 def read_headers(source, p, h, number, headers, unsigned):
-    """Read `number` sound headers at p into the rows of `headers` from h on."""
+    """Read `number` undamaged record headers at p into the rows of `headers` from row h on."""
     key_lengths, key_starts, value_lengths, value_starts = headers
     end = len(source)
     for k in range(np.uint64(h), np.uint64(h + number)):
@@ -292,9 +296,9 @@ def read_headers(source, p, h, number, headers, unsigned):
 
 @leaf
 def is_canonical(source, p, end, attribute_bytes, unsigned):
-    """Return whether the record at p is canonical, and the next position.
+    """Return whether the record at p has the bytes that our encoder would write, and the next position.
 
-    All numbers must be the shortest, nulls -1 and attributes 0.
+    All varints must have the fewest possible bytes, nulls the length -1, and attributes must be 0.
     """
     _, p, whole = skip(source, p, end, unsigned)
     if attribute_bytes:

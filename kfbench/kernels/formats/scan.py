@@ -1,4 +1,4 @@
-"""Scans of batch headers: size, offsets and times of each batch. Records are not read."""
+"""Scan a log by its batch headers: size, offsets and timestamps of each batch. Records are not read."""
 
 import numpy as np
 
@@ -14,17 +14,17 @@ from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, g
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 
-BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: the magic gives the layout, or all batches have this layout
+BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: each batch's magic gives its layout, or all batches have the named one
 ANY_MAGIC = -1
 AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # conditions that stop a scan
 UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
 NOT_SAID = -1
-NO_LENGTH = -1  # a state besides those of `status`: the length is too small to skip the batch
+NO_LENGTH = -1  # one more state than `status` has: the length is too small to skip the batch
 
 
 @leaf
 def _legacy(data, at, end, magic, row):
-    """Fill the row from a message of v0 or v1. The wrapper of a set has the last offset, not the first."""
+    """Fill a HEADER row from a v0 or v1 message. A wrapper of compressed messages stores the offset of the last one."""
     fixed = FIXED_V1 if magic else FIXED_V0
     if end - at < fixed:
         return status.SIZE
@@ -43,9 +43,10 @@ def _legacy(data, at, end, magic, row):
 
 @leaf
 def _enriched(data, at, end, row):
-    """Fill the row from an enriched message.
+    """Fill a HEADER row from an enriched message.
 
-    The wrapper of a set has the first offset. Its count gives the last one, if there are no gaps.
+    A wrapper of compressed messages stores the offset of the first one and their count. The last offset follows from
+    these if the offsets have no gaps.
     """
     if end - at < enriched.FIXED:
         return status.SIZE
@@ -88,7 +89,7 @@ def _kip98(data, at, end, row):
 
 @leaf
 def _batch(data, at, end, magic, row):
-    """Fill the row from a batch of v2, or of v3 with any features."""
+    """Fill a HEADER row from the header of a v2 batch, or of a v3 batch with any features."""
     if end - at < (batch_header.V2_SIZE if magic == 2 else batch_header.V3_SIZE):
         return status.SIZE
     header = batch_header.read_header(data, at, end, magic)
@@ -116,10 +117,10 @@ def _batch(data, at, end, magic, row):
 
 @leaf
 def _columnar(data, at, end, row):
-    """Fill the row from a columnar batch.
+    """Fill a HEADER row from the header of a columnar batch.
 
-    Its attributes say whether any record has a key. If some keys are null, `keys` stays unknown: encoders write at
-    least one key then, but a reader does not rely on it.
+    An attribute bit says whether any record has a key. If another bit says that some keys are null, the field `keys`
+    becomes "unknown". Our encoder then writes at least one key, but a reader does not rely on it.
     """
     if end - at <= columnar.HEADER:
         return status.SIZE
@@ -141,7 +142,7 @@ def _columnar(data, at, end, row):
 
 @kernel
 def scan(data, at, dialect, magic, stop, target, from_offset, rows):
-    """Fill one HEADER row per batch. An incomplete last batch ends the scan.
+    """Read the batch headers from position `at` on. Fill one HEADER row per batch. An incomplete last batch ends it.
 
     Args:
         data, at: uint8 log, and the position of the first batch.
@@ -197,9 +198,9 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
 
 @kernel
 def counts(data, positions, most, found):
-    """Fill found, int64[batches], with the record count of each header, clipped to 1 … `most`.
+    """Fill found, int64[batches], with the record count in each batch header, limited to the range from 1 to `most`.
 
-    It is 1 if the header has no count or is cut short.
+    The count is 1 if the header has no count or is cut short.
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]

@@ -10,7 +10,7 @@ from kfbench.kernels.simd.intrinsics import get_u8, load_le64
 def same_bytes(one, at, other, start, length):
     """Return whether one[at : at + length] equals other[start : start + length].
 
-    Compare eight bytes at a time. The last eight overlap the ones before.
+    Eight bytes are compared at a time. The last eight may overlap the eight before them.
     """
     if length < 8:
         for k in range(length):
@@ -26,7 +26,7 @@ def same_bytes(one, at, other, start, length):
 
 @kernel
 def count(columns, bounds, shared):
-    """Fill shared, int64[batches], with the length of the longest common prefix of the records' header lists."""
+    """Count the headers (key and value) that all records of a batch begin with. Fill shared, int64[batches]."""
     header_bounds, key_lengths, value_lengths = columns[4:7]
     keys, key_starts, values, value_starts = columns[11:15]
     for b in range(len(bounds) - 1):

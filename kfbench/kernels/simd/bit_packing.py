@@ -1,4 +1,4 @@
-"""Bit-packed values, packed and unpacked eight at a time. Callers check bounds; nothing here does."""
+"""Pack and unpack bit-packed integers, eight at a time. Callers must check bounds: these functions do not."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ join4, join8 = _joiner(4), _joiner(8)
 
 
 class _Packed:
-    """Packed values that are read eight at a time.
+    """A cursor over bit-packed values. It emits LLVM IR that reads eight values at a time.
 
     Offsets and shifts are the same for each group of eight, so compilers keep them in registers.
     """
@@ -54,7 +54,7 @@ class _Packed:
         self.masks, self.cursor = splat(builder, mask), cgutils.alloca_once_value(builder, position)
 
     def here(self) -> Any:
-        """Return the next eight values. They are taken from `loads` words."""
+        """Return the next eight values as a vector. Eight values are extracted from `loads` 8-byte words."""
         builder, at = self.builder, self.builder.load(self.cursor)
         values = shifts = ir.Constant(INT64X8, [0] * LANES)
         for k in range(LANES):
@@ -67,7 +67,7 @@ class _Packed:
         return builder.and_(builder.lshr(values, shifts), self.masks)
 
     def advance(self) -> None:
-        """Move on by eight values, which are `width` bytes."""
+        """Move the cursor forward by eight values, which take `width` bytes."""
         self.builder.store(self.builder.add(self.builder.load(self.cursor), self.width), self.cursor)
 
 
@@ -96,14 +96,15 @@ def _spreader(loads: int) -> Any:
     return spread
 
 
-# The digit is the number of words that eight values are taken from: 1 up to 8 bits, 2 up to 14 bits, 4 up to 28 bits.
+# The digit in the name is the number of 8-byte words that are loaded for eight values: 1 for values of up to 8 bits,
+# 2 up to 14 bits, 4 up to 28 bits, 8 above.
 spread1, spread2, spread4, spread8 = map(_spreader, (1, 2, 4, 8))
 
 
 def _summer(loads: int) -> Any:
     @emitted(types.UniTuple(i64, 4), ARRAY, i64, i64, i64, u64, u64)
     def sum_lanes(builder, data, position, first, number, width, mask):
-        """Return the sum and the number of nonzero values of the first `first` values, then of all.
+        """Sum packed values and count those that are not 0: first over the first `first` values, then over all.
 
         Args:
             data, position, number, width, mask: as in `spread`

@@ -1,4 +1,4 @@
-"""Helpers that write a stream of bits, from the lowest bit of each byte on. Bits are collected in a word."""
+"""Helpers that write a stream of bits, lowest bit of each byte first. Bits are collected in a uint64, the word."""
 
 import numpy as np
 
@@ -10,7 +10,10 @@ U64 = np.uint64(64)
 
 @leaf
 def push(out, at, word, fill, value, width):
-    """Add `width` bits, 1 to 63, to a word with `fill` bits. Store a full word. Return position, word and fill."""
+    """Append the `width` bits (1 to 63) of `value` to a word that has `fill` bits. Write the word if it is full.
+
+    Return the new position in `out`, the new word and the number of its bits.
+    """
     word |= value << fill
     fill += width
     if fill >= U64:
@@ -23,7 +26,7 @@ def push(out, at, word, fill, value, width):
 
 @leaf
 def flush(out, at, word, fill):
-    """Write the bytes of a word with `fill` bits. Return the next position."""
+    """Write the bytes of the last word, which has `fill` bits. Return the next position."""
     rest = np.int64(fill)
     while rest > 0:
         put_u8(out, at, np.uint8(word & np.uint64(0xFF)))

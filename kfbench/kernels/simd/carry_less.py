@@ -1,9 +1,9 @@
-"""Instructions for checksums: SSE4.2's CRC steps and carry-less multiplication.
+"""CPU instructions for checksums: SSE4.2's CRC steps and carry-less multiplication.
 
-Nothing here checks a bound, and nothing has a twin. On hosts without these instructions, tables are used.
+These functions check no bounds and have no portable version. Hosts without these instructions use tables (`wire.crc`).
 
-A lane is a vector of 16 bytes whose two words are folded into later bytes. Constants for a number of bits move a lane
-forward by that many bits.
+A lane is 16 bytes, two 8-byte words. To fold a lane is to multiply it so that it can be added to bytes further on,
+without a change of the checksum. Constants for a number of bits move a lane forward by that many bits.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ VECTOR_BYTES = 64  # bytes in a vector of AVX-512: four lanes
 
 @emitted(u64, u64, u64)
 def crc32c_word(builder, crc, word):
-    """Return the checksum after 8 more bytes (SSE4.2)."""
+    """Add 8 bytes to the CRC-32C `crc` (SSE4.2). Return the new checksum."""
     return call(builder, "llvm.x86.sse42.crc32.64.64", I64, crc, word)
 
 
 @emitted(u64, u64, types.uint8)
 def crc32c_byte(builder, crc, byte):
-    """Return the checksum after 1 more byte (SSE4.2)."""
+    """Add one byte to the CRC-32C `crc` (SSE4.2). Return the new checksum."""
     return builder.zext(call(builder, "llvm.x86.sse42.crc32.32.8", I32, builder.trunc(crc, I32), byte), I64)
 
 
@@ -38,7 +38,7 @@ def _multiply(builder: Any, a: Any, b: Any, which: int) -> Any:
 
 
 def _forward(builder: Any, lanes: Any, constants: Any, data: Any) -> Any:
-    """Return the lanes moved forward by the constants, with data added."""
+    """Move lanes forward by the constants and add `data` (xor). Return the new lanes."""
     low, high = (_multiply(builder, lanes, constants, which) for which in (0, 0x11))
     return builder.xor(builder.xor(low, high), data)
 
@@ -57,7 +57,7 @@ def _pair(builder: Any, first: Any, second: Any) -> Any:
 
 
 class _Folding:
-    """Loops that fold the blocks of a buffer, built from functions that emit IR.
+    """Loops that fold the blocks of a buffer into one value, built from functions that emit LLVM IR.
 
     has_left(at, n): whether n blocks are left from `at` on
     load(at, k): block k from `at` on
@@ -76,7 +76,7 @@ class _Folding:
         self.has_left, self.load, self.forward = has_left, load, forward
 
     def by_fours(self, slots: list[Any], cursor: Any) -> Any:
-        """Fold into four slots in parallel while four blocks are left. Return the four slots folded into one value."""
+        """Fold four blocks at a time into four variables while four blocks are left. Return them folded into one."""
         builder = self.builder
         with looping(builder, lambda: self.has_left(builder.load(cursor), 4)):
             at = builder.load(cursor)
@@ -89,7 +89,7 @@ class _Folding:
         return folded
 
     def one_by_one(self, slot: Any, cursor: Any) -> None:
-        """Fold into one slot while a block is left."""
+        """Fold one block at a time into the variable `slot` while a block is left."""
         builder = self.builder
         with looping(builder, lambda: self.has_left(builder.load(cursor), 1)):
             at = builder.load(cursor)
@@ -98,7 +98,7 @@ class _Folding:
 
 
 def fold_lanes(constants: dict[int, tuple[int, int]]) -> Any:
-    """Return the intrinsic `fold`. constants: the constants for 128, 256, 384 and 512 bits."""
+    """Build the intrinsic `fold`. constants: two multipliers each for moves by 128, 256, 384 and 512 bits."""
     forward_by = {bits: ir.Constant(PAIR, pair) for bits, pair in constants.items()}
 
     @emitted(types.UniTuple(u64, 2), ARRAY, i64, i64, u64, u64, u64)
@@ -109,8 +109,8 @@ def fold_lanes(constants: dict[int, tuple[int, int]]) -> Any:
 
         Args:
             buffer uint8[], position, end: the blocks
-            low, high: words of the lane, as they lie in memory
-            spill: is added to the first word of the buffer
+            low, high: the two 8-byte words of the lane, in memory order
+            spill: a word that is added (xor) to the first word of the buffer
         """
 
         def load(at: Any, k: int) -> Any:
@@ -146,7 +146,7 @@ def fold_lanes(constants: dict[int, tuple[int, int]]) -> Any:
 
 def _emit_wide_fold(builder: Any, constants: Callable[[int], tuple[int, int]], data: Any, start: Any, size: Any,
                     crc: Any, target: Any, at: Any) -> list[Any]:  # fmt: skip
-    """Emit the loops of `fold_wide`. target: None to store no copy."""
+    """Emit the loops of `fold_wide` as LLVM IR. target: the array for a copy of the data, or None."""
     zeros = ir.Constant(INT64X8, [0] * 8)
 
     def load(done: Any, k: int) -> Any:

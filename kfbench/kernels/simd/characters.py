@@ -1,4 +1,4 @@
-"""Vectors of characters: which of them differ, and hex digits packed. Callers check bounds; nothing here does."""
+"""Compare characters and pack hex digits, many at a time. Callers must check bounds: these functions do not."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from kfbench.kernels.jit import COMPILED
 from kfbench.kernels.simd.emitting import ARRAY, I8, I16, I64, INT64X8, VOID, emitted, i64, looping, u64
 from kfbench.kernels.simd.lanes import reduced, splat
 
-CHARACTERS = 64  # packed at a time
+CHARACTERS = 64  # number of hex digits that are packed at a time
 
 
 def _differ(size: int) -> Any:
@@ -51,9 +51,9 @@ differ8, differ16, differ32 = map(_differ, (8, 16, 32))
 
 @emitted(types.boolean, ARRAY, i64, ARRAY, i64)
 def pack_digits(builder, characters, number, out, at):
-    """Write hex digits, two per byte, with a zero behind an odd number. Return whether all are hex digits.
+    """Pack `number` hex digit characters, two per byte. After an odd number, the last half byte is 0.
 
-    Whole groups of CHARACTERS are read and written.
+    Return whether all characters are hex digits. Characters are read and written in whole groups of CHARACTERS.
     """
     octets, pairs = ir.VectorType(I8, CHARACTERS), ir.VectorType(I16, CHARACTERS // 2)
 

@@ -1,7 +1,7 @@
-"""Functions that emit LLVM IR, made into Numba intrinsics.
+"""Turn functions that emit LLVM IR into Numba intrinsics, which kernels can call.
 
-`emitted` makes an intrinsic of a function that takes an LLVM builder and the operands. Callers of an intrinsic check
-bounds; nothing here does. Most intrinsics have a portable twin in `kfbench.kernels.interpreted`.
+`emitted` makes an intrinsic from a function that takes an LLVM builder and the operands. Intrinsics check no bounds:
+their callers must. Most intrinsics have an equivalent in plain Python in `kfbench.kernels.interpreted`.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ VOID, i64, u64 = types.void, types.int64, types.uint64
 
 
 class ArrayOperand:
-    """An array that is passed to an intrinsic. Positions count items."""
+    """An array argument of an intrinsic. Positions are item indexes, not bytes."""
 
     def __init__(self, context: Any, builder: Any, array_type: Any, array: Any) -> None:
         self.builder, self.bits = builder, array_type.dtype.bitwidth
@@ -39,7 +39,7 @@ class ArrayOperand:
 
 
 def emitted(result: Any, *kinds: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make an intrinsic of a function that emits IR: emit(builder, *operands).
+    """Make a Numba intrinsic from a function that emits LLVM IR: emit(builder, *operands).
 
     Args:
         result: Numba type of the result, VOID if the function returns None; a tuple type if it returns a list
@@ -69,13 +69,13 @@ def emitted(result: Any, *kinds: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def call(builder: Any, name: str, result: Any, *operands: Any) -> Any:
-    """Call the LLVM function `name`."""
+    """Emit a call of the LLVM function `name`. Return its result."""
     kind = ir.FunctionType(result, [operand.type for operand in operands])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), operands)
 
 
 class looping:
-    """A `while` loop in IR, as a context manager."""
+    """Context manager that emits a `while` loop in LLVM IR. The code emitted inside is the loop body."""
 
     def __init__(self, builder: Any, condition: Callable[[], Any]) -> None:
         self.builder, self.condition = builder, condition

@@ -1,6 +1,6 @@
-"""IR for loops over eight int64s at a time: the parts of `bit_packing` and `simd_int64`.
+"""Emit LLVM IR for loops over eight int64s at a time. `bit_packing` and `simd_int64` are built from these parts.
 
-LLVM by itself would take 32 values at a time and the rest one by one, which is a third of the 50 records of a batch.
+LLVM by itself would take 32 values at a time and the rest one by one. In a batch of 50 records, the rest is a third.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
 
 
 def signs(builder: Any, sign: Any) -> Any:
-    """Return a vector for `multiplied` from a sign, 1 or -1."""
+    """Return the vector that `multiplied` takes to multiply values by `sign`, which is 1 or -1."""
     return splat(builder, builder.ashr(sign, I64(63)))
 
 
 def multiplied(builder: Any, values: Any, flips: Any) -> Any:
-    """Return the values times 1 or -1, by the result of `signs`."""
+    """Return the values times 1 or -1. flips: the result of `signs`."""
     return builder.sub(builder.xor(values, flips), flips)
 
 
@@ -46,7 +46,10 @@ def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
 
 
 def by_eights(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
-    """Emit a loop over `number` values: body(k, None) for eight values from k on, then body(k, mask) for the rest."""
+    """Emit a loop over `number` values, eight per step.
+
+    body(k, None) emits the code for the eight values from index k on. body(k, mask) emits it for fewer than eight.
+    """
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<=", builder.add(builder.load(done), I64(LANES)), number)):
         here = builder.load(done)
@@ -58,7 +61,7 @@ def by_eights(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> No
 
 
 def by_whole_eights(builder: Any, number: Any, body: Callable[[Any], None]) -> None:
-    """Emit a loop over `number` values: body(k) for eight values from k on, even if fewer are left."""
+    """Emit a loop over `number` values. body(k) emits code for eight values from index k on, even if fewer remain."""
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
         body(builder.load(done))
@@ -66,7 +69,7 @@ def by_whole_eights(builder: Any, number: Any, body: Callable[[Any], None]) -> N
 
 
 def load8(array: ArrayOperand, position: Any, mask: Any = None) -> Any:
-    """Load eight integers of an array as int64s. Those outside the mask are 0 and not read."""
+    """Load eight integers of an array as a vector of int64s. Those outside the mask are not read and become 0."""
     builder, bits = array.builder, array.bits
     vector = ir.VectorType(ir.IntType(bits), LANES)
     pointer = array.pointer(position, vector)
@@ -87,7 +90,7 @@ def store8(array: ArrayOperand, position: Any, values: Any) -> None:
 
 
 class Reductions:
-    """Running reductions over all values, each by one LLVM operation."""
+    """Running reductions over all values of a loop, such as sum or maximum. Each has one LLVM operation."""
 
     def __init__(self, builder: Any, *names: str) -> None:
         self.builder, self.names = builder, names
@@ -96,7 +99,7 @@ class Reductions:
         ]
 
     def take(self, k: int, values: Any, mask: Any) -> None:
-        """Add the values inside the mask to reduction k."""
+        """Include the values inside the mask in reduction k."""
         builder, name, slot = self.builder, self.names[k], self.slots[k]
         if mask is not None:
             values = builder.select(mask, values, ir.Constant(INT64X8, [NEUTRAL[name]] * LANES))
@@ -110,7 +113,7 @@ class Reductions:
 
 
 class Line:
-    """The vector start + k * step for eight successive k, from 0 on."""
+    """A vector of start + k * step for eight successive values of k, at first 0 to 7."""
 
     def __init__(self, builder: Any, start: Any, step: Any) -> None:
         first = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
@@ -121,12 +124,12 @@ class Line:
         return self.builder.load(self.slot)
 
     def advance(self) -> None:
-        """Move on by eight k."""
+        """Increase each k by eight."""
         self.builder.store(self.builder.add(self.here(), self.rise), self.slot)
 
 
 def running(builder: Any, values: Any) -> Any:
-    """Return the sum of each lane and all lanes before it."""
+    """Return a vector of running sums: in each lane, the sum of this lane and all lanes before it."""
     for distance in (1, 2, 4):
         lanes = [*range(LANES, LANES + distance), *range(LANES - distance)]  # zeros, then the lanes before
         moved = builder.shuffle_vector(values, LANE_ZEROS, ir.Constant(ir.VectorType(I32, LANES), lanes))
@@ -135,5 +138,5 @@ def running(builder: Any, values: Any) -> Any:
 
 
 def last(builder: Any, values: Any) -> Any:
-    """Return a vector with the last lane in every lane."""
+    """Return a vector with the value of the last lane in every lane."""
     return builder.shuffle_vector(values, values, ir.Constant(ir.VectorType(I32, LANES), [LANES - 1] * LANES))

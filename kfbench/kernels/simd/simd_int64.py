@@ -1,6 +1,6 @@
 """Statistics and transformations of int64 and int32 columns, eight values at a time.
 
-Callers check bounds; nothing here does. Intrinsics return plain tuples, which Numba builds without a class.
+Callers must check bounds: these functions do not. Intrinsics return plain tuples, which Numba builds without a class.
 Common operands:
 
     number int64: number of values
@@ -39,16 +39,17 @@ from kfbench.kernels.simd.lanes import (
 
 
 def _steps(builder: Any, values: Any, at: Any, flips: Any, mask: Any) -> Any:
-    """Return the steps from eight values to the next ones, times a sign."""
+    """Return, for eight values, the difference from each value to the next one in the array, times a sign."""
     current, following = load8(values, at, mask), load8(values, builder.add(at, I64(1)), mask)
     return multiplied(builder, builder.sub(following, current), flips)
 
 
 @emitted(types.UniTuple(i64, 4), ARRAY, ARRAY, u64, i64, i64)
 def span_of(builder, times, offsets, first, number, expected):
-    """Return the latest, the earliest and the sum of `number` >= 1 timestamps, and the offset differences.
+    """Return the latest, the earliest and the sum of `number` >= 1 timestamps, and a check of the offsets.
 
-    The last result has the bits in which any offset differs from `expected`, `expected` + 1 and so on; 0 if none does.
+    The offsets should be `expected`, `expected` + 1 and so on. The last result has the bits in which any offset differs
+    from this. It is 0 if none differs.
     """
     found = Reductions(builder, "smax", "smin", "add", "or")
 
@@ -108,7 +109,7 @@ def take_lengths(builder, out, lengths, first, number):
 
 @emitted(VOID, ARRAY, ARRAY, u64, i64, i64)
 def take_ages(builder, out, times, first, number, latest):
-    """Fill the begin of `out`, which has room for 8 more, with `latest` minus each timestamp."""
+    """Fill out[:number] with ages: `latest` minus each timestamp. `out` has room for 8 more."""
     latests = splat(builder, latest)
 
     def body(here, mask):
@@ -119,7 +120,7 @@ def take_ages(builder, out, times, first, number, latest):
 
 @emitted(i64, ARRAY, ARRAY, u64, i64)
 def gaps_of(builder, lengths, starts, first, number):
-    """Return the bits in which the end of any item differs from the start of the next. 0: the items are contiguous."""
+    """Compare the end of each item with the start of the next. Return the bits that differ, 0 for contiguous items."""
     found = Reductions(builder, "or")
 
     def body(here, mask):
@@ -159,7 +160,7 @@ sum_high, sum_high_steps = _high_bits(False, False), _high_bits(True, False)
 
 @emitted(u64, ARRAY, i64)
 def hashes_of(builder, values, number):
-    """Return a word with a bit for the hash of each value: at most as many bits as there are distinct values."""
+    """Return a uint64 with one bit set for the 6-bit hash of each value: at most one bit per distinct value."""
     found = Reductions(builder, "or")
     sixes, ones = (ir.Constant(INT64X8, [value] * LANES) for value in (6, 63))
 
@@ -190,8 +191,8 @@ def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Any:
     return mark
 
 
-# Return a word with one bit per value, for at most 64 values. `marks_of`: the value has bits from `given` on.
-# `equals_of`: the value equals `given`.
+# Both return a uint64 with one bit per value, for at most 64 values. `marks_of` sets the bit if value >> given is not
+# 0, `equals_of` if the value equals `given`.
 marks_of = _marker(
     lambda builder, values, shifts: builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS), u64
 )
@@ -253,7 +254,7 @@ def put_line(builder, out, to, number, start, step):
 
 @emitted(VOID, ARRAY, u64, i64, i64)
 def run_on(builder, values, to, number, start):
-    """Replace `number` steps, from values[to] on, by the values that they lead to from `start`."""
+    """Replace `number` steps, from values[to] on, by running sums: `start` plus all steps so far."""
     reached = cgutils.alloca_once_value(builder, splat(builder, start))
 
     def body(here):
@@ -267,7 +268,7 @@ def run_on(builder, values, to, number, start):
 
 @emitted(VOID, ARRAY, ARRAY, u64, i64, i64)
 def put_starts(builder, out, lengths, first, number, start):
-    """Fill out[first : first + number] with the starts of contiguous items from `start` on. A null has no byte."""
+    """Fill out[first : first + number] with the starts of items without gaps, from `start` on. A null takes 0 bytes."""
     reached = cgutils.alloca_once_value(builder, splat(builder, start))
 
     def body(here):

@@ -1,1 +1,1 @@
-"""Kernels that several formats share: varints, lengths, checksums, frames, error codes."""
+"""Kernels that several record formats share: varints, lengths, checksums, bounds of batches, error codes."""

@@ -1,4 +1,4 @@
-"""The lower bound of any encoder: a copy of each finished batch, and the checksum of its format."""
+"""The least work of any encoder, as a lower bound for times: copy each finished batch and compute its checksum."""
 
 import numpy as np
 
@@ -9,7 +9,10 @@ from kfbench.kernels.wire.crc import crc32, crc32c
 
 @kernel
 def copy_and_crc32c(positions, data, crc_at, out):
-    """Copy each batch data[positions[b]:positions[b + 1]]. Return the xor of their CRC-32Cs from byte crc_at on."""
+    """Copy each batch data[positions[b]:positions[b + 1]] to `out`. Return the xor of the batches' CRC-32C checksums.
+
+    The checksum of a batch covers its bytes from position `crc_at` within the batch on.
+    """
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]
@@ -20,7 +23,10 @@ def copy_and_crc32c(positions, data, crc_at, out):
 
 @kernel
 def copy_and_crc32(positions, data, crc_at, out):
-    """Copy each message of v0 or v1. Return the xor of their CRC-32s from byte crc_at on."""
+    """Copy each v0 or v1 message data[positions[b]:positions[b + 1]] to `out`. Return the xor of their CRC-32s.
+
+    The checksum of a message covers its bytes from position `crc_at` within the message on.
+    """
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]

@@ -1,8 +1,9 @@
-"""CRC-32C (v2 and later) and CRC-32 (v0, v1) over a slice of a buffer, fast or portable.
+"""Checksums over a slice of a buffer: CRC-32C (v2 and later) and CRC-32 (v0, v1), with CPU instructions or portable.
 
-CRC-32C folds 256 bytes per step with AVX-512's carry-less multiply. With SSE4.2 alone it interleaves three chains,
-because the instruction has a latency of 3 cycles and a throughput of one per cycle. That is half as fast. CRC-32 folds
-64 bytes per step. The portable code is slicing by 16. All constants are computed here.
+With AVX-512, CRC-32C takes 256 bytes per step by carry-less multiplication. With SSE4.2 alone, it computes three parts
+of the buffer in turns: the CRC instruction has a latency of 3 cycles, but the CPU can start one per cycle. That is
+half as fast. CRC-32 takes 64 bytes per step. The portable code is the table method "slicing by 16". All constants are
+computed here.
 """
 
 from functools import partial
@@ -20,7 +21,7 @@ LOW8, ALL32 = np.uint64(0xFF), np.uint64(0xFFFFFFFF)
 
 
 def _power(exponent: int, polynomial: int) -> int:
-    """Return x**exponent modulo the polynomial, bits reflected."""
+    """Return x**exponent modulo the polynomial, with reflected bit order."""
     remainder = 0x80000000
     for _ in range(exponent):
         remainder = (remainder >> 1) ^ (polynomial if remainder & 1 else 0)
@@ -28,7 +29,7 @@ def _power(exponent: int, polynomial: int) -> int:
 
 
 def _tables(polynomial: int) -> np.ndarray:
-    """Return the tables of slicing by 16, uint32[16, 256]. Row k is the CRC of a byte that k zero bytes follow."""
+    """Return the tables of slicing by 16, uint32[16, 256]. Item [k, v] is the CRC of byte v and then k zero bytes."""
     tables = np.zeros((16, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):
@@ -43,7 +44,7 @@ CASTAGNOLI_TABLES, IEEE_TABLES = _tables(CASTAGNOLI), _tables(IEEE)
 
 @leaf
 def _slice8(tables, word, row):
-    """Return the CRC of the eight bytes of `word`, followed by `row` zero bytes."""
+    """Return the CRC of the eight bytes of the uint64 `word`, followed by `row` zero bytes."""
     return np.uint64(
         tables[row + 7, word & LOW8]
         ^ tables[row + 6, (word >> np.uint64(8)) & LOW8]
@@ -94,15 +95,15 @@ def _chained_ahead(crc, buffer, start, end):
 
 
 def _chained_copy(crc, buffer, summed, at, data, start, size):
-    """Copy and sum; this is `crc32c_copy` with SSE4.2.
+    """Copy bytes into `buffer` and update its checksum on the way: `crc32c_copy` for hosts with SSE4.2.
 
     Args:
-        crc, buffer, summed: the running checksum of `buffer`, and the position that it has reached.
+        crc, buffer, summed: the checksum so far covers the bytes of `buffer` before the position `summed`.
         at: the position in `buffer` to copy to.
         data, start, size: the bytes to copy are data[start : start + size].
     """
     end, step = at + size, 3 * SHORT
-    gap = min((summed - at) % step, size)  # then the bytes not summed are whole steps
+    gap = min((summed - at) % step, size)  # after `gap` more bytes, the bytes not yet in the checksum are whole steps
     move(buffer, at, data, start, gap)
     at += gap
     start += gap
@@ -127,7 +128,7 @@ def _chained_rest(crc, buffer, start, end):
 
 
 def _lane_constants(bits: int, polynomial: int) -> tuple[int, int]:
-    """Return the constants that move a lane of 16 bytes by `bits`: one for its low word, one for its high word."""
+    """Return the multipliers that move 16 bytes forward by `bits`: one for the low 8 bytes, one for the high 8."""
     # A reflected product is one bit short, and the 32-bit constant sits in the high half of its word.
     return _power(bits + 63, polynomial) << 32, _power(bits - 1, polynomial) << 32
 
@@ -148,9 +149,9 @@ _wide_ahead_leaf = leaf(_wide_ahead)
 
 
 def _wide_copy(crc, buffer, summed, at, data, start, size):
-    """Copy and sum; this is `crc32c_copy` with AVX-512. Args: as in `_chained_copy`."""
+    """Copy bytes and update the checksum: `crc32c_copy` for hosts with AVX-512. Args: as in `_chained_copy`."""
     end = at + size
-    gap = (summed - at) & (VECTOR_BYTES - 1)  # then the bytes not summed are whole vectors
+    gap = (summed - at) & (VECTOR_BYTES - 1)  # after `gap` more bytes, the bytes not yet in the checksum are vectors
     if size < gap + VECTOR_BYTES:
         return _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, size))
     crc, summed = _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, gap))
@@ -165,7 +166,7 @@ def _no_ahead(crc, buffer, start, end):
 
 
 def _portable_copy(crc, buffer, summed, at, data, start, size):
-    """Copy without summing; this is `crc32c_copy` without vector instructions. Args: as in `_chained_copy`."""
+    """Copy bytes, leave the checksum unchanged: `crc32c_copy` for other hosts. Args: as in `_chained_copy`."""
     move(buffer, at, data, start, size)
     return crc, summed
 
@@ -184,10 +185,10 @@ def _portable_tail(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end)
 
 
-# An encoder may update the checksum while it writes, when the bytes are still in the first cache. It starts with
-# CRC32C_START. `crc32c_ahead` sums the bytes that are fast to sum, and returns the position that it has reached. Call
-# it for at least BLOCK bytes. `crc32c_finish` sums the rest. `crc32c_copy` copies data[start : start + size] to
-# buffer[at:] and may sum the bytes on the way, because a copy costs almost nothing next to a checksum.
+# An encoder may update the checksum while it writes, when the bytes are still in the L1 cache. It starts with
+# CRC32C_START. `crc32c_ahead` adds whole blocks to the checksum, and returns the position that it has reached. Call it
+# for at least BLOCK bytes. `crc32c_finish` adds the rest. `crc32c_copy` copies data[start : start + size] to
+# buffer[at:] and may update the checksum on the way, because a copy costs almost nothing compared with a checksum.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
 if WIDE_CRC:
     _tier = _wide_ahead, _no_ahead, _fast_tail, _wide_copy
@@ -201,7 +202,7 @@ crc32c_copy = part(_tier[3])
 
 @leaf
 def crc32c_finish(crc, buffer, start, end):
-    """Return the checksum at `end`. crc: the running checksum at `start`."""
+    """Add buffer[start:end] to the running checksum `crc` of the bytes before `start`. Return the final CRC-32C."""
     crc, start = crc32c_ahead(crc, buffer, start, end)
     crc, start = _rest_leaf(crc, buffer, start, end)
     return _tail_leaf(crc, buffer, start, end) ^ ALL32
@@ -218,11 +219,12 @@ _fold = fold_lanes({bits: _lane_constants(bits, IEEE) for bits in (128, 256, 384
 
 @leaf
 def _first_lane(buffer, start, size):
-    """Return the first `size` bytes (1 to 16) of a message as one lane after zeros: low word, high word, spill.
+    """Return the first `size` bytes (1 to 16) of the checksummed bytes, with zeros before them, as 16 bytes.
 
-    Leading zeros do not change a checksum that starts from 0. So the odd bytes go first, and no tail is left. The start
-    value covers four bytes; the part beyond `size` is the spill into the next lane. The function reads the 16 bytes
-    before start + size.
+    The result has the low 8 bytes, the high 8 bytes and the spill. Leading zeros do not change a checksum that starts
+    from 0. So the first step takes the bytes that are not whole 16-byte blocks, and none remain at the end. The CRC's
+    start value is added to the first four bytes. If `size` is less than 4, its rest is the spill: it belongs to the
+    next 16 bytes. The function reads the 16 bytes before start + size.
     """
     low, high = load_le64(buffer, start + size - 16), load_le64(buffer, start + size - 8)
     gap = np.uint64(16 - size) << THREE  # the number of zero bits

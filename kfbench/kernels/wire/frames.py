@@ -1,4 +1,4 @@
-"""Entries of a log: each starts with an offset and a length, and has its magic at byte 16, in every format."""
+"""Entries of a log: batches or messages. In every format, each starts with offset and length; byte 16 is the magic."""
 
 from kfbench import layouts
 from kfbench.kernels.jit import kernel, leaf
@@ -7,13 +7,14 @@ from kfbench.kernels.simd.intrinsics import get_i8, get_i32, move, prefetch
 LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
 MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
-AHEAD, LINES, LINE_BYTES = 8, 4, 64  # entries, and cache lines per entry: a header and the columns of 50 records
+# Number of entries to prefetch ahead; cache lines per entry (a header and the columns of 50 records); bytes per line.
+AHEAD, LINES, LINE_BYTES = 8, 4, 64
 STREAM_BEGIN, STREAM_BYTES = 256, 640  # prefetch distance in bytes, and the largest record that profits
 
 
 @leaf
 def ask_ahead(data, positions, b):
-    """Prefetch the entry AHEAD of b. Entries lie kilobytes apart, so no CPU predicts where the next one is."""
+    """Prefetch the begin of entry b + AHEAD. Entries are kilobytes apart, so the CPU cannot predict their positions."""
     ahead = positions[min(b + AHEAD, len(positions) - 1)]
     for k in range(LINES):
         prefetch(data, ahead + LINE_BYTES * k)
@@ -21,7 +22,7 @@ def ask_ahead(data, positions, b):
 
 @leaf
 def ask_on(data, at, size):
-    """Prefetch the bytes after a record of `size` bytes, for readers that read few bytes per record.
+    """Prefetch bytes that follow a record of `size` bytes. It is for readers that read few bytes per record.
 
     The next records are probably as long. Fetching all their cache lines ahead is faster than waiting for the few that
     are needed. Do nothing for records of more than STREAM_BYTES.
@@ -34,8 +35,9 @@ def ask_on(data, at, size):
 def walk(data, positions, magics):
     """Find the entries of a log. An incomplete last entry is no error.
 
-    Fill positions, int64[entries + 1], and magics, int8[entries], until they are full. Return the number of entries,
-    the position of the end, and whether a bad length is there.
+    Fill positions, int64[entries + 1], with byte positions and magics, int8[entries]. Entries beyond the size of these
+    arrays are only counted. Return the number of entries, the position after the last complete one, and whether the
+    length at that position is too small.
     """
     at, entries, size, room = 0, 0, len(data), len(magics)
     stopped = False
@@ -58,7 +60,7 @@ def walk(data, positions, magics):
 
 @kernel
 def are_entries(data, positions):
-    """Return whether `walk` finds these positions in this order: each entry must end where its length says."""
+    """Return whether `positions` are entries of `data` one after another. The length of each must lead to the next."""
     if len(positions) == 0 or not 0 <= positions[0] <= len(data):
         return False
     for b in range(len(positions) - 1):
@@ -73,6 +75,6 @@ def are_entries(data, positions):
 
 @kernel
 def scatter(data, starts, ends, targets, out):
-    """Copy each entry data[starts[i]:ends[i]] to targets[i] of `out`."""
+    """Copy each entry data[starts[i]:ends[i]] to position targets[i] of `out`."""
     for i in range(len(targets)):
         move(out, targets[i], data, starts[i], ends[i] - starts[i])

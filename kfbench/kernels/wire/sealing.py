@@ -1,4 +1,4 @@
-"""Length and checksum of batches that have one header and a body that may be compressed (v2, v3, kip98, columnar)."""
+"""Length and checksum of finished batches. The formats are v2, v3, kip98 and columnar: one header, then a body."""
 
 from typing import NamedTuple
 
@@ -13,22 +13,23 @@ LENGTH, AFTER_LENGTH = layouts.position(layouts.ENTRY, "length"), layouts.ENTRY.
 INT32_MAX = 2**31 - 1
 NO_CHECKSUM = -1
 NEVER = 2**62  # a position that no encoder reaches
-FULL = -1  # instead of a position: `out` has no room
+FULL = -1  # returned instead of a position if `out` has no room
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # results of an encoder
 
 
 class RunningCrc(NamedTuple):
-    """A checksum that an encoder updates while it writes. value: uint64; summed: the position that it has reached."""
+    """A checksum that an encoder updates while writing. `value` (uint64) covers the bytes before position `summed`."""
 
     value: int
     summed: int
 
 
 class Body(NamedTuple):
-    """The result of writing a batch's records, int64 each except crc.
+    """The result of writing a batch's records. Fields are int64 except crc.
 
-    at: the next position. far: the bitwise or of all offset deltas plus 2**31; a bit from 32 up means that some delta
-    does not fit an int32.
+    at: the next position in the output.
+    far: the bitwise or of (offset delta + 2**31) over all records. If any bit from 32 up is set, some delta does not
+        fit an int32.
     """
 
     at: int
@@ -38,7 +39,7 @@ class Body(NamedTuple):
 
 @leaf
 def followed(crc, out, at):
-    """Return the RunningCrc, updated if at least BLOCK bytes before `at` are not summed yet."""
+    """Return the RunningCrc. Update it first if it lacks at least BLOCK bytes of those before `at`."""
     if at - crc.summed >= BLOCK:
         value, summed = crc32c_ahead(crc.value, out, crc.summed, at)
         return RunningCrc(value, summed)
@@ -47,7 +48,7 @@ def followed(crc, out, at):
 
 @leaf
 def problem_of(start, end, far):
-    """Return OK, or the problem of the batch out[start:end]. far: as in `Body`."""
+    """Return the problem of the batch out[start:end]: OK, OFFSET_TOO_FAR or BATCH_TOO_LARGE. far: see `Body`."""
     if far >> 32:
         return OFFSET_TOO_FAR
     if end - start - AFTER_LENGTH > INT32_MAX:
@@ -57,25 +58,25 @@ def problem_of(start, end, far):
 
 @leaf
 def seal(out, start, end, crc_at, crc):
-    """Set the length and the checksum of the batch out[start:end]."""
+    """Write the length and the checksum into the header of the batch out[start:end]."""
     put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
     put_i32(out, start + crc_at, np.int32(crc))
 
 
 @kernel
 def assemble(plain, plain_positions, bodies, payload, payload_bounds, crc_at, covered_at, out, positions):
-    """Write compressed batches: the header of each batch from `plain`, then its slice of `payload`.
+    """Write compressed batches: copy the header of each batch from `plain`, then its slice of `payload`.
 
     Args:
-        plain, plain_positions: the batches before compression, uint8, and int64[batches + 1].
-        bodies: int64[batches], the start of their records.
+        plain, plain_positions: the uncompressed batches, uint8, and their positions, int64[batches + 1].
+        bodies: int64[batches], the position in `plain` of the records of each batch.
         payload, payload_bounds: the compressed records, uint8, and int64[batches + 1].
         crc_at: the position of the checksum within a batch, or NO_CHECKSUM.
         covered_at: the first position within a batch that the checksum covers.
         out, positions: uint8 buffer, and int64[batches + 1], filled.
 
     Returns:
-        OK or the problem that stopped the kernel, and the batch that has it.
+        OK or the problem that stopped the kernel, and the number of the batch with the problem.
     """
     at = 0
     for b in range(len(bodies)):

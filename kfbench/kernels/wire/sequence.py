@@ -1,4 +1,4 @@
-"""Producer sequences: int32; after the largest comes 0 (`DefaultRecordBatch.incrementSequence`)."""
+"""Producer sequence numbers: int32. The largest is followed by 0 (`DefaultRecordBatch.incrementSequence`)."""
 
 from kfbench.kernels.jit import leaf
 
@@ -7,7 +7,10 @@ LARGEST = 2**31 - 1
 
 @leaf
 def last_sequence(first, last_delta):
-    """Return the sequence `last_delta` after `first`, or -1 if `first` is -1. A negative delta wraps as in Java."""
+    """Return the sequence of a batch's last record: `first` + `last_delta`, or -1 if `first` (of the batch) is -1.
+
+    A negative delta wraps as in Java.
+    """
     if first == -1:
         return first
     room = LARGEST - last_delta - (1 << 32 if last_delta < 0 else 0)

@@ -1,8 +1,8 @@
-"""States of a batch: numbers for the damage that a reading kernel finds, each with its field and broken promise."""
+"""States of a batch: one number for each kind of damage that a reading kernel can find. SOUND means no damage."""
 
 from typing import Final
 
-# NO_SUCH_RECORD means a wrong argument, not damage.
+# NO_SUCH_RECORD means that the caller passed a wrong argument. The data are not damaged.
 (
     SOUND, SIZE, CRC, CODEC, ATTRIBUTES, COUNT, RECORD_LENGTH, TIMESTAMP_DELTA, OFFSET_DELTA, KEY_LENGTH,
     VALUE_LENGTH, HEADER_COUNT, HEADER_KEY_LENGTH, HEADER_VALUE_LENGTH, TRAILING, MAGIC, WRAPPER_VALUE, EMPTY_SET,

@@ -1,7 +1,7 @@
-"""Kafka's variable-length integers: zig-zag, then base-128 groups, low group first (`ByteUtils`).
+"""Kafka's variable-length integers: zig-zag, then groups of 7 bits, lowest group first (`ByteUtils`).
 
-Readers return the value and the next position. The position is end + 1 if the bytes end too soon or there are too many
-for the type.
+Readers return the value and the next position. The position is end + 1 if the bytes end before `end`, or if the number
+has more bytes than its type allows.
 """
 
 import numpy as np
@@ -46,14 +46,16 @@ def put_varint(out, at, value):
 
 @leaf
 def put_bytes(out, at, data, start, length):
-    """Copy `length` bytes, none if it is -1, without touching a byte outside the buffers. Return the next position.
+    """Copy data[start : start + length] to out[at:], nothing if length is -1. Return the next position in `out`.
+
+    No byte outside the buffers is read or written.
 
     Up to 128 bytes are copied by overlapping vector moves. A call of memcpy costs 3 ns, as much as the rest of a small
     record.
     """
     if length <= 32:
         if start + 32 <= len(data) and at + 32 <= len(out):
-            if length > 0:  # the start of a null may be anywhere
+            if length > 0:  # a null item may have any number as its start
                 move32(out, at, data, start)
         else:
             move(out, at, data, start, max(length, 0))
@@ -70,7 +72,7 @@ def put_bytes(out, at, data, start, length):
 
 @leaf
 def _get(data, at, end, most):
-    """Read a uint64 of at most `most` bytes, before zig-zag is undone."""
+    """Read an unsigned varint of at most `most` bytes as a uint64."""
     if at >= end:
         return np.uint64(0), end + 1
     byte = np.uint64(get_u8(data, at))
@@ -91,7 +93,7 @@ def _get(data, at, end, most):
 
 @leaf
 def get_varint(data, at, end):
-    """Read an int32 of at most 5 bytes, as an int64. Like Kafka, drop the bits beyond 32."""
+    """Read a zig-zag varint of at most 5 bytes: an int32, returned as an int64. Like Kafka, drop the bits beyond 32."""
     value, at = _get(data, at, end, 5)
     value &= ALL32
     return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
@@ -99,37 +101,37 @@ def get_varint(data, at, end):
 
 @leaf
 def get_varlong(data, at, end):
-    """Read an int64 of at most 10 bytes."""
+    """Read a zig-zag varint of at most 10 bytes: an int64."""
     value, at = _get(data, at, end, 10)
     return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
 
 
 @leaf
 def get_uvarint(data, at, end):
-    """Read a uint32 of at most 5 bytes, as an int64. Drop the bits beyond 32."""
+    """Read an unsigned varint of at most 5 bytes: a uint32, returned as an int64. Drop the bits beyond 32."""
     value, at = _get(data, at, end, 5)
     return np.int64(value & ALL32), at
 
 
 @leaf
 def get_uvarlong(data, at, end):
-    """Read a uint64 of at most 10 bytes."""
+    """Read an unsigned varint of at most 10 bytes: a uint64."""
     return _get(data, at, end, 10)
 
 
 @leaf
 def is_shortest_uvarint(data, start, end, value):
-    """Return whether data[start:end] is the shortest encoding of the uint32 `value`, without dropped bits."""
+    """Return whether data[start:end] is the shortest unsigned varint of the uint32 `value`, without dropped bits."""
     size = uvarint_bytes(np.uint64(value))
     return size == end - start and not (size == 5 and get_u8(data, end - 1) > 0x0F)
 
 
 @leaf
 def is_shortest(data, start, end, value):
-    """Return whether data[start:end] is the encoding that Kafka writes for `value`, the number read there."""
+    """Return whether data[start:end] is the zig-zag varint that Kafka writes for `value`. `value` was read there."""
     size = varint_bytes(value)
     last = get_u8(data, end - 1)
-    # The last of 5 or 10 bytes may have bits that a reader drops.
+    # The last byte of a varint of 5 or 10 bytes may have bits that a reader drops.
     return (
         size == end - start
         and not (size == 5 and last > 0x0F and -(2**31) <= value < 2**31)

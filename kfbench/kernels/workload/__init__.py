@@ -1,1 +1,1 @@
-"""Kernels that generate records and their batches."""
+"""Kernels that generate benchmark records, their arrival times and their division into batches."""

@@ -1,8 +1,8 @@
-"""Random draws by number: a draw depends only on a seed, a purpose and its number.
+"""Random numbers by index: draw number n depends only on a seed, a purpose (an integer) and n.
 
 A stream is the sequence of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-2014). Its first state is a hash of seed and purpose. Word n of a stream takes one multiplication and one finaliser, so
-that a slice of records costs only its own draws.
+2014). Its first state is a hash of seed and purpose. A word is a uint64 of the stream. To compute word n takes one
+multiplication and one finaliser (splitmix64's last step). So a slice of records costs only its own draws.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @leaf
 def mixed(bits):
-    """Return the result of splitmix64's finaliser for a uint64. It is a bijection."""
+    """Mix the bits of a uint64 by splitmix64's last step (the finaliser). It is a bijection."""
     bits = (bits ^ bits >> BITS_30) * FIRST
     bits = (bits ^ bits >> BITS_27) * SECOND
     return bits ^ bits >> BITS_31
@@ -32,20 +32,23 @@ def word(stream, number):
 
 @leaf
 def stream_of(seed, purpose):
-    """Return the start of the stream of a seed and a purpose, both from 0 to 2**63 - 1, as uint64."""
+    """Return the first state (uint64) of the stream for a seed and a purpose, both from 0 to 2**63 - 1."""
     return word(mixed(np.uint64(seed)), purpose)
 
 
 @leaf
 def sixteen(stream, number):
-    """Return the draw `number` of 16 bits, as uint64. Each word gives four draws."""
+    """Return draw `number` of the stream: 16 random bits, as uint64. Each word of the stream gives four draws."""
     number = np.uint64(number)
     return word(stream, number >> BITS_2) >> ((number & THREE) << BITS_4) & LOW_16
 
 
 @kernel
 def pick(seed, purpose, start, table, out):
-    """Fill out[n] with equally likely entries of table[65_536], by 16 bits per draw. `start` is the first draw."""
+    """Fill out[n] with random entries of table[65_536], all equally likely, by draws of 16 bits.
+
+    start: the number of the draw for out[0]; the next items take the next draws.
+    """
     stream = stream_of(seed, purpose)
     i, number = 0, np.int64(start)
     while i < len(out):
@@ -61,7 +64,7 @@ def pick(seed, purpose, start, table, out):
 
 @kernel
 def pick_at(seed, purpose, numbers, table, out):
-    """Fill out[n] with the draws of `pick` with the given numbers, int64[n], 0 or more."""
+    """Fill out[n] with random entries of table[65_536], as `pick` does. Item i takes draw numbers[i] >= 0, int64."""
     stream = stream_of(seed, purpose)
     for i in range(len(out)):
         out[i] = table[sixteen(stream, numbers[i])]
@@ -69,12 +72,14 @@ def pick_at(seed, purpose, numbers, table, out):
 
 @kernel
 def grouped(seed, purpose, start, bits, table, firsts, widths, out):
-    """Draw numbers: a group by Walker's alias method, then one of its numbers, each equally likely.
+    """Draw random numbers in two steps: a group by Walker's alias method, then one of the group's numbers.
+
+    Groups have different probabilities. The numbers within a group are equally likely.
 
     Args:
-        seed, purpose: they give the stream; a draw takes two words.
-        start: the number of the first draw.
-        bits: 1 to 32.
+        seed, purpose: they choose the random stream; a draw takes two words of it.
+        start: the number of the draw for out[0].
+        bits: 1 to 32, the base-2 logarithm of the size of `table`.
         table: uint64[2**bits], the entries of the alias method. A draw stays at an entry with a probability of its
             upper half / 2**32. Otherwise it goes to the group in the lower half.
         firsts: int64[groups], the first number of each group.

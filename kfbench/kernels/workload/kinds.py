@@ -1,23 +1,25 @@
-"""Positions and lengths of records of several kinds, such as a tombstone after each delete."""
+"""Order and lengths of records of several kinds, for example a tombstone that follows each delete event."""
 
 import numpy as np
 
 from kfbench.kernels.jit import kernel
 from kfbench.layouts import NULL_LENGTH
 
-DRAWN = -2  # instead of the length of a kind: the length is drawn per record
+DRAWN = -2  # given instead of the fixed length of a kind: the length is drawn per record
 
 
 @kernel
 def pairs(drawn, followed, follower, plain, kinds, starts):
-    """Place drawn kinds in order, and a follower after each kind that has one. Return the number of draws used.
+    """Order records by their drawn kinds, with one record of another kind (the follower) after some kinds.
+
+    Return the number of draws used.
 
     Args:
-        drawn: uint8[n], drawn kinds.
+        drawn: uint8[n], randomly drawn kinds.
         followed: bool[256], whether a kind has a follower.
         follower: the kind of all followers.
-        plain: the kind of the last record, if its own kind has a follower that does not fit.
-        kinds: uint8[n], filled.
+        plain: the kind that the last record gets instead, if its follower would be record n.
+        kinds: uint8[n], filled with the kind of each record.
         starts: int64[n], filled with the record number of each used draw.
     """
     n, at, event = len(kinds), np.int64(0), np.int64(0)
@@ -38,10 +40,10 @@ def pairs(drawn, followed, follower, plain, kinds, starts):
 
 @kernel
 def places(kinds, wanted, out):
-    """Fill out, int64[at least n + 1], with the numbers of the records of wanted kinds. Return the count.
+    """Find the records of wanted kinds. Fill out, int64[at least n + 1], with their numbers. Return their count.
 
-    kinds: uint8[n]; wanted: bool[256]. Every number is written and most are overwritten, because a branch would be
-    mispredicted.
+    kinds: uint8[n]; wanted: bool[256]. The loop writes each record number and overwrites the unwanted ones: a branch
+    would be mispredicted.
     """
     count = np.int64(0)
     for i in range(len(kinds)):
@@ -52,7 +54,7 @@ def places(kinds, wanted, out):
 
 @kernel
 def settle(kinds, same, null_shares, chances, out):
-    """Set the lengths of nulls, and of records whose kind has a fixed length.
+    """Change drawn lengths where a record is null, or where its kind has a fixed length.
 
     kinds: uint8[n]; same: int32[256], the fixed length per kind, or DRAWN; null_shares: int32[256], in parts of 65,536;
     chances: int32[n], drawn, below 65,536; out: int32[n], the drawn lengths, changed.

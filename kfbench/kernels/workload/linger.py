@@ -1,4 +1,4 @@
-"""Batch bounds of a producer for one partition and v2.
+"""Compute how a producer divides the records of one partition into v2 batches, by `linger.ms` and `batch.size`.
 
 Source: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`.
 """
@@ -12,21 +12,21 @@ from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
 
 HEADER_BYTES = V2_HEADER.itemsize
 MOST_DELTA_BYTES = 20  # `DefaultRecord.MAX_RECORD_OVERHEAD` without the attributes
-MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # plus 1 for each of key and value, because a null has length -1
+MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # plus 1 byte each for key and value, because a null has length -1
 MOST_HEADER_BYTES = MAX_HEADER_OVERHEAD + 1
 ONE, NO_HEADERS = np.int64(1), np.int64(1)
 
 
 @leaf
 def _payload_bytes(key, value):
-    """Return the size of a record without headers, except its length and its two deltas, in bytes."""
+    """Return the size in bytes of a record without headers. Its length field and its two delta fields are left out."""
     key, value = np.int64(key), np.int64(value)
     return ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0) + NO_HEADERS
 
 
 @leaf
 def _fixed_bytes(columns, i):
-    """Return the size of record i with its headers, except its length and its two deltas, in bytes."""
+    """Return the size in bytes of record i with headers. Its length field and its two delta fields are left out."""
     bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
     if bounds[i] == bounds[i + 1]:
         return size
@@ -35,14 +35,14 @@ def _fixed_bytes(columns, i):
 
 @leaf
 def _record_bytes(fixed, time_delta, offset_delta):
-    """Return the size of a record with its deltas and its length, in bytes. fixed: the rest, from `_fixed_bytes`."""
+    """Return the whole size of a record in bytes. fixed: its size without length and deltas, from `_fixed_bytes`."""
     size = fixed + varint_bytes(time_delta) + count_bytes(offset_delta, False)
     return size + count_bytes(size, False)
 
 
 @leaf
 def _records_bytes(columns, first, end):
-    """Return the size of the records first to end - 1 in one batch, by loops that compilers vectorize if possible."""
+    """Return the size in bytes of the records first to end - 1 in one batch. Its loops vectorize where possible."""
     times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
     bounds, written = columns[4], np.int64(0)
     if bounds[first] == bounds[end]:
@@ -87,7 +87,7 @@ def _batch_end(times_us, columns, first, sure, linger_us, batch_size_bytes, comp
 
     Args:
         times_us, columns, linger_us, batch_size_bytes, compressed_share: as in `linger`.
-        first, sure: records; those before `sure` are known to fit.
+        first, sure: record numbers; the records from `first` up to `sure` are known to fit.
     """
     room = np.int64(batch_size_bytes)
     if HEADER_BYTES + _most_bytes(columns, first) > room:
@@ -107,26 +107,26 @@ def _batch_end(times_us, columns, first, sure, linger_us, batch_size_bytes, comp
 
 @kernel
 def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bounds):
-    """Find the batches of a producer. Return their number.
+    """Find which records a producer puts into one batch. Return the number of batches.
 
     A batch opens with its first record, of any size. It takes the records that come less than linger_us later, up to
     batch_size_bytes. If the first record is larger, the buffer is as large as the client's upper estimate for it, so
-    that a second record may still fit. No batch waits for the sender, for memory or for an acknowledgement.
+    that a second record may still fit. No batch waits for the sender thread, for memory or for an acknowledgement.
 
     Args:
-        times_us: int64[n], the time at which the producer gets each record, never falling.
-        columns: of `Shapes`; its timestamps give the deltas.
+        times_us: int64[n], the time in µs at which the producer gets each record, never falling.
+        columns: the arrays of `Shapes`; the timestamps determine the size of the timestamp deltas.
         linger_us, batch_size_bytes: `linger.ms`, in microseconds, and `batch.size`.
         compressed_share: the client's estimate of compressed / uncompressed bytes of the open batch, with its margin
             of 1.05; 1 without a codec. The next record counts in full.
-        bounds: int64[n + 1], filled up to the number of batches.
+        bounds: int64[n + 1]; batch b has the records bounds[b] to bounds[b + 1] - 1. Filled for the batches found.
     """
     batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
     bounds[0] = 0
     if n:
         opened = times_us[0] - linger_us
     while i < n:
-        # Selections instead of branches, because the end of a batch is hard to predict.
+        # These are selections instead of branches, because the CPU cannot predict the end of a batch.
         late = times_us[i] - opened >= linger_us
         batches += np.int64(late)
         first = i if late else first

@@ -21,7 +21,7 @@ def _byte(data, at):
 
 @leaf
 def murmur2(data, start, length):
-    """Return the hash of data[start : start + length], as a uint64 below 2**32."""
+    """Return Kafka's murmur2 hash of data[start : start + length], as a uint64 below 2**32."""
     h = SEED ^ np.uint64(length)
     at, end = start, start + length
     while end - at >= 4:

@@ -1,4 +1,7 @@
-"""Arrival times for a periodic rate. A period is cut into cells with equal numbers of expected arrivals."""
+"""Arrival times of records if the rate repeats with a period, for example daily.
+
+A period is divided into cells: intervals with the same expected number of arrivals.
+"""
 
 import numpy as np
 
@@ -8,19 +11,19 @@ from kfbench.kernels.simd.intrinsics import leading_zeros
 
 @kernel
 def times(waited, unit, first, starts, lengths, period, since, last, out):
-    """Compute the times at which given numbers of arrivals are expected. They never fall.
+    """Compute the timestamps at which given numbers of arrivals are expected. They never fall.
 
-    All times have one unit, which the caller chooses.
+    The caller chooses the unit, which is the same for all times.
 
     Args:
-        waited: float64[n], rising numbers of arrivals.
-        unit: cells per arrival.
-        first: float64, the cell at time 0 of the wait, and the elapsed fraction of it.
-        starts, lengths: float64[a power of two], start and length of each cell of a period.
-        period: the length of a period.
-        since: the start of the period that `first` counts from.
-        last: the latest time; later ones become `last`.
-        out: int64[n], filled.
+        waited: float64[n], rising numbers of expected arrivals since the begin.
+        unit: number of cells per arrival.
+        first: float64, the position at the begin: number of the cell plus the elapsed fraction of this cell.
+        starts, lengths: float64[a power of two], start (relative to the period) and duration of each cell of a period.
+        period: the duration of a period.
+        since: the time at which the period begins that has cell 0.
+        last: the latest time allowed; later ones become `last`.
+        out: int64[n], filled with times.
     """
     mask, begun = np.uint64(len(starts) - 1), np.int64(since)
     bits, before = np.int64(63 - leading_zeros(np.uint64(len(starts)))), begun

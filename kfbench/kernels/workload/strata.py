@@ -1,4 +1,4 @@
-"""Stratified draws in random order."""
+"""Stratified random draws: one from each of n equal parts of a table, in random order."""
 
 import numpy as np
 
@@ -10,9 +10,10 @@ LOW_32 = np.uint64(0xFFFFFFFF)
 
 @kernel
 def evenly(seed, purpose, block, table, out):
-    """Fill out[n] with one entry from each of n equal parts of table, shuffled (Durstenfeld, CACM 1964, inside out).
+    """Fill out[n] with one random entry from each of n equal parts of `table`, in random order.
 
-    One half of a word chooses the entry, the other half its position. Different blocks use different words.
+    The order comes from the inside-out shuffle (Durstenfeld, CACM 1964). One half of a random uint64 chooses the entry,
+    the other half its place in `out`. Calls with different `block` numbers use different random numbers.
     """
     stream, scale = stream_of(seed, purpose), len(table) / len(out)
     first = np.uint64(block) << BITS_32

@@ -1,8 +1,9 @@
-"""Records from a template: literal text, and slots that random draws fill.
+"""Fill text templates with random content. A template has literal text and placeholders, called slots.
 
-A draw is a word of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) whose state is a hash of seed and record number.
-So any slice can be made in any order on any machine. An elastic slot fills a record up to its length. Moves of 32 bytes
-may write beyond their end, and the next bytes overwrite that. The last record needs SLACK_BYTES after it.
+A draw is a uint64 of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) whose state is a hash of seed and record number.
+So any slice of records can be made in any order on any machine. An elastic slot fills a record up to its length. Copies
+write 32 bytes at a time, so they may write beyond their end. The next bytes overwrite this. The last record needs
+SLACK_BYTES of room after it.
 """
 
 from typing import NamedTuple
@@ -17,20 +18,20 @@ from kfbench.kernels.workload.draws import mixed, stream_of, word
     CHARACTERS, RAW, ZEROS, WORDS, INT, LOW, DRIFT, COUNT, ID, TEXT, ISO, CLF, SECONDS, MILLIS, END,
 ) = range(15)  # fmt: skip
 
-OPERATION = np.dtype([  # the literal before a slot, and the slot
-    ("literal_at", np.int64),  # in the text
+OPERATION = np.dtype([  # one slot (placeholder), and the literal text before it
+    ("literal_at", np.int64),  # its position in the text
     ("literal_bytes", np.int64),
     ("kind", np.int64),
     ("elastic", np.int64),  # 1 or 0
-    ("width", np.int64),  # of characters, digits and raw bytes
-    ("at", np.int64),  # the alphabet in the text; the first word; the first STEP of a number
-    ("size", np.int64),  # of the alphabet; the modulus of an id; the number of STEPs
-    ("picks", np.int64),  # the row of 256 picks
+    ("width", np.int64),  # number of characters, digits or raw bytes
+    ("at", np.int64),  # position of the alphabet in the text; number of the first word; first STEP of a number
+    ("size", np.int64),  # size of the alphabet; modulus of an id; number of STEPs
+    ("picks", np.int64),  # the row of 256 entries in `picks`
     ("low", np.int64),
     ("span", np.int64),  # a number is low … low + span - 1
     ("step", np.int64),
     ("by_key", np.int64),
-    ("every", np.int64),  # the number of neighbours that share a draw
+    ("every", np.int64),  # the number of successive records that share a draw
     ("of", np.int64),  # the number of different draws; 0: no limit
     ("channel", np.uint64),  # slots with equal channel and state draw the same
     ("pick", np.uint64),  # slots with equal pick choose the same of `of` draws
@@ -43,8 +44,8 @@ ISO_AT, CLF_AT, MONTHS_AT = 0, 32, 64
 SLACK_BYTES = 32
 LAST_MS = 9_999_999_999_999  # 2286: the last of 13 digits
 
-# A WORD is an item that WORDS slots choose from, or a phrase of TEXT. A STEP gives the least draw with which a number
-# has `more` additional characters.
+# A WORD is an item that slots of kind WORDS choose from, or a phrase for slots of kind TEXT. A STEP gives the least
+# draw from which on a number has `more` additional characters.
 WORD = np.dtype([("at", np.int64), ("length", np.int64)])
 STEP = np.dtype([("least", np.uint64), ("more", np.int64)])
 
@@ -74,12 +75,15 @@ def put_digits(out, at, width, value):
 
 @leaf
 def _states(streams, number, key):
-    """Return the first states of the draws of a record and of its key."""
+    """Return the random states (uint64) of a record and of its key, from which the draws of all slots derive."""
     return word(streams[0], number), word(streams[1], key)
 
 
 class Slot(NamedTuple):
-    """The fields of an OPERATION that draws depend on, kept in registers. An array is read again after each write."""
+    """The fields of an OPERATION row that determine random draws, copied so that they stay in CPU registers.
+
+    Fields of an array would be read again after each write.
+    """
 
     kind: int
     low: int
@@ -94,13 +98,13 @@ class Slot(NamedTuple):
 
 @leaf
 def _run(op, number):
-    """Return the number of the record's run of neighbours. Most slots need no division."""
+    """Return the number of the group of `op.every` successive records with record `number`. Most need no division."""
     return number if op.every == 1 else number // op.every
 
 
 @leaf
 def _one_of(op, state):
-    """Return the number of the chosen value among `op.of`, as uint64."""
+    """Choose one of the `op.of` values of a slot at random, low ones more often. Return its number, uint64 from 0."""
     drawn = mixed(state ^ op.pick)
     # Octaves of 1, 2, 4 … numbers are equally likely. So the k-th number is about 1/k as likely as the first.
     octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
@@ -112,7 +116,10 @@ def _one_of(op, state):
 
 @leaf
 def state_of(op, streams, states, number):
-    """Return the state for a slot's draw: of the record, a run of records, the key, or one of `op.of` states."""
+    """Return the random state (uint64) for a slot's draw in record `number`.
+
+    It belongs to the record, to a group of successive records, to the key, or to one of `op.of` values.
+    """
     if op.by_key:
         base, state = streams[1], states[1]
     else:
@@ -156,7 +163,7 @@ def decimal_width(value):
 
 @leaf
 def _draw(slot, streams, states, numbers, keys, known, drawn):
-    """Compute the draw of a slot for each record.
+    """Compute the random draw of one slot for each record.
 
     Args:
         slot, streams: the Slot, and the two uint64 streams of records and of keys.
@@ -184,7 +191,7 @@ def _draw(slot, streams, states, numbers, keys, known, drawn):
 
 @leaf
 def _add_widths(op, widths, steps, drawn, out):
-    """Add the width of a slot to out, int32[n]. The slot draws a word, a number or the length of a text."""
+    """Add the width in bytes of a slot in each record to out, int32[n]. The slot's width must depend on its draw."""
     if op.kind == WORDS:
         row = np.uint64(op.picks * 256)
         for i in range(len(out)):
@@ -202,16 +209,16 @@ def _add_widths(op, widths, steps, drawn, out):
 
 @kernel
 def natural(ops, varying, widths, steps, seed, purpose, fixed, numbers, keys, scratch, out):
-    """Compute the natural length of each record: its length if all elastic slots are empty.
+    """Compute the natural length of each record in bytes: its length if all elastic slots are empty.
 
-    It works slot by slot, so that loops over records have no branches and compilers vectorize them.
+    The loops go slot by slot, so that loops over records have no branches and compilers vectorize them.
 
     Args:
         ops, seed, purpose, numbers, keys: as in `fill`.
-        varying: int64, the numbers of the ops with a drawn width.
-        widths: int32[256 per row of `picks`], the width of the word for each random byte.
+        varying: int64, the indexes in `ops` of the slots whose width is random.
+        widths: int32[256 per row of `picks`], the width in bytes of the word for each random byte.
         steps: STEP rows.
-        fixed: the bytes of everything else, and of numbers before their first step.
+        fixed: the number of bytes of everything else, and of numbers before their first step.
         scratch: uint64[3 * r], for r records at a time.
         out: int32[n], filled.
     """
@@ -250,7 +257,7 @@ def _put_text(out, at, end, op, text, words, picks, state):
     Args:
         out, at, end: uint8 buffer, and the bounds of the text in it.
         op, text, words, picks: as in `fill`.
-        state: uint64, of the draw.
+        state: uint64, the random state of the slot's draw.
     """
     k, drawn = 0, ZERO
     while at < end:
@@ -275,7 +282,7 @@ def _put_characters(out, at, width, op, text, state):
 
 @leaf
 def _put_drawn(out, at, width, op, text, words, picks, state):
-    """Write characters, raw bytes, zeros or a word. Return the width.
+    """Write the content of a slot: random characters, raw bytes, zeros or a word. Return its width in bytes.
 
     Args:
         out, at, width: uint8 buffer, position, and width in bytes; a word has its own width.
@@ -309,9 +316,10 @@ def _date(days):
 
 @leaf
 def _put_time(out, at, kind, text, ms, date):
-    """Write a date and a time of day, to the second in access logs (CLF), else to the millisecond. Return the width.
+    """Write a date and a time of day. Return the width in bytes.
 
-    text: as in `fill`; ms: Unix milliseconds; date: year, month and day of ms.
+    The resolution is a second in the format of access logs (CLF), else a millisecond. text: as in `fill`; ms: Unix
+    milliseconds; date: year, month and day of `ms`.
     """
     year, month, day = date
     if kind == CLF:
@@ -344,11 +352,11 @@ def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_m
         text: uint8, literals and words.
         words: WORD rows, positions in the text; 32 bytes after each must be readable.
         picks: uint8[256 per row], the word for each random byte.
-        seed, purpose: they give the stream of draws.
+        seed, purpose: they choose the stream of random draws.
         elastic: the number of elastic slots.
-        numbers, keys, times_ms: int64[n], of the records.
-        naturals: int32[n], from `natural`. Without elastic slots, no length may be larger.
-        lengths, starts: int32[n] and int64[n], of the records in `out`; -1 is a null. Starts rise.
+        numbers, keys, times_ms: int64[n] each, the number, key number and timestamp of each record.
+        naturals: int32[n], results of `natural`. Without elastic slots, lengths[i] must not exceed naturals[i].
+        lengths, starts: int32[n] and int64[n], length and start of each record in `out`; -1 is a null. Starts rise.
         out: uint8, with room for the longest natural length and SLACK_BYTES after the last record.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)

@@ -1,4 +1,4 @@
-"""Times from gaps between records, computed in place, because fresh memory costs as much as the sums."""
+"""Compute timestamps from the gaps between records. It works in place, because new memory costs as much as the sums."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ THOUSAND = np.uint64(1_000)
 
 @kernel
 def add_up(gaps):
-    """Replace each gap, float64[n], by the sum of all gaps up to it. Return the last sum."""
+    """Replace each gap, float64[n], by the sum of all gaps up to and including it. Return the last sum."""
     waited = 0.0
     for i in range(len(gaps)):
         waited += gaps[i]
@@ -19,9 +19,9 @@ def add_up(gaps):
 
 @kernel
 def begin(lengths, end, out):
-    """Fill out, int64[at least n], with the starts of stretches of the given lengths, one after another from 0 on.
+    """Lay intervals of the given lengths one after another from 0 on. Fill out, int64[at least n], with their starts.
 
-    Stop at the first start that is not below `end`. Return the number of starts, and the end of the last stretch.
+    Stop at the first start that is not below `end`. Return the number of starts, and the end of the last interval.
     """
     at, count = np.int64(0), 0
     while count < len(lengths) and at < end:
@@ -60,14 +60,14 @@ def scale(waited, factor, first, out):
 
 @kernel
 def milliseconds(times_us, first_ms, out):
-    """Fill out, int64[n], with first_ms + times_us in whole ms. times_us: int64[n], none negative."""
+    """Fill out, int64[n], with timestamps in ms: first_ms + times_us / 1000, rounded down. times_us: int64[n], >= 0."""
     for i in range(len(out)):
         out[i] = first_ms + np.int64(np.uint64(times_us[i]) // THOUSAND)
 
 
 @kernel
 def follow(gaps, before, out):
-    """Fill out, int64[n], with running sums of the gaps, int32[n], from `before` on."""
+    """Fill out, int64[n], with running sums of the gaps, int32[n]: `before` plus all gaps up to and including each."""
     at = np.int64(before)
     for i in range(len(out)):
         at += np.int64(gaps[i])

@@ -1,1 +1,1 @@
-"""Vectors that Apache Kafka's own classes wrote, checked against kfbench."""
+"""Golden vectors: logs that Apache Kafka's own classes wrote. kfbench is checked against them."""

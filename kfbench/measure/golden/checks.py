@@ -1,4 +1,8 @@
-"""The checks of a golden vector: kfbench must read, write and refuse what Apache Kafka's own classes do."""
+"""The checks of a golden vector: a log that Apache Kafka's own classes wrote.
+
+kfbench must read, write and refuse the same bytes as Kafka. A JSON file next to each log (the sidecar) has the values
+that Kafka's reader found.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -34,20 +38,22 @@ MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories of logs that Kafka re
 
 _NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # the error that clients see for an exception without an error of its own
 _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
-_CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # another build of a codec writes other compressed bytes
+_CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # not compared: another version of a codec writes other bytes
 
 
 class Finding(NamedTuple):
-    """The result of one check. problem: the first difference; None or empty if the check holds."""
+    """The result of one check. problem: a description of the first difference; None or empty if the check passed."""
 
     check: str
     problem: str | None
 
 
 def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Yield the outcome of every check that applies to a vector of the folder. A check stops at its first difference.
+    """Run every check that applies to one golden vector, and yield the outcomes. A check stops at its first difference.
 
-    entry: the vector's entry in the folder's index.
+    Args:
+        folder: the folder with the vector's files.
+        entry: the vector's entry in the folder's index.json.
     """
     name = str(entry["name"])
     try:
@@ -78,7 +84,7 @@ def _findings(vector: Vector, entry: Mapping[str, Any]) -> Iterator[Finding]:
     difference = next(log_differences(log, sidecar["batches"], sidecar["trailingBytes"]), None)
     yield Finding("fields", difference)
     yield Finding("checksums", wrong_checksum(data))
-    if difference is None:  # else the sidecar does not describe these bytes, so it cannot judge what we write
+    if difference is None:  # else the JSON file does not describe these bytes
         yield _check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND)
 
 
@@ -89,7 +95,11 @@ def _format_names(vector: Vector) -> str:
 
 
 def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) -> Finding:
-    """Encode the log again, and compare the bytes or records with the vector."""
+    """Encode the decoded log again, and compare the result with the vector.
+
+    The bytes must be the same. Under a codec, the decompressed bytes must be the same. For a vector made by hand, the
+    records must be the same.
+    """
     data, sidecar = vector
     try:
         again = bytes(write_log(log))
@@ -108,9 +118,9 @@ def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) 
 
 
 def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
-    """Yield the differences between our refusal and Kafka's.
+    """Yield the differences between the batch that kfbench refuses and the batch that Kafka refuses.
 
-    kfbench must refuse the same batch, and must read all batches before it as Kafka does.
+    kfbench must refuse the same batch, and must read all earlier batches as Kafka does.
     """
     number, batches = sidecar["error"]["batch"], sidecar["batches"]
     where = batches[number]["position"] if number < len(batches) else sum(batch["size"] for batch in batches)
@@ -132,7 +142,10 @@ def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
 
 
 def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
-    """Run the broker's step of a vector with our own path. Compare the result or the refusal with Kafka's."""
+    """Repeat the broker step of a vector (append, conversion or compaction) with kfbench's broker code.
+
+    The result, or the refusal, must be the same as Kafka's.
+    """
     check, remake = REMADE[sidecar["category"]]
     refused = sidecar.get("refused")
     kafkas = refused and f"Kafka's broker says {refused['error']}: {refused['message']}"
@@ -149,10 +162,14 @@ def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
 
 
 def _other_refusal(refused: Sidecar | None, kafkas: str | None, error: KfbenchError) -> str | None:
-    """Return the difference between our refusal and Kafka's; None if both are the same.
+    """Return the difference between kfbench's refusal and Kafka's; None if both refuse for the same reason.
 
-    CorruptLog is the same as any error of _DAMAGE. refused: Kafka's error; None: Kafka does not refuse. kafkas: Kafka's
-    error in words.
+    kfbench's CorruptLog matches each of Kafka's errors in _DAMAGE.
+
+    Args:
+        refused: Kafka's error from the JSON file next to the log; None: Kafka does not refuse.
+        kafkas: Kafka's error as text for the message.
+        error: kfbench's error.
     """
     if refused is None:
         return f"Kafka's broker takes it, kfbench refuses it: {error}"

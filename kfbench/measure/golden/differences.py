@@ -1,4 +1,4 @@
-"""Differences between what kfbench and Apache Kafka read or write for the same log."""
+"""Find differences between kfbench and Apache Kafka in reading or writing the same log."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from kfbench.layouts import (
 from kfbench.log import read_log
 from kfbench.measure.golden.vectors import Sidecar
 
-# From Kafka's name of a field in a sidecar to our name in DecodedLog.batch_rows.
+# Kafka's name of a field in a vector's JSON file -> our name in DecodedLog.batch_rows.
 BATCH_FIELDS: Final = {
     "position": "position",
     "magic": "magic",
@@ -50,12 +50,15 @@ TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", 
 # Size, checksum and magic of single records are not compared here, because the bytes are compared separately.
 _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "records"}
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
-_NULLS: Final = {"delete_horizon_ms": -1}  # our value where Kafka has null
+_NULLS: Final = {"delete_horizon_ms": -1}  # our value for Kafka's null
 _SEQUENCES: Final = 1 << 31  # sequence numbers start again at 0 after the largest int32
 
 
 class FieldValues(NamedTuple):
-    """A field under Kafka's name: the value that Kafka reads, and the value that kfbench reads."""
+    """One field of a batch or record, as Kafka and kfbench read it.
+
+    name: the name of the field in Kafka. kafkas, ours: the values that Kafka and kfbench read.
+    """
 
     name: str
     kafkas: Any
@@ -63,9 +66,12 @@ class FieldValues(NamedTuple):
 
 
 def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes: int | None = None) -> Iterator[str]:
-    """Yield the fields of batches and records that differ from Kafka's sidecar, in words.
+    """Yield a description of each field of a batch or record that kfbench and Kafka read differently.
 
-    trailing_bytes: the trailing bytes that Kafka counts; None if Kafka stopped before the end of the log.
+    Args:
+        log: the log as kfbench decoded it.
+        batches: the batches as Kafka read them, from the JSON file next to the log.
+        trailing_bytes: the number of bytes that Kafka left after the last whole batch; None if Kafka stopped earlier.
     """
     if len(log) < len(batches) or (trailing_bytes is not None and len(log) > len(batches)):
         yield f"Kafka reads {len(batches)} batches, kfbench {len(log)}"
@@ -86,7 +92,7 @@ def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes:
 
 
 def _batch_values(batch: Sidecar, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of a batch. A field of the sidecar that kfbench does not know counts as a difference."""
+    """Yield the fields of a batch. A field in Kafka's JSON file that kfbench does not know counts as a difference."""
     for name in batch.keys() - _NOT_COMPARED:
         kafkas: Any = batch[name]
         if name == "nextOffset":
@@ -106,14 +112,17 @@ def _batch_values(batch: Sidecar, row: NDArray[np.void]) -> Iterator[FieldValues
 
 
 def _timestamp_type(log: DecodedLog, k: int, row: NDArray[np.void]) -> str:
-    """Return the timestamp type of record k. row: the row of the record's batch."""
+    """Return the timestamp type of the record with index k. row: the header fields of the record's batch."""
     if row["mixed_magic"] and log.records.timestamps_ms[k] == NO_TIMESTAMP:  # a message of v0
         return "none"
     return str(timestamp_types(np.atleast_1d(row))[0])
 
 
 def _record_values(record: Sidecar, log: DecodedLog, k: int, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of record k. A field of the sidecar that kfbench does not know counts as a difference."""
+    """Yield the fields of the record with index k.
+
+    A field in Kafka's JSON file that kfbench does not know counts as a difference.
+    """
     records, key, value = log.records, log.records.key(k), log.records.value(k)
     for name in record.keys() - _RECORD_NOT_COMPARED:
         kafkas: Any = record[name]
@@ -147,7 +156,7 @@ def _record_values(record: Sidecar, log: DecodedLog, k: int, row: NDArray[np.voi
 
 
 def _next_offset(offset: int) -> int:
-    """Return offset + 1. After the largest int64 it is the smallest one, as in Java."""
+    """Return offset + 1. After the largest int64 comes the smallest int64, as in Java."""
     return offset + 1 if offset < 2**63 - 1 else -(2**63)
 
 
@@ -156,7 +165,7 @@ def _hex(data: bytes | None) -> str | None:
 
 
 def first_difference(wanted: bytes, written: bytes) -> str | None:
-    """Return a description of the first byte that differs; None if no byte differs."""
+    """Return a description of the first byte that differs; None if both are equal."""
     if wanted == written:
         return None
     pairs = enumerate(zip(wanted, written, strict=False))
@@ -165,7 +174,16 @@ def first_difference(wanted: bytes, written: bytes) -> str | None:
 
 
 def decompressed_differences(data: bytes, again: bytes, batches: Sequence[Sidecar]) -> Iterator[str]:
-    """Decompress the batches of Kafka's log and of ours. Yield those whose plain bytes differ from Kafka's sha256."""
+    """Decompress each batch of Kafka's log and of our log. Yield a description of each difference.
+
+    The decompressed bytes must have the SHA-256 that Kafka computed. Batches without a codec must be equal byte by
+    byte.
+
+    Args:
+        data: Kafka's log.
+        again: the log that kfbench wrote.
+        batches: the batches as Kafka read them, from the JSON file next to the log.
+    """
     written = read_log(again).batch_rows
     if len(written) != len(batches):
         yield f"Kafka writes {len(batches)} batches, kfbench {len(written)}"
@@ -189,7 +207,7 @@ def decompressed_differences(data: bytes, again: bytes, batches: Sequence[Sideca
 
 
 def decompressed(entry: bytes) -> bytes:
-    """Return the plain bytes of what a codec covers in a batch: the records of v2, the value of a v0 or v1 wrapper."""
+    """Decompress the compressed part of one batch: the records of a v2 batch, or the value of a v0 or v1 wrapper."""
     magic = entry[MAGIC_AT]
     layout = V0_MESSAGE if magic < 2 else V2_HEADER
     attributes = position(layout, "attributes") + layout["attributes"].itemsize - 1  # the codec is in the last byte

@@ -1,6 +1,7 @@
-"""Broker steps of golden vectors (append, conversion, compaction), repeated with our own paths on the same source.
+"""Broker steps of golden vectors (append, conversion, compaction), repeated with kfbench's broker code.
 
-A step is a mapping under Kafka's names. tests/oracle/cases/ writes it into `spec.steps` of a sidecar.
+A step is a mapping with Kafka's names for parameters. tests/oracle/cases/ writes it to `spec.steps` of the vector's
+JSON file. Kafka and kfbench start from the same source log.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,14 +20,17 @@ Step = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Remade:
-    """The result of one of our paths. data: the log; counts: the counts that Kafka reports, too, by Kafka's name."""
+    """The result of a step that kfbench repeated. data: the log. counts: Kafka's name of a count -> kfbench's count."""
 
     data: bytes
     counts: Mapping[str, Any]
 
 
 def append_options(step: Step) -> dict[str, Any]:
-    """Return the keyword arguments of `append`. lossy: Kafka's validator always drops what a format cannot carry."""
+    """Return the keyword arguments of `append` for this step.
+
+    lossy is True, because Kafka's validator always drops fields that a format cannot carry.
+    """
     codec = step["targetCompression"]
     return {
         "to": f"v{step['toMagic']}",
@@ -44,12 +48,19 @@ def append_options(step: Step) -> dict[str, Any]:
 
 
 def convert_options(step: Step) -> dict[str, Any]:
-    """Return the keyword arguments of `convert`. lossy: Kafka's down-conversion drops what a format cannot carry."""
+    """Return the keyword arguments of `convert` for this step.
+
+    lossy is True, because Kafka's down-conversion drops fields that a format cannot carry.
+    """
     return {"to": f"v{step['toMagic']}", "first_offset": step["firstOffset"], "keep_older": True, "lossy": True}
 
 
 def filter_options(step: Step, source: bytes) -> dict[str, Any]:
-    """Return the keyword arguments of `filtered`. Kafka's filter selects records by offset, `filtered` by position."""
+    """Return the keyword arguments of `filtered` for this step.
+
+    Kafka's step lists the offsets of the records to keep. `filtered` needs bool[records], one item per record of
+    `source`.
+    """
     retention = step["batchRetention"]
     retained = [] if retention == "DELETE" else step["retain"]
     return {
@@ -82,13 +93,13 @@ def _compacted(source: bytes, step: Step) -> Remade:
 
 
 class Regeneration(NamedTuple):
-    """A check's name, and the function that repeats a step on a source log."""
+    """The name of a check, and the function that repeats its broker step on a source log."""
 
     check: str
     remake: Callable[[bytes, Step], Remade]
 
 
-# How the step of a vector is repeated, by the vector's category.
+# The category of a vector -> how its broker step is repeated.
 REMADE: Final[Mapping[str, Regeneration]] = {
     "validate": Regeneration("appended", _appended),
     "downconvert": Regeneration("converted", _converted),

@@ -1,10 +1,10 @@
-"""Golden vectors: logs written by Apache Kafka's own classes, each with a sidecar that Kafka's own reader wrote.
+"""Golden vectors: logs written by Apache Kafka's own classes, with the values that Kafka's reader found in them.
 
 A folder of vectors has index.json ([{name, category, sha256}, ...]). For each name it has NAME.bin, a log segment, and
-NAME.json, its sidecar. tests/oracle writes such folders. A sidecar has:
+NAME.json, called its sidecar. tests/oracle writes these folders. A sidecar has:
 
 - every field of every batch and record, under Kafka's names;
-- the stage and the batch at which Kafka refuses the log, if Kafka refuses it;
+- the batch at which Kafka refuses the log and Kafka's message, if Kafka refuses it;
 - `byteExact`: true if encoding the log again must give the same bytes. Under a codec it is false: only the decompressed
   bytes must be the same.
 """
@@ -20,7 +20,7 @@ from kfbench.shipped import DATASETS
 GOLDEN: Final = DATASETS / "golden"
 Sidecar = Mapping[str, Any]  # JSON under Kafka's names
 
-# The keys that every sidecar must have. Other fields of a batch or record are compared if the sidecar has them.
+# The keys that every vector's JSON file must have. Other fields of a batch or record are compared if they are there.
 _SIDECAR: Final = {
     "sha256": str, "error": object, "byteExact": bool, "validBytes": int, "trailingBytes": int, "batches": list
 }  # fmt: skip
@@ -30,14 +30,14 @@ _BATCH_READ: Final = {"compression": str, "records": list}
 
 
 class Vector(NamedTuple):
-    """A log and its sidecar."""
+    """A golden vector: the bytes of a log, and the JSON file next to it with the values that Kafka read."""
 
     data: bytes
     sidecar: Sidecar
 
 
 def vectors(folder: Path = GOLDEN) -> list[dict[str, Any]]:
-    """Return the entries of the folder's index.json. Raises InvalidConfig."""
+    """Return the entries of the folder's index.json. Raises InvalidConfig if the file is missing or malformed."""
     index = folder / "index.json"
     try:
         entries = json.loads(index.read_text(encoding="utf-8"))
@@ -51,7 +51,10 @@ def vectors(folder: Path = GOLDEN) -> list[dict[str, Any]]:
 
 
 def read_vector(folder: Path, name: str) -> Vector:
-    """Return a vector of a folder. Raises InvalidConfig if the sidecar cannot be used."""
+    """Read the log NAME.bin and its JSON file NAME.json.
+
+    Raises InvalidConfig if one of them cannot be read, or if the JSON file lacks a needed value.
+    """
     file = f"{name}.bin"
     try:
         data = (folder / file).read_bytes()
@@ -67,7 +70,10 @@ def read_vector(folder: Path, name: str) -> Vector:
 
 
 def _sidecar_problems(sidecar: Any) -> Iterator[str]:
-    """Yield the reasons why a sidecar cannot be compared with a log. The figures in it are compared later."""
+    """Yield the reasons why a vector's JSON file cannot be compared with its log.
+
+    Only keys and types are checked here. The values are compared later.
+    """
     yield from _unlike(sidecar, _SIDECAR, "")
     batches, error = sidecar["batches"], sidecar["error"]
     if error is not None:

@@ -1,1 +1,1 @@
-"""The stored rows of a run, as reports ask for them."""
+"""Views of the stored rows of one run. Sections of the report read them."""

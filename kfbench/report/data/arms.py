@@ -1,9 +1,9 @@
-"""Arms: one row per format, codec and operation of a cell, joined from its rows of all blocks and seeds.
+"""Join stored rows to arms. An arm is the measurement of one format, codec and operation in one cell.
 
-A cell has a copy of its rows in each block that names it. A cell with several seeds was measured on other records of
-the
-same workload for each seed. Its bytes are added up. Its CPU rounds are concatenated, and each round is scaled to the
-records of all seeds. All arms of a cell have the same seeds, so a ratio compares the same records.
+A cell is a workload with one value for each axis. The run stores a copy of its rows for each block of the sweep that
+names the cell. A cell with several seeds has rows for each seed, measured on different records. Numbers of bytes are
+added over the seeds. CPU rounds of the seeds are concatenated, and each round is scaled to the records of all seeds.
+All arms of a cell have the same seeds, so a ratio compares the same records.
 """
 
 import json
@@ -39,10 +39,13 @@ SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arm:
-    """An arm as a typed row. The fields are columns of kfbench.measure.schema.StoredRow.
+    """One measurement as a typed row: a format, codec and operation on one workload setting.
 
-    An absent number is NaN, and an absent text is empty. `point` has the axes of the workload, None where absent.
-    `cpu_ns` has shape [rounds] and is in ns per `inner_loops` calls.
+    The fields are columns of `kfbench.measure.schema.StoredRow`. A missing number is NaN, and a missing text is empty.
+
+    Args:
+        cpu_ns: float64[rounds], the CPU time of `inner_loops` calls in ns.
+        point: axis of the workload -> its value, None if it has none.
     """
 
     kind: str
@@ -91,28 +94,28 @@ class Arm:
 
     @property
     def is_aa(self) -> bool:
-        """True for the A/A arm, which measures the base a second time."""
+        """True if this is the second timing of the base (A/A), which only shows the noise."""
         return self.arm == "aa"
 
     @property
     def label(self) -> str:
-        """The workload, with its variant if it has one."""
+        """The name of the workload, followed by its variant if it is not the default variant."""
         return self.workload if self.variant == DEFAULT else f"{self.workload}/{self.variant}"
 
     @cached_property
     def ns_per_call(self) -> NDArray[np.float64]:
-        """CPU time per call in each round, in ns."""
+        """The CPU time per call in ns, float64[rounds]."""
         per_call: NDArray[np.float64] = self.cpu_ns / self.inner_loops
         return per_call
 
     @property
     def ns_per_record(self) -> float:
-        """Median CPU time per record, in ns."""
+        """The median CPU time per record in ns."""
         return float(np.median(self.ns_per_call)) / self.records
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The fields that the format could not keep, in words."""
+        """The fields that the format could not carry, in words."""
         return lost_of(self.losses)
 
 
@@ -121,7 +124,7 @@ _TYPES: Final = {each.name: each.type for each in fields(Arm) if each.name != "p
 
 
 def arms_of(rows: pd.DataFrame) -> list[Arm]:
-    """Return the rows of `one_per_arm` as typed rows, in their order."""
+    """Convert a frame of `one_per_arm` to typed rows, in the same order."""
     columns: dict[str, list[Any]] = {}
     for name, type_ in _TYPES.items():
         if type_ is str:
@@ -137,12 +140,13 @@ def arms_of(rows: pd.DataFrame) -> list[Arm]:
 
 
 def one_per_arm(rows: pd.DataFrame, *, by_block: bool = False) -> pd.DataFrame:
-    """Join the stored rows of each arm. by_block: keep the blocks apart.
+    """Join the stored rows of each measurement (an arm) to one row, over all blocks of the sweep and all seeds.
 
-    `seed` is the first seed, and `with_codec` is the codec in words. A seed that some arms of a cell lack (because of a
-    failure) is left out. If most arms have that seed, the arms without it are left out instead. A failure stays if its
-    arm has
-    no number.
+    by_block: return one row per arm and block.
+
+    The result has two special columns: `seed` is the first seed, and `with_codec` is codec and level in words. If some
+    measurements failed for some seeds, only the seeds with the most arms are joined. An arm that lacks one of these
+    seeds is left out. The row of a failure stays if its arm has no number.
     """
     rows = rows if by_block else first_of_blocks(rows)
     rows = _join_seeds(rows, [name for name in (IDENTITY if by_block else ARM) if name != "seed"])
@@ -150,7 +154,10 @@ def one_per_arm(rows: pd.DataFrame, *, by_block: bool = False) -> pd.DataFrame:
 
 
 def first_of_blocks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each arm of each seed once, from any of its blocks. A number is taken before a failure."""
+    """Return one row per measurement and seed. Several blocks of the sweep may have a copy of the row.
+
+    A row with a number is preferred to a failure.
+    """
     numbers_first = (rows["status"] != "ok").sort_values(kind="stable").index
     return rows.loc[numbers_first].drop_duplicates(list(ARM)).sort_index()
 
@@ -205,7 +212,10 @@ def _joined(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def _by_arm(arms: Iterable[int], values: Iterable[Any], join: Callable[[list[Any]], Any]) -> list[Any]:
-    """Join the values of each arm, in the order of their first rows; None for an arm without values."""
+    """Join all values of an arm to one value. The result has one item per arm; None for an arm without values.
+
+    arms: the number of the arm that each value belongs to. Arms are ordered by their first values.
+    """
     of_arms: dict[int, list[Any]] = {}
     for arm, value in zip(arms, values, strict=True):
         of_arm = of_arms.setdefault(arm, [])
@@ -222,31 +232,38 @@ def _sum_counts(texts: Iterable[str]) -> str:
 
 
 def lost_of(losses: str | None) -> tuple[str, ...]:
-    """Return the fields of the column `losses` in words."""
+    """Return the names of the lost fields in words. losses: a value of the column `losses` (JSON)."""
     counts: dict[str, int] = json.loads(losses) if isinstance(losses, str) and losses else {}
     return in_words(name for name, count in counts.items() if count)
 
 
 def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64]) -> Interval:
-    """Return the ratio of two arms' times, round by round."""
+    """Divide the times in each round. Return the median of these ratios and its interval."""
     median, low, high = paired_ratio(arm_ns, base_ns, seed=0)
     return Interval(median=median, low=low, high=high)
 
 
 def paired(arm: Arm, base: Arm) -> Interval:
-    """Return the ratio of CPU times of two arms of one measurement, round by round."""
+    """Divide the CPU times of two arms (timed functions) in each round. Return the median ratio and its interval.
+
+    Both must be from the same measurement, so that round i of both ran at the same time.
+    """
     return interval_of(arm.ns_per_call, base.ns_per_call)
 
 
 class Band(NamedTuple):
-    """The ends of a range of ratios."""
+    """The smallest and the largest value of a range of ratios."""
 
     low: float
     high: float
 
 
 def middle_95(medians: Sequence[float]) -> Band | None:
-    """Return the middle 95 % of the ratios of an A/A arm, widened to hold 1; None without a ratio."""
+    """Return the range that contains the middle 95 % of the ratios; None if there are none.
+
+    The ratios are those of the second timing of a base (A/A) to the first. If the range does not contain 1, it is
+    extended to 1.
+    """
     if not medians:
         return None
     low, high = np.percentile(medians, [2.5, 97.5])
@@ -254,9 +271,10 @@ def middle_95(medians: Sequence[float]) -> Band | None:
 
 
 def ties(ratio: Interval, noise: Band | None) -> bool:
-    """Return True if a ratio cannot be told from 1: its interval holds 1, or reaches into the noise.
+    """Return True if a ratio cannot be distinguished from 1.
 
-    The comparison uses the printed digits, so that a reader of the numbers gets the same result.
+    That is so if its interval contains 1 or overlaps the noise (the range of the ratios of a base to itself). All
+    numbers are rounded as they are printed. So a reader who compares the printed numbers gets the same result.
     """
     low, high = (round(end, CPU_DIGITS) for end in noise or (1.0, 1.0))
     return round(ratio.high, CPU_DIGITS) >= low and round(ratio.low, CPU_DIGITS) <= high

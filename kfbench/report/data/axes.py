@@ -1,4 +1,7 @@
-"""The axes of the grid: their names, the reference point, and points in words."""
+"""The axes of the benchmark's grid, such as batch size: their names, default values, and points in words.
+
+A point has one value for each axis. The reference point has the default value of each axis.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -29,7 +32,7 @@ AXES: Final = {
     "producer": Column(name="producer id"),
     "append_time": Column(name="log append time"),
 }
-_WORDS: Final = {  # the axes that a setting names, in this order
+_WORDS: Final = {  # the axes in the text of `setting`, in this order
     "batch_size": "",
     "key_bytes": "{} byte keys",
     "value_bytes": "{} byte values",
@@ -39,7 +42,7 @@ _WORDS: Final = {  # the axes that a setting names, in this order
 
 
 def level(axis: str, value: Any) -> Cell:
-    """Return one level of an axis as a cell. A length of -1 bytes becomes the word null."""
+    """Return the value of an axis as a cell of a table. A length of -1 bytes becomes the word null."""
     if axis.endswith("_bytes") and value == -1:
         return "null"
     if axis in ("producer", "append_time"):
@@ -48,7 +51,7 @@ def level(axis: str, value: Any) -> Cell:
 
 
 def setting(point: Mapping[str, Any]) -> str:
-    """Return a point in words."""
+    """Return a description of a point, for example: 100 records per batch, 16 byte keys."""
     words = []
     for axis, pattern in _WORDS.items():
         value = point.get(axis)
@@ -69,14 +72,17 @@ def setting(point: Mapping[str, Any]) -> str:
 
 
 class Distance(NamedTuple):
-    """The axes that differ between two points, and the doublings between their values."""
+    """The distance of two points.
+
+    axes: the number of axes with different values. doublings: the sum over these axes of |log2((a + 2) / (b + 2))|.
+    """
 
     axes: int
     doublings: float
 
 
 def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> Distance:
-    """Return the distance of a point from the wanted one."""
+    """Return the distance of a point from the wanted point. The default is the distance from the grid's defaults."""
     differing = [axis for axis, value in point.items() if value != wanted[axis]]
     numbers = [axis for axis in differing if not isinstance(wanted[axis], str)]
     doublings = sum(abs(float(np.log2((float(point[axis]) + 2) / (float(wanted[axis]) + 2)))) for axis in numbers)

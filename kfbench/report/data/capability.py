@@ -1,4 +1,4 @@
-"""The limits of formats in words, and the formats that only this project has proposed."""
+"""Describe the limits of formats in words. Recognize formats that only this project has proposed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -21,12 +21,18 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 def in_words(names: Iterable[str]) -> tuple[str, ...]:
-    """Return fields (of `capabilities.missing`, or of a row's losses) in words, each word once."""
+    """Return names of fields in words, each word once.
+
+    names: fields of `capabilities.missing`, or of the losses of a row.
+    """
     return tuple(dict.fromkeys(WORDS.get(name, name.replace("_", " ")) for name in names))
 
 
 def lacking(name: str, than: str) -> tuple[str, ...]:
-    """Return what format `than` can carry and format `name` cannot, codecs last; empty for an unknown format."""
+    """Return the fields and codecs that format `than` can carry and format `name` cannot, codecs last.
+
+    The result is empty if `name` is unknown.
+    """
     if name not in FORMATS:
         return ()
     own, other = FORMATS[name].capabilities, FORMATS[than].capabilities
@@ -35,7 +41,10 @@ def lacking(name: str, than: str) -> tuple[str, ...]:
 
 
 def limits(name: str, than: str) -> str:
-    """Return the caveat of a winner that cannot carry all that format `than` can; empty if it can."""
+    """Return a sentence about the limits of a winning (smallest) format `name`.
+
+    It is empty if the format can carry everything that format `than` can.
+    """
     missing = lacking(name, than)
     if not missing:
         return ""
@@ -43,5 +52,5 @@ def limits(name: str, than: str) -> str:
 
 
 def is_our_own(name: str) -> bool:
-    """Return True for a format that only this project has proposed. A part of a proposal counts as our own."""
+    """Return True for a format that only this project has proposed, or that has only a part of a proposal."""
     return name in FORMATS and name not in SHIPPED | PROPOSED

@@ -1,9 +1,8 @@
 """The classes of workloads of one run: mean bytes and CPU time of each format, and the winners.
 
-A class is a question that several workloads of the catalogue ask. Its numbers are geometric means over the default
-variants of its workloads, each with the same weight. A format has a number only if all workloads of the class have one.
-A
-format that loses something has numbers, but wins nothing.
+A class is a group of workloads of the catalogue, such as "Small batches". Its numbers are geometric means over the
+default variants of its workloads, each with the same weight. A format has a number only if all workloads of the class
+have one. A format that loses a field of the records has numbers, but cannot win.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from kfbench.tables import Interval, number
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
-# The order of the classes; a class of another name follows them. A workload names its class in its TOML.
+# The order of the classes. Other classes come after them. The TOML file of a workload names its class.
 CLASS_ORDER: Final = (
     "One record per batch", "Small batches", "Large batches", "Record headers", "Transactions", "After compaction",
     "Values of 1 KB", "Values of 64 KB",
@@ -34,7 +33,7 @@ NOT_MEASURED: Final = "not measured"
 
 
 class Absent(NamedTuple):
-    """Formats without bytes in some classes, and the reason."""
+    """Formats that have no number of bytes in some classes of workloads, and the reason (`why`)."""
 
     why: str
     formats: tuple[str, ...]
@@ -42,7 +41,7 @@ class Absent(NamedTuple):
 
 
 class Untimed(NamedTuple):
-    """Operations without a CPU time in some classes, and the reason."""
+    """Operations that have no CPU time in some classes of workloads, and the reason (`why`)."""
 
     why: str
     classes: tuple[str, ...]
@@ -51,15 +50,16 @@ class Untimed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A class in one run.
+    """The results of one class of workloads in one run.
 
     Args:
+        name: the name of the class.
         workloads: the measured workloads of the class.
-        batches: least and greatest number of records per batch.
-        members: codec -> the bytes per record of each workload.
-        under: codec -> their means, if all workloads have some format in common.
-        cpu: (operation, format) -> CPU time relative to v2's, without a codec.
-        again: operation -> v2's CPU time relative to itself.
+        batches: the least and the greatest number of records per batch.
+        members: codec -> bytes per record of each workload.
+        under: codec -> the means over the workloads. A codec is absent if the workloads have no format in common.
+        cpu: (operation, format) -> CPU time relative to v2, without a codec.
+        again: operation -> v2's CPU time relative to itself (A/A).
     """
 
     name: str
@@ -79,23 +79,29 @@ class Verdict:
         return self.under[codec].ratio(name) if codec in self.under else None
 
     def span(self, codec: str, name: str) -> Band | None:
-        """Return the least and the greatest ratio of the workloads; None unless each has one."""
+        """Return the least and the greatest ratio of a workload to v2; None unless each workload has a ratio."""
         if self.ratio(codec, name) is None:
             return None
         ratios = [ratio for each in self.members[codec] if (ratio := each.ratio(name)) is not None]
         return Band(min(ratios), max(ratios))
 
     def winners(self, codec: str) -> tuple[str, ...]:
-        """Return `Sizes.winners` under a codec."""
+        """Return the smallest formats under a codec that lose no field of the records.
+
+        If v2 is one of them, return v2 alone.
+        """
         return self.under[codec].winners if codec in self.under else ()
 
     def smaller(self, codec: str) -> list[str]:
-        """Return the winners other than v2."""
+        """Return the smallest formats under a codec that lose no field of the records; empty if v2 is one of them."""
         return [name for name in self.winners(codec) if name != BASE_FORMAT]
 
 
 class Verdicts:
-    """The classes of one run, in the order of CLASS_ORDER. A workload outside the catalogue is its own class."""
+    """The results of all classes of workloads in one run, in the order of CLASS_ORDER.
+
+    A workload that is not in the catalogue is a class by itself.
+    """
 
     def __init__(self, results: Results, named: Named, paths: Paths) -> None:
         self._results, self._named = results, named
@@ -104,7 +110,7 @@ class Verdicts:
 
     @cached_property
     def noise(self) -> Mapping[str, Band]:
-        """operation -> the middle 95 % of v2's CPU time relative to itself, by class.
+        """operation -> the middle 95 % of v2's CPU time relative to itself (A/A). There is one value per class.
 
         Each operation has its own noise, because a noisy append says nothing about encode.
         """
@@ -115,7 +121,7 @@ class Verdicts:
         return {operation: band for operation, found in medians.items() if (band := middle_95(found))}
 
     def workloads(self, codec: str) -> list[Sizes]:
-        """Return the sizes of each workload on its own."""
+        """Return the sizes of single workloads under a codec, not joined to classes."""
         return self._named.under(codec)
 
     @cached_property
@@ -128,24 +134,27 @@ class Verdicts:
 
     @cached_property
     def formats(self) -> list[str]:
-        """The formats of any workload, in order."""
+        """The formats that were measured on at least one workload, in the order of the report."""
         return in_order(name for codec in self.codecs for each in self._named.under(codec) for name in each.of)
 
     @cached_property
     def research_formats(self) -> list[str]:
-        """The measured research formats, which have a section of their own."""
+        """The measured research formats. The report shows them in a separate section."""
         return in_order(RESEARCH & set(self._results.research["format"]))
 
     @cached_property
     def shown(self) -> list[str]:
-        """v0 to v3, and the smallest other format over all classes."""
+        """The formats of the first table: v0 to v3, and the smallest other format over all classes of workloads."""
         means = {name: self._mean_ratio(name) for name in self.formats if name not in MAIN}
         known = {name: mean for name, mean in means.items() if mean is not None}
         best = min(known, key=lambda name: known[name], default=None)
         return [name for name in self.formats if name in MAIN or name == best]
 
     def _mean_ratio(self, name: str) -> float | None:
-        """Return the mean over all classes; None unless each has a ratio and nothing is lost in any."""
+        """Return the mean over all classes of workloads of bytes relative to v2, under the first codec.
+
+        Return None unless the format has a ratio in each class and loses no field in any class.
+        """
         first = self.codecs[0]
         ratios = [each.ratio(first, name) for each in self.classes]
         known = [ratio for ratio in ratios if ratio is not None]
@@ -154,14 +163,17 @@ class Verdicts:
 
     @cached_property
     def lost(self) -> dict[str, list[str]]:
-        """Shown format -> its losses in any class without a codec; formats without losses are left out."""
+        """Shown format -> the fields that it loses in any class of workloads without a codec.
+
+        Formats without losses are absent.
+        """
         by_class = [each.under[self.codecs[0]].lost for each in self.classes if self.codecs[0] in each.under]
         lost = {name: list(dict.fromkeys(what for of in by_class for what in of.get(name, ()))) for name in self.shown}
         return {name: what for name, what in lost.items() if what}
 
     @cached_property
     def alone(self) -> dict[str, list[str]]:
-        """codec -> the classes in which v2 has bytes and no format to compare with."""
+        """codec -> the classes of workloads in which v2 was measured, but no other format that keeps all fields."""
         found: dict[str, list[str]] = {}
         for each in self.classes:
             for codec, sizes in each.under.items():
@@ -171,7 +183,11 @@ class Verdicts:
 
     @cached_property
     def absent(self) -> list[Absent]:
-        """Formats without bytes: shown ones without a codec; v2 and v3 if a class has no winner under a codec."""
+        """The formats without bytes in some class of workloads, and the reasons.
+
+        Without a codec, these are the shown formats. Under a codec, only v2 and v3 are listed, and only for classes
+        without a winner.
+        """
         formats: dict[tuple[str, str], dict[str, None]] = {}  # (why, class) -> formats
         for each in self.classes:
             for codec in self.codecs:
@@ -186,14 +202,14 @@ class Verdicts:
         return [Absent(*key, names) for key, names in classes.items()]
 
     def _why_absent(self, codec: str, workloads: Sequence[str], name: str) -> list[str]:
-        """Return why a format has no bytes for some of these workloads."""
+        """Return the reasons why a format has no bytes for some of these workloads."""
         there = {each.workload for each in self._named.under(codec) if name in each.of}
         absent = [each for each in workloads if each not in there]
         return list(dict.fromkeys(self._reasons.get((each, codec, name), NOT_MEASURED) for each in absent))
 
     @cached_property
     def _reasons(self) -> dict[tuple[str, str, str], str]:
-        """(workload, codec, format) -> the reason for a missing number. Variants do not count."""
+        """The reason for a missing number of bytes. The keys are (workload, codec, format); only default variants."""
         rows = self._results.every
         rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & is_default_in_caches(rows)]
         keys = zip(rows["workload"], codecs_of(rows), rows["format"], strict=True)
@@ -201,28 +217,31 @@ class Verdicts:
 
     @cached_property
     def winners(self) -> list[str]:
-        """The winners of any class under any codec, other than v2."""
+        """The formats other than v2 that are the smallest in any class of workloads under any codec."""
         return in_order(name for each in self.classes for codec in self.codecs for name in each.smaller(codec))
 
     @cached_property
     def named_formats(self) -> list[str]:
-        """The formats that the first screen names: those shown, and the winners."""
+        """The formats on the first screen of the report: those of its table, and the smallest format of each class."""
         return in_order([*self.shown, *self.winners])
 
     @cached_property
     def limits(self) -> dict[str, str]:
-        """Winner that cannot carry all that v2 can -> its caveat."""
+        """Winning (smallest) format that cannot carry everything that v2 can -> a sentence about its limits."""
         return {name: note for name in self.winners if (note := limits(name, BASE_FORMAT))}
 
     @cached_property
     def timed_under(self) -> set[str]:
-        """The codecs with which any workload was timed."""
+        """The codecs with which at least one named workload was timed."""
         rows = self._results.every
         rows = rows[rows["kind"].isin(["cpu", "broker"]) & (rows["workload"] != "grid") & (rows["status"] == "ok")]
         return set(codecs_of(rows))
 
     def untimed(self, names: Callable[[Verdict], Iterable[str]]) -> list[Untimed]:
-        """Return the operations without a time of some format. names: the formats of a class that should have one."""
+        """Return the operations without a CPU time, with the classes of workloads and the reasons.
+
+        names: a function from a class to the formats that should have a time in it.
+        """
         found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in TIMED:
             classes_by_reason: dict[str, dict[str, None]] = {}
@@ -253,7 +272,15 @@ class Verdicts:
 
 
 def _means(name: str, workloads: int, members: Mapping[str, Sequence[Sizes]]) -> Iterator[tuple[str, Sizes]]:
-    """Yield each codec with geometric means over all workloads, of the formats that all of them have."""
+    """Yield each codec with the geometric means over all workloads of a class.
+
+    Only formats that were measured on all workloads have a mean.
+
+    Args:
+        name: the name of the class.
+        workloads: the number of its workloads. A codec with fewer measured workloads is skipped.
+        members: codec -> the sizes of each workload.
+    """
     for codec, found in members.items():
         formats = [each for each in found[0].of if all(each in sizes.of for sizes in found)] if found else []
         if not formats or len(found) < workloads:

@@ -1,6 +1,7 @@
-"""The size model of a fleet: cells summed by workload, their cost, and the bytes of a number of messages.
+"""The size model of a fleet: computed sizes of many records, summed by workload, and the cost of computing them.
 
-Sums are integers, so they do not depend on the number of cells, tasks and hosts.
+The model computes sizes in cells; each cell has a range of a workload's records. Sums are integers, so they do not
+depend on the number of cells, tasks and hosts.
 """
 
 import json
@@ -21,7 +22,11 @@ MESSAGES_A_DAY: Final = 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A row of the model. start: number of its first record. cpu_ns: CPU time of sizing the records."""
+    """A stored row of the size model, which computes sizes without encoding records.
+
+    A row is about a range of a workload's records, in one format. start: the number of the first record of the range.
+    cpu_ns: the CPU time of computing the sizes.
+    """
 
     grid: str
     workload: str
@@ -49,7 +54,7 @@ _SUBJECT: Final = attrgetter("grid", "workload", "variant", "seed")
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """All records of a workload in one format, without a codec."""
+    """The computed size of a workload's records in one format, without a codec."""
 
     records: int
     batches: int
@@ -58,15 +63,19 @@ class Total:
     losses: Mapping[str, int]
 
     def bytes_for(self, messages: int = MESSAGES_A_DAY) -> float:
-        """Return the bytes of one copy of this number of messages, if all are like these."""
+        """Return the size in bytes of this number of messages, if all are like the workload's records.
+
+        One copy, not replicated.
+        """
         return self.size_bytes * messages / self.records
 
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """The cost of a workload's records, all formats together. The cells follow one another from record 0 on.
+    """The CPU time of computing a workload's sizes, in all formats together, and how it grows with the records.
 
-    Item i of `records` and `cpu_ns` is the sum over the cells 0 to i.
+    The records are processed in ranges (cells) that follow one another from record 0 on. Item i of `records` and
+    `cpu_ns` is the sum over the cells 0 to i.
     """
 
     records: tuple[int, ...]
@@ -74,18 +83,17 @@ class Growth:
 
     @property
     def ns_per_record(self) -> list[float]:
-        """The cost per record of each cell."""
+        """The CPU time per record in ns for each cell (a range of records)."""
         ends = zip((0, *self.records), (0, *self.cpu_ns), strict=True)
         return [(cost - cost0) / (end - end0) for (end0, cost0), (end, cost) in pairwise(ends)]
 
     @property
     def exponent(self) -> float | None:
-        """The p of cost = c * records**p: 1 is linear. None for one cell.
+        """The exponent p of cost = c * records**p. p = 1 means that the cost is linear. None for one cell.
 
-        The fit is by least squares: the logarithm of each cell's ns per record over the logarithm of its middle record.
-        Its slope
-        is p - 1 (exactly so for p of 1 and 2). A fit to sums from record 0 would hide growth, because the first cells
-        are cheap.
+        A cell is a range of records. The fit uses least squares: the logarithm of each cell's ns per record over the
+        logarithm of its middle record. Its slope is p - 1 (exactly so for p of 1 and 2). A fit to sums from record 0
+        would hide growth, because the first cells are cheap.
         """
         if len(self.records) < 2:
             return None
@@ -96,11 +104,13 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True)
 class Modelled:
-    """One workload or variant.
+    """The computed sizes of one workload or variant, and the cost of computing them.
 
-    formats: those that lack no cell. resident_bytes: the most that any worker held. hosts: the hosts that measured;
-    times of
-    several hosts do not add up.
+    Args:
+        formats: format -> its sizes; only formats for which all records were processed.
+        growth: the CPU time of computing the sizes.
+        resident_bytes: the largest peak memory of any worker process.
+        hosts: the hosts that computed the sizes. Times of several hosts must not be added.
     """
 
     workload: str
@@ -116,14 +126,17 @@ class Modelled:
         return self.growth.records[-1]
 
     def saved_bytes(self, name: str, messages: int = MESSAGES_A_DAY) -> float | None:
-        """Return the bytes that the format saves relative to v2, negative if it takes more; None if one is missing."""
+        """Return the number of bytes that the format saves compared with v2, for this number of messages.
+
+        It is negative if the format takes more. It is None if one of the two formats is missing.
+        """
         if name not in self.formats or BASE_FORMAT not in self.formats:
             return None
         return self.formats[BASE_FORMAT].bytes_for(messages) - self.formats[name].bytes_for(messages)
 
 
 def cells_of(rows: pd.DataFrame) -> list[Cell]:
-    """Return the stored rows of the model without failures."""
+    """Select the rows of the size model without failures, and convert them to typed rows."""
     rows = rows[(rows["kind"] == "model") & (rows["status"] == "ok")]
     columns: dict[str, list[Any]] = {}
     for field in fields(Cell):
@@ -140,7 +153,10 @@ def cells_of(rows: pd.DataFrame) -> list[Cell]:
 
 
 def modelled(cells: Iterable[Cell]) -> list[Modelled]:
-    """Add up the cells of each block, workload, variant and seed. Workloads that lack a cell are left out."""
+    """Add up the cells (ranges of records) of each workload, variant and seed, separately per block of the sweep.
+
+    A format that lacks a cell is left out. A workload is left out if no format has all its cells from record 0 on.
+    """
     found = []
     ordered = sorted(cells, key=lambda cell: (repr(_SUBJECT(cell)), cell.format, cell.start))
     for (_, workload, variant, seed), of_subject in groupby(ordered, _SUBJECT):
@@ -166,7 +182,7 @@ def modelled(cells: Iterable[Cell]) -> list[Modelled]:
 
 
 def _unbroken(cells: Sequence[Cell]) -> int:
-    """Return the number of records from record 0 on without a gap."""
+    """Return the number of records from record 0 up to the first gap between the cells (ranges of records)."""
     end = 0
     for cell in cells:
         if cell.start != end:

@@ -1,4 +1,7 @@
-"""The noise facts in a run's manifest (kfbench.measure.noise) as sentences and a table. Older runs have none."""
+"""Show the noise checks of a run's manifest (`kfbench.measure.noise`) as sentences and as a table.
+
+Manifests of older runs have no noise checks.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -9,18 +12,24 @@ Facts = Mapping[str, Any]
 EVERYTHING: Final = (
     "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS in words
 )
-SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # checks in percent; others are in cores
+SHARES: Final = (
+    "intervals",
+    "half-width",
+    "swing",
+    "waited",
+    "first rounds",
+)  # checks with a percentage; the others are numbers of cores
 
 
 def noisy_sentence(facts: Facts | None) -> str:
-    """Return the warning above all numbers of a noisy run; empty for a quiet run."""
+    """Return the warning that is printed above all numbers of a noisy run; empty for other runs."""
     if not facts or not facts["noisy"]:
         return ""
     return f"Noisy: {'; '.join(facts['seen'])}. Read its CPU times with that in mind."
 
 
 def checks_sentence(facts: Facts | None) -> str:
-    """Count the passed checks, and name the goals that were met or missed."""
+    """Return sentences with the number of passed checks, and with the goals that were met or missed."""
     if not facts or not facts["hosts"]:
         return ""
     passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
@@ -35,7 +44,7 @@ def checks_sentence(facts: Facts | None) -> str:
 def _goal_sentences(facts: Facts) -> Iterator[str]:
     for host, checks in facts["hosts"].items():
         for check in checks:
-            if (goal := check.get("goal")) is None:  # older runs have none
+            if (goal := check.get("goal")) is None:  # older runs have no goals
                 continue
             name = check["name"]
             chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({_amount(name, check['limit'])})"

@@ -1,7 +1,7 @@
-"""The broker's paths in one run: their arms, ratios and work.
+"""The timed broker paths of one run (such as append or compact): their arms, ratios and work.
 
-All formats of one path were timed in the same interleaved rounds, so their ratios are paired and have an interval. Two
-paths were timed in different rounds. Only medians are compared between them, and only on one host.
+All formats of one path were timed in the same interleaved rounds. So their ratios are computed per round and have an
+interval. Two different paths were timed in different rounds. So only their medians are compared, and only on one host.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ GIB: Final = 1 << 30
 APPEND: Final = "append"
 CONVERSION: Final = "convert"
 APPEND_CONVERSION: Final = "append-convert"
-# The fate of incoming batches, in the words of kfbench.broker.work.
+# Column with a number of batches -> its word in reports. The words are those of kfbench.broker.work.
 WORK: Final = {
     "batches_untouched": "untouched",
     "batches_in_place": "in place",
@@ -35,7 +35,7 @@ ZERO_COPY: Final = "zero-copy"
 
 
 class Key(NamedTuple):
-    """The key of the arms of one path: the base and its A/A arm have the same key."""
+    """The key of a measurement of a broker path. The base and its second timing (A/A) have the same key."""
 
     cell_id: str
     with_codec: str
@@ -45,15 +45,15 @@ class Key(NamedTuple):
 
 
 class Paths:
-    """The broker rows of one run.
+    """The measurements of broker paths in one run.
 
     Args:
-        arms: all arms but A/A, by workload, codec, target and format; failures and skipped combinations are
-            included.
-        again: the A/A arms.
+        arms: all measurements, sorted by workload, codec, target format and format. Failures and skipped combinations
+            are included, second timings of a base (A/A) are not.
+        again: the second timings of the bases (A/A).
         stored: the stored rows.
-        axes: the axes that the workloads have.
-        one_host: True if all times are of one host.
+        axes: the axes for which any workload has a value.
+        one_host: True if all times were measured on the same host.
     """
 
     def __init__(self, results: Results) -> None:
@@ -90,15 +90,18 @@ class Paths:
         return Key(arm.cell_id, arm.with_codec, arm.operation, arm.format, arm.to_format)
 
     def of(self, *operations: str) -> list[Arm]:
-        """Return the arms of these paths, in order."""
+        """Return the measurements of these paths, in the order of `arms`."""
         return [arm for arm in self.arms if arm.operation in operations]
 
     def shown(self, *operations: str) -> list[Arm]:
-        """Return the arms of the cell nearest to the reference point."""
+        """Return the measurements of these paths on the workload setting that the report shows.
+
+        It is the setting nearest to the grid's defaults.
+        """
         return [arm for arm in self.of(*operations) if arm.cell_id == self.reference(arm.operation)]
 
     def reference(self, operation: str) -> str:
-        """Return the id of the measured cell that is nearest to the reference point."""
+        """Return the cell_id of the measured workload setting of this path that is nearest to the grid's defaults."""
         if operation not in self._references:
             on_grid = self._results.nearest(self._rows[self._rows["operation"] == operation])
             arms = self.of(operation)
@@ -108,7 +111,7 @@ class Paths:
 
     @cached_property
     def operations(self) -> list[str]:
-        """The paths of this run: those of the registry in its order, then the others."""
+        """The names of the broker paths of this run. Known paths (PATHS) come first, in their order."""
         names = sorted({arm.operation for arm in self.arms} - {""})
         return [name for name in PATHS if name in names] + [name for name in names if name not in PATHS]
 
@@ -117,46 +120,52 @@ class Paths:
         return in_order(arm.format for arm in self.arms)
 
     def within(self, section: str) -> list[str]:
-        """Return the paths of one section of the report."""
+        """Return the names of the broker paths in one section of the report."""
         return [name for name in self.operations if path_of(name).section == section]
 
     def setting(self, operation: str) -> str:
-        """Return the workload of the cell that is shown, in words."""
+        """Return a description of the workload that the report shows for this path."""
         arm = self.shown(operation)[0]
         return arm.workload if arm.workload != GRID else setting({axis: arm.point[axis] for axis in self.axes})
 
     @cached_property
     def noise(self) -> Band | None:
-        """The middle 95 % of the base's ratios to itself."""
+        """The middle 95 % of the ratios of a base to itself (A/A)."""
         pairs = ((arm, self._by_key.get(self._key(arm))) for arm in self.again)
         return middle_95([self.paired(arm, base).median for arm, base in pairs if base is not None])
 
     def paired(self, arm: Arm, base: Arm) -> Interval:
-        """Return the ratio of CPU times, round by round."""
+        """Divide the CPU times of two measurements in each round. Return the median ratio and its interval."""
         if (arm, base) not in self._ratios:
             self._ratios[arm, base] = paired(arm, base)
         return self._ratios[arm, base]
 
     def ratio(self, arm: Arm) -> Interval | None:
-        """Return CPU time relative to v2 on the same path, in the same rounds; None without v2."""
+        """Return the CPU time of a measurement relative to v2 on the same path, with its interval; None without v2."""
         base = self.find(arm.cell_id, arm.with_codec, arm.operation, BASE_FORMAT, arm.to_format)
         if base is None or not arm.is_ok:
             return None
         return Interval(median=1.0, low=1.0, high=1.0) if arm.format == BASE_FORMAT else self.paired(arm, base)
 
     def to_append(self, arm: Arm) -> float | None:
-        """Return the median CPU time per record relative to v2's append; None without it and on several hosts."""
+        """Return the median CPU time per record relative to v2's append.
+
+        Return None if that append was not measured, or if the run has times of several hosts.
+        """
         base = self.find(arm.cell_id, arm.with_codec, APPEND, BASE_FORMAT)
         if base is None or not arm.is_ok or not self.one_host:
             return None
         return arm.ns_per_record / base.ns_per_record
 
     def find(self, cell_id: str, with_codec: str, operation: str, name: str, to_format: str = "") -> Arm | None:
-        """Return the measured arm with this key; None without one."""
+        """Return the successful measurement with this key; None if there is none."""
         return self._by_key.get(Key(cell_id, with_codec, operation, name, to_format))
 
     def against(self, name: str, base: str, operation: str = APPEND) -> Iterator[tuple[Arm, Arm]]:
-        """Yield the arms of two formats in each cell and codec in which both were measured without converting."""
+        """Yield pairs of measurements: format `name` and format `base` on the same workload setting and codec.
+
+        Measurements that convert to another format are left out.
+        """
         for arm in self.of(operation):
             if arm.format == name and not arm.to_format and arm.is_ok:
                 other = self.find(arm.cell_id, arm.with_codec, operation, base)
@@ -164,13 +173,19 @@ class Paths:
                     yield arm, other
 
     def axes_of(self, arms: Sequence[Arm]) -> list[str]:
-        """Return the axes on which the cells of these arms differ; `workload` first if there are several."""
+        """Return the axes that have different values in these measurements.
+
+        The first item is "workload" if the workloads differ.
+        """
         varied = [axis for axis in self.axes if len({arm.point[axis] for arm in arms} - {None}) > 1]
         return ["workload", *varied] if len({arm.workload for arm in arms}) > 1 else varied
 
 
 def path_of(operation: str) -> Path:
-    """Return the path. An unknown name becomes a title, in the section of the path that its first word names."""
+    """Return the broker path with this name. For an unknown name, return a path that has the name as its title.
+
+    The section of an unknown path is that of the path named by its first word, or else that of compact.
+    """
     if operation in PATHS:
         return PATHS[operation]
     kin = PATHS.get(operation.partition("-")[0], PATHS["compact"])
@@ -178,7 +193,7 @@ def path_of(operation: str) -> Path:
 
 
 def key_columns(axes: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns that identify a cell and codec."""
+    """Return the table columns that identify a workload setting and its codec."""
     return (*(AXES.get(axis) or Column(name=axis) for axis in axes), Column(name="codec"))
 
 
@@ -191,22 +206,26 @@ def key_cells(axes: Sequence[str], arm: Arm) -> tuple[Cell, ...]:
 
 
 def s_per_gib(arm: Arm) -> float:
-    """Return CPU seconds per GiB of input."""
+    """Return the CPU seconds per GiB of the input log."""
     return arm.ns_per_record * arm.records / 1e9 / arm.source_bytes * GIB
 
 
 def growth(arm: Arm) -> float:
-    """Return the output bytes per input byte."""
+    """Return the size of the output relative to the input, in bytes."""
     return arm.size_bytes / arm.source_bytes
 
 
 def work_words(arm: Arm) -> str:
-    """Return the fate of the batches in words: one word if all have the same."""
+    """Describe the batches of a path in words: untouched, in place, shifted, rewritten or dropped.
+
+    If batches differ, each word has a percentage. A fetch that changes no batch is "zero-copy". A failed measurement
+    gives its status.
+    """
     if not arm.is_ok:
         return arm.status
     counts = {word: int(count) for name, word in WORK.items() if (count := getattr(arm, name)) > 0}
     if not counts.keys() - {WORK["batches_untouched"]} and arm.operation.startswith("fetch"):
-        return ZERO_COPY  # checked only, or not read at all
+        return ZERO_COPY  # its batches are only checked, or not read at all
     if len(counts) < 2:
         return next(iter(counts), "nothing")
     total = sum(counts.values())

@@ -1,6 +1,7 @@
 """The rows of one run for reports: slices along one axis, ratios to v2, and the noise of the A/A arm.
 
-A slice fixes every axis but one, as near to the reference point as the run allows. It may join cells of several blocks.
+A slice has cells that differ in one axis only. The other axes are as near to the reference point as the run allows. The
+cells of a slice may be from several blocks of the sweep. The A/A arm is the base (v2), timed a second time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from kfbench.tables import Cell, Interval
 
 
 def as_cell(value: Any) -> Cell:
-    """Return a number of a frame, or an Interval, as a cell. NaN becomes None."""
+    """Convert a value of a data frame to a cell of a table. NaN becomes None; an Interval is not changed."""
     if isinstance(value, Interval):
         return value
     return None if is_absent(value) else float(value)
@@ -34,25 +35,25 @@ def is_absent(value: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """Rows of cells that differ in one axis only. fixed: the values of the other axes."""
+    """Rows of workload settings (cells) that differ in one axis only. fixed: the values of all other axes."""
 
     axis: str
     rows: pd.DataFrame
     fixed: Mapping[str, Any]
 
     def pivot(self, column: str) -> pd.DataFrame:
-        """Return a row per level of the axis, ascending, and a column per format."""
+        """Return a frame with a row per value of the axis, ascending, and a column per format."""
         table = self.rows.pivot(index=self.axis, columns="format", values=column).sort_index()
         return table[worth_a_column(table)]
 
     @property
     def setting(self) -> str:
-        """The other axes in words."""
+        """A description of the fixed values of the other axes."""
         return setting(self.fixed)
 
 
 class Plane(NamedTuple):
-    """Rows of cells that differ in two axes only. fixed: the values of the other axes."""
+    """Rows of workload settings (cells) that differ in two axes only. fixed: the values of all other axes."""
 
     rows: pd.DataFrame
     fixed: Mapping[str, Any]
@@ -62,14 +63,14 @@ P = TypeVar("P", Slice, Plane)
 
 
 class Results:
-    """The rows of one run.
+    """The rows of one run, split into those that reports compare and the rest.
 
     Args:
-        every: the stored rows.
-        all: the rows that reports compare: one host's times, without research formats and their measurements.
-        research: `all` with the research formats, and with the cells that were measured for them.
+        every: all stored rows.
+        all: the rows that reports compare: CPU times of one host only, without research formats and their measurements.
+        research: the rows of `all`, of the research formats, and of the measurements made for them.
         left_out: CPU times of other hosts.
-        elsewhere: the number of cells that each of these hosts timed.
+        elsewhere: host of `left_out` -> the number of workload settings (cells) that it timed.
     """
 
     def __init__(self, measurements: pd.DataFrame) -> None:
@@ -82,7 +83,7 @@ class Results:
         }
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
         is_ok, is_floor = self.all["status"] == "ok", self.all["kind"] == FLOOR
-        self.ok = self.all[is_ok & ~is_floor]  # a floor is no format
+        self.ok = self.all[is_ok & ~is_floor]  # the floor is not a format
         self._floors = self.all[is_ok & is_floor]
         self._ratios: dict[tuple[str, str, str], Interval | None] = {}
         self._on_grid = self.ok[self.ok["workload"] == GRID]
@@ -93,12 +94,18 @@ class Results:
         return in_order(self.ok["format"])
 
     def grid_arms(self, kind: str) -> pd.DataFrame:
-        """Return the rows of the grid of one kind, one per arm."""
+        """Return the rows of one kind (such as "bytes" or "cpu") on the grid, one row per measurement.
+
+        The grid consists of synthetic workloads that differ in axes such as batch size.
+        """
         return _numpy_columns(one_per_arm(self._on_grid[self._on_grid["kind"] == kind]))
 
     @cached_property
     def grid_bytes(self) -> pd.DataFrame:
-        """Byte rows of the grid, one per cell, format, codec and level, with bytes per record."""
+        """The sizes on the grid (synthetic workloads), one row per setting (cell), format, codec and level.
+
+        Added columns: size_per_record and overhead_per_record, in bytes.
+        """
         rows = self.grid_arms("bytes")
         return rows.assign(
             size_per_record=rows["size_bytes"] / rows["records"],
@@ -111,18 +118,20 @@ class Results:
 
     @cached_property
     def floors(self) -> pd.DataFrame:
-        """The metadata floors of the grid and of named workloads, one row per cell, with overhead_bytes per record.
+        """The metadata floors (lower limits for metadata), one row per workload setting (cell).
 
-        A floor has the cell and the records of the byte rows. Older runs have no floors.
+        Added column: overhead_per_record, in bytes. A floor is computed from the same records as the sizes. Older runs
+        have no floors.
         """
         rows = one_per_arm(self._floors)
         return rows.assign(overhead_per_record=rows["overhead_bytes"] / rows["records"])
 
     def slices(self, rows: pd.DataFrame, axis: str) -> list[Slice]:
-        """Return the sets of cells that differ in `axis` only, with two levels or more; first the one to show.
+        """Return all slices along `axis` with two values or more. The slice that the report shows comes first.
 
-        The first slice is nearest to the reference point, among those with at least three quarters of the most levels.
-        One level more is not worth an unusual point.
+        A slice has rows that differ in `axis` only. The first one is nearest to the grid's defaults, among slices with
+        at least three quarters of the greatest number of values. So a slice with one value more does not win with
+        unusual values of the other axes.
         """
         found = [
             (count, Slice(axis=axis, rows=part, fixed=fixed))
@@ -132,7 +141,7 @@ class Results:
         return _nearest_first(found)
 
     def _parts(self, rows: pd.DataFrame, *moved: str) -> Iterator[Plane]:
-        """Yield the rows that differ in the moved axes only, for each combination of the other axes."""
+        """Yield the rows that differ in the axes `moved` only, for each combination of the other axes."""
         others = [axis for axis in self.axes if axis not in moved]
         for key, part in rows.groupby(others, dropna=False, sort=True) if len(rows) else ():
             yield Plane(part, dict(zip(others, key, strict=True)))
@@ -142,15 +151,15 @@ class Results:
 
     @cached_property
     def over_batch_size(self) -> Slice | None:
-        """Bytes without a codec over batch size: the slice that most sections show."""
+        """The sizes without a codec along the batch size, all other axes fixed. Most sections show these rows."""
         return self.along(self.uncompressed, "batch_size")
 
     def plane(self, rows: pd.DataFrame, *moved: str) -> Plane | None:
-        """Return the plane of two axes nearest to the reference point, among those with most cells.
+        """Return the rows that vary in two axes only. The other axes are as near to the grid's defaults as possible.
 
-        Return None unless both axes have two levels and more than half of their pairs were measured. Two crossing lines
-        are no
-        plane.
+        The choice is among planes with at least three quarters of the greatest number of cells (pairs of values).
+        Return None unless both axes have two values, and more than half of the pairs were measured. Otherwise, the
+        cells might be just two crossing lines.
         """
         found = []
         for part in self._parts(rows, *moved):
@@ -161,7 +170,10 @@ class Results:
         return next(iter(_nearest_first(found)), None)
 
     def nearest(self, rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-        """Return all rows of the cell nearest to a point. wanted: axes of the point that differ from the reference."""
+        """Return all rows of the workload setting (cell) that is nearest to a point.
+
+        wanted: the values of the point that differ from the grid's defaults.
+        """
         if rows.empty:
             return rows
         target = {**REFERENCE, **wanted}
@@ -173,12 +185,19 @@ class Results:
 
     @cached_property
     def cpu(self) -> pd.DataFrame:
-        """CPU rows in resident caches, with the median ns per record. `together` names the arms of the same rounds."""
+        """CPU times on the grid (synthetic workloads), with data in the caches.
+
+        Added columns: ns_per_record (median CPU time in ns), and `together`, which is equal for rows timed in the same
+        rounds.
+        """
         return self._timed[self._timed["cache"] != COLD]
 
     @cached_property
     def cold(self) -> pd.DataFrame:
-        """CPU rows in cold caches, with the columns of `cpu`."""
+        """CPU times on the grid (synthetic workloads), with data that is in no cache.
+
+        The columns are those of `cpu`.
+        """
         return self._timed[self._timed["cache"] == COLD]
 
     @cached_property
@@ -200,7 +219,7 @@ class Results:
         return {together: np.asarray(cpu_ns, np.float64) / loops for together, cpu_ns, loops in columns}
 
     def with_ratios(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows with `ratio`: an Interval of CPU time relative to v2, round by round; None without v2."""
+        """Add the column `ratio`: CPU time relative to v2 as an Interval; None if v2 was not timed."""
         names = ("together", "format", "arm", "cpu_ns", "inner_loops")
         columns = zip(*(rows[name] for name in names), strict=True)  # itertuples is slow for wide rows
         return rows.assign(ratio=[self._ratio(*row) for row in columns])
@@ -221,17 +240,20 @@ class Results:
 
     @cached_property
     def aa(self) -> pd.DataFrame:
-        """The A/A arm of every cell, with its ratio."""
+        """The second timing of v2 (A/A) for every workload setting and operation, with its ratio to the first."""
         return self.with_ratios(self.cpu[self.cpu["arm"] == "aa"])
 
     @cached_property
     def noise(self) -> Band | None:
-        """The middle 95 % of the A/A ratios. Without noise, all of them would be 1."""
+        """The middle 95 % of the ratios of v2 to itself (A/A). Without noise, all ratios would be 1."""
         return middle_95([ratio.median for ratio in self.aa["ratio"] if ratio is not None])
 
 
 def reasons(rows: pd.DataFrame) -> list[str]:
-    """Return the reason of each row without a number: what its format lacks, or the first line of its error."""
+    """Return the reason why each row has no number.
+
+    It is the missing capability of the format, or the first line of the error.
+    """
     found = []
     for status, error, name in zip(rows["status"], rows["error"].fillna(""), rows["format"], strict=True):
         line = str(error).partition("\n")[0]
@@ -241,17 +263,22 @@ def reasons(rows: pd.DataFrame) -> list[str]:
 
 
 def _nearest_first(found: list[tuple[int, P]]) -> list[P]:
-    """Sort parts by their distance from the reference point; parts with few cells or levels come last."""
+    """Sort sets of rows (slices or planes) by their distance from the grid's defaults.
+
+    found: pairs of the number of measured values and the set. Sets with less than three quarters of the greatest number
+    come last.
+    """
     most = max((count for count, _ in found), default=0)
     found.sort(key=lambda item: (item[0] < 0.75 * most, distance(item[1].fixed), -item[0]))
     return [part for _, part in found]
 
 
 def _is_elsewhere(rows: pd.DataFrame) -> pd.Series:
-    """Return True for CPU times of other hosts than the one that timed most cells.
+    """Return a mask: True for CPU times of other hosts than the one that timed most workload settings (cells).
 
-    Times of two machines share no table, and their A/A arms say nothing about each other. Bytes and the counters of
-    broker paths are the same on all hosts, so they stay. Tables of broker times check the hosts. Failures stay too.
+    Times of two machines must not be compared, and their noise says nothing about each other. Sizes and the counters of
+    broker paths are the same on all hosts, so their rows stay. Tables of broker times check the hosts themselves.
+    Failures stay, too.
     """
     timed = rows["kind"].isin(["cpu", *READINGS, "prefix"]) & rows["host"].notna() & (rows["status"] == "ok")
     cells = rows[timed].groupby("host")["cell_id"].nunique().sort_index()
@@ -264,9 +291,10 @@ def _without_research(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numpy_columns(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return nullable columns as NumPy columns: integers if every row has a value, else floats with NaN.
+    """Convert nullable columns to NumPy columns: integers if every row has a value, otherwise floats with NaN.
 
-    Axes get the types of the grid. Other workloads have no axes, so their rows turned the axes into floats and objects.
+    Columns of axes get the types of the grid's axes. Rows of other workloads have no axes. They turned these columns
+    into floats and objects.
     """
     found = {}
     for name, column in rows.items():

@@ -1,4 +1,4 @@
-"""The views of one run that several sections read."""
+"""Results of one run that several sections of the report use. Each is computed once."""
 
 from functools import cached_property
 
@@ -10,7 +10,10 @@ from kfbench.report.data.results import Results
 
 
 class Views:
-    """The rows of one run, with the views that several sections share. noise_facts: those of the manifest."""
+    """The rows of one run, and the results computed from them that several sections use.
+
+    noise_facts: the noise checks from the run's manifest.
+    """
 
     def __init__(self, results: Results, noise_facts: Facts | None = None) -> None:
         self.results, self.noise_facts = results, noise_facts

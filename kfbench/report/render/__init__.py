@@ -1,1 +1,1 @@
-"""Figures and the look of formats (colours, marks)."""
+"""Draw the figures of reports. Define the colour and marker of each format."""

@@ -1,9 +1,8 @@
-"""The colours and marks of formats and their fields in figures, and figures inside a page.
+"""The colours and markers of formats and fields in figures, and how figures are put into a page.
 
-A format has one colour, one marker and one dash everywhere. The colours keep a CIELAB distance of 25 from one another,
-in
-normal sight and under simulated protanopia, deuteranopia and tritanopia. They keep a contrast of 3:1 to their page
-(tests/report/test_look.py). The page replaces each colour by a CSS variable, so that dark mode can choose its own.
+A format has the same colour, marker and dash in all figures. The colours keep a CIELAB distance of 25 from one another,
+in normal sight and under simulated protanopia, deuteranopia and tritanopia. They keep a contrast of 3:1 to their page
+(tests/report/test_look.py). In the page, CSS variables replace the colours, so that dark mode can have other colours.
 """
 
 import re
@@ -14,12 +13,16 @@ from types import MappingProxyType
 from kfbench.measure.floor import FLOOR
 from kfbench.tables import slug
 
-INK, GRID, PAPER = "#1c1e21", "#d5d9de", "#fffffe"  # not #ffffff, so that the page can find the paper and drop it
+INK, GRID, PAPER = (
+    "#1c1e21",
+    "#d5d9de",
+    "#fffffe",
+)  # paper is not #ffffff, so that the page can find this colour and remove it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """The look of a format: colours on a light and on a dark page, marker and dash."""
+    """The look of a format's line: its colours on a light and on a dark page, its marker and its dash pattern."""
 
     light: str
     dark: str
@@ -38,7 +41,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "columnar": Style(light="#640678", dark="#905174", marker="h", dash=(0, (6, 1.5, 1, 1.5, 1, 1.5))),
     }
 )
-# The metadata floor has the ink of the text, and a mark that no format has.
+# The metadata floor has the colour of the text, and a marker that no format has.
 LIMIT = Style(light=INK, dark="#e6e9ec", marker="|", dash="-")
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
 
@@ -56,19 +59,26 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def style(name: str) -> Style:
-    """Return the look of a format. A format without its own style is grey and named by its label."""
+    """Return the look of a format. Formats without their own style are all grey."""
     return LIMIT if name == FLOOR else STYLES.get(name, OTHER)
 
 
 def css_variables(formats: Sequence[str], dark: bool) -> str:
-    """Return `--k-v2:#0b45d0;...` for a page theme: these formats, and all formats and groups with a style."""
+    """Return CSS variables with the colours for a light or a dark page, for example `--k-v2:#0b45d0;...`.
+
+    They cover these formats, all formats with a style, and all groups of fields.
+    """
     shades = {slug(name): (style(name).dark if dark else style(name).light) for name in (*STYLES, *formats)}
     shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
     return "".join(f"--{name}:{shade};" for name, shade in shades.items())
 
 
 def inline(svg: str, name: str, description: str) -> str:
-    """Return a figure for the page: without XML prologue, with unique ids, colours as CSS variables, and alt text."""
+    """Prepare the SVG text of a figure for an HTML page.
+
+    The XML prologue is removed. Ids get the prefix `name`. Colours become CSS variables, and the description becomes
+    the alternative text.
+    """
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = body.replace("xlink:href", "href")
@@ -81,6 +91,6 @@ def inline(svg: str, name: str, description: str) -> str:
     for shade, variable in shades.items():
         body = body.replace(shade, f"var(--{variable})")
     body = body.replace(OTHER.light, "var(--other)")
-    # Lines do with a contrast of 3:1, text needs 4.5:1: more ink in the same hue.
+    # Lines need a contrast of 3:1, text needs 4.5:1. So the colour of text is mixed with ink.
     body = re.sub(r"(<text [^>]*?fill: )(var\([^)]+\))", r"\1color-mix(in srgb, \2 70%, var(--ink))", body)
     return re.sub(r"\n\s*", "\n", body)

@@ -1,1 +1,1 @@
-"""The tables and sentences of a report, one module per topic."""
+"""The sections of a report, one module per topic. Each module computes tables, sentences and figures."""

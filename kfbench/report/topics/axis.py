@@ -1,4 +1,4 @@
-"""The overhead per record along one axis, with all other axes fixed."""
+"""Sections about the overhead per record along one axis, such as the key size. All other axes are fixed."""
 
 from typing import Final, NamedTuple
 
@@ -15,7 +15,7 @@ from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Column, Table, listed, number
 
-# The axes that have a picture, with the levels at which one more byte is needed. Zig-zag varints of 1, 2 and 3 bytes
+# The axes with a picture -> the values from which a varint needs one more byte. Zig-zag varints of 1, 2 and 3 bytes
 # end at 63, 8,191 and 1,048,575.
 STEPS: Final = {
     "timestamp_spread_ms": {64.0: "64 ms", 8192.0: "8.2 s", 1_048_576.0: "17 min", 86_400_000.0: "1 day"},
@@ -24,7 +24,10 @@ STEPS: Final = {
 
 
 def axis_answer(run: Views, axis: str, name: str) -> Answer | str:
-    """Return the overhead along one axis. name: that of the section, its table and its figure."""
+    """Return the section about the overhead along one axis; a reason if the run lacks the rows.
+
+    name: the name of the section, of its table and of its figure.
+    """
     results = run.results
     part = results.along(results.uncompressed, axis) if axis in results.axes else None
     if part is None:
@@ -40,7 +43,7 @@ def axis_answer(run: Views, axis: str, name: str) -> Answer | str:
 
 def steps_figure(part: Slice, name: str) -> Figure | Missing:
     frame = pictured(part.pivot("overhead_per_record"))
-    numeric = frame.loc[frame.index >= 0, moving(frame)]  # null is not a length; a flat line needs no picture
+    numeric = frame.loc[frame.index >= 0, moving(frame)]  # null is not a length; flat lines are not drawn
     label = AXES[part.axis].label
     if numeric.empty:
         return Missing(what=f"Overhead over {label}", why="no format's overhead depends on it at the levels measured")
@@ -56,7 +59,10 @@ def steps_figure(part: Slice, name: str) -> Figure | Missing:
 def axis_table(
     part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: pd.Series | None = None
 ) -> Table:
-    """Return one row per level of the axis, one column per format, and a column of the floor if there is one."""
+    """Return a table with a row per value of the axis, and a column per format.
+
+    column: the column of the rows to show. floor: the metadata floor (lower limit), shown as a further column.
+    """
     pivot = part.pivot(column)
     if floor is not None:
         pivot = pivot.assign(**{FLOOR: floor})
@@ -64,7 +70,10 @@ def axis_table(
 
 
 def relative_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
-    """Return one row per level of the axis and one column per format, relative to v2."""
+    """Return a table of numbers divided by those of v2, with a row per value of the axis and a column per format.
+
+    column: the column of the rows to show.
+    """
     sizes = part.pivot(column)
     ratios = (
         sizes.div(sizes[BASE_FORMAT], axis=0).drop(columns=BASE_FORMAT) if BASE_FORMAT in sizes else sizes.iloc[:, :0]
@@ -84,7 +93,10 @@ def _levels_table(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, 
 
 
 class Ends(NamedTuple):
-    """The first and the last level with a value in one column of a pivot, and these values."""
+    """The ends of a line along an axis.
+
+    first, last: the first and the last value of the axis that has a number. start, end: the numbers there.
+    """
 
     first: int
     start: float
@@ -103,7 +115,10 @@ def ends_words(frame: pd.DataFrame) -> str:
 
 
 def overhead_sentence(part: Slice) -> str:
-    """Give each format's overhead per record: fixed, or falling with the batch size because a header is shared."""
+    """Describe the overhead per record of each format over batch size.
+
+    It is constant, or it falls because the records of a batch share one header.
+    """
     overhead = pictured(part.pivot("overhead_per_record"))
     still = [name for name in overhead.columns if name not in moving(overhead)]
     parts = []
@@ -121,12 +136,12 @@ def overhead_sentence(part: Slice) -> str:
 
 
 def moving(overhead: pd.DataFrame) -> list[str]:
-    """Return the formats whose overhead changes along the axis."""
+    """Return the formats whose overhead varies along the axis by 0.005 bytes per record or more."""
     return [name for name in overhead.columns if overhead[name].max() - overhead[name].min() >= 0.005]
 
 
 def step_sentence(part: Slice) -> str:
-    """Give the overhead of v2 and v3 along the axis, and the formats that do not depend on it."""
+    """Describe the overhead of v2 and v3 along the axis, and name the formats that do not depend on it."""
     overhead = pictured(part.pivot("overhead_per_record"))
     swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)

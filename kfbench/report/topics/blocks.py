@@ -1,4 +1,4 @@
-"""The section of a sweep's block that no other section explains: its rows over the axes that it varies."""
+"""Sections for blocks of the sweep that no other section shows. They show the rows over the axes that vary."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -12,12 +12,15 @@ from kfbench.report.data.shown_formats import NEW, worth_a_column
 from kfbench.report.section import Answer, Block, Section
 from kfbench.tables import Column, Interval, Table, number
 
-SMALL_BLOCK_ROWS = 40  # a larger block has one table per axis
+SMALL_BLOCK_ROWS = 40  # a block with more rows has one table per axis
 CODEC: Final = "with_codec"
 
 
 class BlockTable(NamedTuple):
-    """A table of a block and its rows. The numbers of the table are the column `shown`."""
+    """A table about a block of the sweep, and the rows that it shows.
+
+    Its numbers are in the column `shown` of the rows.
+    """
 
     table: Table
     rows: pd.DataFrame
@@ -32,11 +35,11 @@ def block_section(results: Results, block: Block) -> Section:
 
 
 def block_tables(results: Results, grid: str) -> list[BlockTable]:
-    """Return the tables of one block of the sweep.
+    """Return the tables about one block of the sweep.
 
-    A small block has one table of bytes and one table per operation. A large block has a table per axis that it varies.
-    The
-    other axes are near the reference point there.
+    A small block has one table of bytes and one table per timed operation. For a large block, these are split into
+    tables per axis. The other axes are then fixed at the values nearest to the grid's defaults. grid: the name of the
+    block.
     """
     found = []
     rows = results.grid_rows[results.grid_rows["grid"] == grid]
@@ -58,7 +61,7 @@ def block_tables(results: Results, grid: str) -> list[BlockTable]:
 
 
 def _to_base(rows: pd.DataFrame) -> pd.Series:
-    """Return the size relative to v2 in the same cell and under the same codec."""
+    """Return the size of each row relative to v2 on the same workload setting and under the same codec."""
     arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
     base = rows.assign(arm=arms)[rows["format"] == BASE_FORMAT].set_index("arm")["size_bytes"]
     return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
@@ -102,7 +105,7 @@ def _block_table(rows: pd.DataFrame, keys: list[str], name: str, caption: str, d
 
 
 def block_sentence(tables: Sequence[BlockTable]) -> str:
-    """Give the least and the greatest value of v3 relative to v2, over all tables of one kind."""
+    """Give the least and the greatest ratio of v3 to v2, over all tables of bytes and of each operation."""
     spans: dict[str, list[float]] = {}
     for table, rows in tables:
         values = rows.loc[rows["format"] == NEW, "shown"]

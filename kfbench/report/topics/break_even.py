@@ -1,4 +1,4 @@
-"""Break-even batch sizes: the records per batch from which one format is smaller than another."""
+"""The section about break-even: the number of records per batch from which one format is smaller than another."""
 
 from collections.abc import Sequence
 
@@ -16,18 +16,22 @@ from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
 
-SINGLE_RECORD = {"timestamp_spread_ms": 0, "offset_stride": 1}  # the point with batches of one record
+SINGLE_RECORD = {"timestamp_spread_ms": 0, "offset_stride": 1}  # the values of these axes in a batch of one record
 
 
 def first_smaller(sizes: pd.DataFrame, name: str, other: str) -> Bracket:
-    """Return the measured batch sizes around the point from which `name` is always smaller than `other`."""
+    """Find the batch size from which `name` is always smaller than `other`.
+
+    The result has two measured batch sizes: the last one without this property, and the first one with it. sizes: bytes
+    per record with a row per batch size and a column per format.
+    """
     one, two = sizes[name].to_numpy(), sizes[other].to_numpy()
     known = ~(np.isnan(one) | np.isnan(two))
     return bracket([int(level) for level in sizes.index[known]], (one < two)[known].tolist())
 
 
 def bracket_words(smaller: Bracket) -> Ranked:
-    """Return the batch sizes of a bracket in words, ranked by the later one."""
+    """Return the result of `first_smaller` as text, for example "4–5". Tables sort it by the second number."""
     after, at = smaller
     if at is None:
         return Ranked("never", None)
@@ -37,9 +41,9 @@ def bracket_words(smaller: Bracket) -> Ranked:
 
 
 def break_even_table(results: Results) -> Table | None:
-    """Return the uncompressed batch sizes from which each format is smaller than another."""
+    """Return a table with the batch size from which each format is smaller than another, without a codec."""
     parts = results.slices(results.uncompressed, "batch_size")
-    # Slices with few batch sizes would make the answer coarse.
+    # Slices with few batch sizes would give an imprecise answer.
     parts = [part for part in parts if part.rows["batch_size"].nunique() * 2 > parts[0].rows["batch_size"].nunique()]
     if not parts:
         return None
@@ -69,9 +73,10 @@ def break_even_table(results: Results) -> Table | None:
 
 
 def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
-    """Return the sizes of each slice over batch size.
+    """Return bytes per record of each slice (batch sizes with all other axes fixed).
 
-    A single record has neither spread nor holes. So the row of the slice without them belongs to the other slices too.
+    Each frame has a row per batch size and a column per format. In a batch of one record, the timestamp spread and the
+    offset stride mean nothing. So slices with a spread or stride get the row for one record from the slice without.
     """
     sizes = {tuple(part.fixed.items()): part.pivot("size_per_record") for part in parts}
     found = []

@@ -1,4 +1,4 @@
-"""The breakdown of overhead by field."""
+"""The section that splits the overhead of each format into its fields."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,11 @@ def fields_answer(run: Views) -> Answer | str:
 
 
 def field_bytes(results: Results, batch_size: int) -> pd.DataFrame | None:
-    """Return bytes per record in the cell nearest to the reference: a row per field, a column per format."""
+    """Return bytes per record with a row per field and a column per format, without payload fields.
+
+    The numbers are those of one workload setting with this batch size, the nearest to the grid's defaults. Return None
+    if there is none.
+    """
     rows = results.uncompressed[results.uncompressed["field_bytes"].notna()]
     rows = results.nearest(rows[rows["batch_size"] == batch_size], batch_size=batch_size)
     if rows.empty:
@@ -53,7 +57,7 @@ def field_bytes(results: Results, batch_size: int) -> pd.DataFrame | None:
     }
     by_field = pd.concat(columns, axis=1, sort=False)
     by_field = by_field[in_order(by_field.columns)].drop(index=[name for name in PAYLOAD if name in by_field.index])
-    return by_field.replace(0.0, np.nan).dropna(how="all")  # no bytes: the format has no such field there
+    return by_field.replace(0.0, np.nan).dropna(how="all")  # 0 bytes: the format does not have this field
 
 
 def fields_table(by_field: pd.DataFrame, batch_size: int) -> Table:
@@ -67,13 +71,16 @@ def fields_table(by_field: pd.DataFrame, batch_size: int) -> Table:
 
 
 def group_bytes(by_field: pd.DataFrame) -> pd.DataFrame:
-    """Sum fields into groups: a row per format that figures show, a column per group."""
+    """Add up the fields of each group. The result has a row per format in figures, and a column per group."""
     shown = pictured(by_field)
     return shown.groupby([plots.group_of(str(field)) for field in shown.index]).sum().T
 
 
 def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
-    """Return a row per batch size and format, a column per group. panels: the batches in words -> `group_bytes`."""
+    """Return a table with a row per batch size and format, and a column per group of fields.
+
+    panels: the batch size in words -> the result of `group_bytes`.
+    """
     shown = [group for group in GROUPS if any(group in frame for frame in panels.values())]
     rows = [
         (panel, str(fmt), *(as_cell(row.get(group)) for group in shown), float(row.sum()))
@@ -94,7 +101,7 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
 
 
 def fields_sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
-    """Name the three largest fields of v2. The fields of the batch header count as one."""
+    """Name the three largest fields of v2 for each batch size. All fields of the batch header count as one field."""
     parts = []
     for size, by_field in by_size.items():
         if BASE_FORMAT not in by_field:

@@ -1,4 +1,4 @@
-"""The broker's paths: append and fetch, and the paths that keep a log (compact, mirror, seek, expire)."""
+"""Sections about broker paths: append and fetch, and work on stored logs (compact, mirror, seek, expire)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.holes import holes_table
 from kfbench.tables import Cell, Column, Table, number, plain_columns
 
-SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of other formats are folded
-PATHS_TABLE: Final = "broker-paths"  # the name of a table
+SHOWN: Final = (*MAIN, HEADERS_FIRST)  # formats in pictures and open tables; tables of other formats are folded
+PATHS_TABLE: Final = "broker-paths"  # the name of the table with the numbers of the figure
 UNTOUCHED: Final = (WORK["batches_untouched"], ZERO_COPY, "nothing")
 COUNTED: Final = {
     "read_bytes": "read",
@@ -42,9 +42,10 @@ COUNTED: Final = {
 
 
 def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
-    """Return the cost and work of a path by format and codec, in the cell nearest to the reference point.
+    """Return a table with the cost and work of one broker path, with a row per format and codec.
 
-    shown: True for the formats of open tables (SHOWN), False for the others. Return None if none of them was tried.
+    It shows the workload setting nearest to the grid's defaults. shown: True for the formats of open tables (SHOWN),
+    False for all others. Return None if none of these formats was tried.
     """
     arms = [arm for arm in paths.shown(operation) if (arm.format in SHOWN) == shown]
     if not arms:
@@ -93,7 +94,10 @@ def _per(value: float, count: float) -> float | None:
 
 
 def losses_or_reason(arm: Arm, *, counted: bool = True) -> str:
-    """Return the reason for a missing measurement, or else the fields that the path could not keep."""
+    """Return the reason why there is no measurement. If there is one, return the fields that were lost.
+
+    counted: True adds the number of lost items to each field.
+    """
     if not arm.is_ok:
         return arm.error
     losses = json.loads(arm.losses or "{}")
@@ -102,9 +106,9 @@ def losses_or_reason(arm: Arm, *, counted: bool = True) -> str:
 
 
 def ratio_table(paths: Paths, operation: str) -> Table | None:
-    """Return CPU relative to v2 on one path: one row per cell and codec, one column per format.
+    """Return a table of CPU time relative to v2 on one path: a row per workload setting and codec, a column per format.
 
-    Return None for a single cell, for a path that touches nothing, and for a path that converts.
+    Return None if there is only one setting, if the path changes no batch (seeks excepted), or if it converts.
     """
     arms = paths.of(operation)
     is_work = any(arm.is_ok and not arm.to_format and work_words(arm) not in UNTOUCHED for arm in arms)
@@ -131,11 +135,10 @@ def ratio_table(paths: Paths, operation: str) -> Table | None:
 
 
 def append_ratio_panels(paths: Paths) -> dict[str, pd.DataFrame]:
-    """Return a panel per codec: the CPU time of each path and format relative to v2's append.
+    """Return the CPU time of each path and format relative to v2's append. codec -> frame for a panel of the figure.
 
-    The columns of a panel are label (the path), format and median. A path that touches nothing is left out, because it
-    has no
-    place on a logarithmic axis.
+    The columns of a frame are label (the path), format and median. Paths that change no batch are left out: their times
+    are too small for a logarithmic axis.
     """
     if APPEND not in paths.operations:
         return {}
@@ -154,7 +157,7 @@ def append_ratio_panels(paths: Paths) -> dict[str, pd.DataFrame]:
 
 
 def append_ratio_table(paths: Paths) -> Table | None:
-    """Return the numbers of the figure: one row per codec and path, one column per format."""
+    """Return a table with the numbers of the figure: a row per codec and path, a column per format."""
     panels = append_ratio_panels(paths)
     if not panels:
         return None
@@ -177,7 +180,7 @@ def append_ratio_table(paths: Paths) -> Table | None:
 
 
 def append_sentence(paths: Paths) -> str:
-    """Give the CPU time and the touched bytes of an append in v0, v1, v2 and headers first."""
+    """Compare the CPU time and the changed bytes of an append in v0, v1, v2 and v3-headers-first."""
     parts = []
     v0, v1 = OLD
     packed = [pair for pair in paths.against(v1, v0) if pair[0].codec != "none"]
@@ -215,7 +218,10 @@ def noise_sentence(paths: Paths) -> str:
 
 
 def argued_table(paths: Paths) -> Table | None:
-    """Return the two ratios that KIP-31 and KIP-931 argue with, by workload and codec."""
+    """Return a table about two arguments, by workload and codec.
+
+    KIP-31 compares appends of v1 with v0, KIP-931 appends of headers-first with v2.
+    """
     v0, v1 = OLD
     old = {(new.cell_id, new.with_codec): (new, base) for new, base in paths.against(v1, v0)}
     first = {(new.cell_id, new.with_codec): (new, base) for new, base in paths.against(HEADERS_FIRST, BASE_FORMAT)}
@@ -249,7 +255,10 @@ def argued_table(paths: Paths) -> Table | None:
 
 
 def _argued_cells(paths: Paths, pair: tuple[Arm, Arm] | None, counted: str) -> tuple[Cell, ...]:
-    """Return the CPU ratio of the pair, then bytes per record of the old and of the new format."""
+    """Return the CPU ratio of the new to the old format, then bytes per record of the old and of the new format.
+
+    counted: the column with the number of bytes.
+    """
     if pair is None:
         return None, None, None
     new, old = pair
@@ -257,7 +266,7 @@ def _argued_cells(paths: Paths, pair: tuple[Arm, Arm] | None, counted: str) -> t
 
 
 def keep_sentence(paths: Paths) -> str:
-    """Count the compressed logs that each path opens, and give the share of a log that a seek reads."""
+    """Give the number of compressed logs that each path decompresses, and the share of a log that a seek reads."""
     parts = []
     for operation in paths.within("keep"):
         arms = [arm for arm in paths.of(operation) if arm.is_ok]
@@ -272,17 +281,17 @@ def keep_sentence(paths: Paths) -> str:
 
 
 def path_texts(paths: Paths, operations: Sequence[str]) -> Texts:
-    """Return the blocks that measured these paths."""
+    """Select the explanations of the blocks of the sweep that measured these paths."""
     return Texts(rows=paths.stored[paths.stored["operation"].isin(operations)], of="any")
 
 
 def shown_tables(paths: Paths, operations: Sequence[str]) -> Iterator[Table | None]:
-    """Yield the tables of the formats in SHOWN."""
+    """Yield a table per path with the formats in SHOWN."""
     yield from (path_table(paths, operation, shown=True) for operation in operations)
 
 
 def folded_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table | None, ...]:
-    """Return the tables of the other formats, then those of the other workloads."""
+    """Return the tables of the formats that are not in SHOWN, then the tables that compare workloads."""
     others = [path_table(paths, operation, shown=False) for operation in operations]
     return (*others, *(ratio_table(paths, operation) for operation in operations))
 

@@ -1,6 +1,7 @@
-"""Checks of the proposals' claims against a run's rows of broker paths.
+"""Check the claims of Kafka's proposals against the measured broker paths of a run.
 
-Each check returns the measured numbers and one truth per case. It has no truths if the run lacks the rows to judge by.
+Each check returns the measured numbers as text, and True or False for each case. A case is a workload, codec and
+format. If the run lacks the rows for a check, there are no cases.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,10 @@ from kfbench.tables import number
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The measured answer to a claim. truths: whether the claim holds, one item per case."""
+    """The result of checking a claim.
+
+    measured: the measured numbers as text. truths: True or False for each case.
+    """
 
     measured: str
     truths: Sequence[bool]
@@ -33,7 +37,10 @@ class Found:
 
 
 def _rows(paths: Paths, names: Sequence[str], *operations: str, packed: bool = False) -> list[Arm]:
-    """Return measured arms of these formats on these paths, without conversions. packed: only under a codec."""
+    """Return the successful measurements of these formats on these paths, without conversions.
+
+    packed: return only measurements under a codec.
+    """
     return [
         row
         for row in paths.of(*operations)
@@ -46,7 +53,7 @@ def _per_record(rows: Sequence[Arm], name: str) -> str:
 
 
 def _by_codec(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
-    """Return the ratios of CPU time by codec, for example: gzip 6 0.40 to 0.52, zstd 3 0.61 to 0.70."""
+    """Return the range of CPU ratios per codec as text, for example: gzip 6 0.40 to 0.52, zstd 3 0.61 to 0.70."""
     ratios: dict[str, list[float]] = {}
     for new, old in pairs:
         ratios.setdefault(new.with_codec, []).append(paths.paired(new, old).median)
@@ -54,7 +61,7 @@ def _by_codec(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
 
 
 def _cheaper(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> list[bool]:
-    """Return True for each arm that takes less CPU time than its base, by more than the run's noise."""
+    """Return True for each pair whose first measurement takes less CPU time than the second, beyond the run's noise."""
     ratios = [paths.paired(new, old) for new, old in pairs]
     return [ratio.high < 1 and not ties(ratio, paths.noise) for ratio in ratios]
 
@@ -104,7 +111,7 @@ def enriched_mirror(paths: Paths) -> Found:
 
 
 def enriched_merge(paths: Paths) -> Found:
-    """Check the logs in which compaction merged message sets."""
+    """Check whether merging decompresses or recompresses bytes. Only logs with merged message sets count."""
     rows = [row for row in _rows(paths, ENRICHED, "compact-merge", packed=True) if row.batches_rewritten > 0]
     cpu = f", and takes {span([row.ns_per_record for row in rows], 0)} ns per record" if paths.one_host else ""
     return Found(
@@ -136,7 +143,7 @@ def kip98_in_place(paths: Paths) -> Found:
 
 
 def kip98_fixed(paths: Paths) -> Found:
-    """Check v3, whose header has no fixed size: the claim holds if bytes after the header move."""
+    """Check the claim on v3, whose header has a variable size. It holds if bytes after the header have moved."""
     rows = _rows(paths, [NEW], "append-time")
     return Found(
         measured=f"v3, whose header varies, is {works_words(rows)}, "

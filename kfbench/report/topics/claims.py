@@ -1,4 +1,4 @@
-"""The published figures of Kafka's proposals, compared with the bytes that the formats write."""
+"""The section that compares figures published in Kafka's proposals with the bytes that the formats write."""
 
 from kfbench.claims import documents
 from kfbench.report.section import Answer

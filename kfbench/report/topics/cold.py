@@ -1,4 +1,4 @@
-"""CPU time on data that no cache holds, next to the same cells in the caches."""
+"""The section about CPU time on data that is in no cache, next to the same cells with data in the caches."""
 
 from collections.abc import Iterator, Mapping
 
@@ -30,7 +30,10 @@ def cold_answer(run: Views) -> Answer | str:
 
 
 def cold_table(results: Results, operation: str) -> Table | None:
-    """Return one row per cell: ratios to v2, cold and (where the run has them) resident; then ns per record of v2."""
+    """Return a table with a row per workload setting: CPU ratios to v2, then CPU time of v2 in ns per record.
+
+    Each number is shown for cold data, and for data in the caches if the run has it.
+    """
     cold = _by_cell(results.cold, operation)
     if not cold:
         return None
@@ -60,7 +63,10 @@ def cold_table(results: Results, operation: str) -> Table | None:
 
 
 def _by_cell(rows: pd.DataFrame, operation: str) -> dict[str, dict[str, Arm]]:
-    """Return the arms of each cell by format, without a codec. The A/A arm has the name AA."""
+    """Return the measurements of an operation without a codec: cell id -> format -> measurement.
+
+    The second timing of v2 has the key AA instead of a format.
+    """
     cells: dict[str, dict[str, Arm]] = {}
     for arm in arms_of(rows[(rows["operation"] == operation) & (rows["codec"] == "none")]):
         cells.setdefault(arm.cell_id, {})[AA if arm.is_aa else arm.format] = arm

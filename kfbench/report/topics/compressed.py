@@ -1,4 +1,4 @@
-"""Compressed bytes of each format at the reference point."""
+"""The section about compressed bytes of each format. Axes other than the batch size have the grid's default values."""
 
 from collections.abc import Sequence
 
@@ -36,9 +36,10 @@ def compressed_answer(run: Views) -> Answer | str:
 
 
 def compressed_rows(results: Results) -> pd.DataFrame:
-    """Return the rows at the reference point with and without a codec, at the batch sizes measured with codecs.
+    """Return the sizes with and without a codec, at the batch sizes measured with codecs.
 
-    to_base: bytes relative to v2 under the same codec. to_plain: bytes relative to the same format without a codec.
+    The other axes are nearest to the grid's defaults. Added columns: to_base, the bytes relative to v2 under the same
+    codec; to_plain, the bytes relative to the same format without a codec.
     """
     rows = results.grid_bytes
     with_codec = rows[rows["codec"] != "none"]
@@ -55,14 +56,14 @@ def compressed_rows(results: Results) -> pd.DataFrame:
 
 
 def _relative(rows: pd.DataFrame, base: pd.DataFrame, keys: list[str]) -> list[float]:
-    """Return size_bytes relative to the base row with the same keys; NaN without such a row."""
+    """Divide the size of each row by that of the base row with the same keys. The result is NaN without a base row."""
     sizes = base.set_index(keys)["size_bytes"].to_dict()
     points = zip(*(rows[key] for key in keys), strict=True)
     return [size / sizes.get(point, np.nan) for point, size in zip(points, rows["size_bytes"], strict=True)]
 
 
 def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:
-    """Return one row per batch size and codec, one column per format."""
+    """Return a table of one column of the rows, with a row per batch size and codec, and a column per format."""
     if column == "to_base":
         rows = rows[rows["format"] != BASE_FORMAT]
     pivot = rows.pivot(index=["batch_size", "with_codec"], columns="format", values=column)
@@ -81,7 +82,7 @@ def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, di
 
 
 def compressed_sentence(rows: pd.DataFrame) -> str:
-    """Compare the compressed bytes of v3 and v2."""
+    """Give the least and the greatest ratio of v3's compressed bytes to v2's."""
     rows = rows[(rows["format"] == NEW) & (rows["codec"] != "none") & rows["to_base"].notna()]
     if rows.empty:
         return ""

@@ -1,6 +1,6 @@
-"""Noise: the ratios of a run where the true ratio is known, and the checks made while CPU times were taken.
+"""The section about noise: measured ratios whose true value is known, and the checks made during the timing.
 
-The true ratio is 1 for v2 against itself (A/A). It is nearly 1 for records that are almost only payload.
+The true ratio is 1 for v2 against itself (A/A). It is nearly 1 for records that consist almost only of payload.
 """
 
 from typing import Final
@@ -18,8 +18,8 @@ from kfbench.report.data.words import batch_words, percent
 from kfbench.report.section import Answer, Texts
 from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
-LARGE_PAYLOAD_BYTES: Final = 10_000  # the values of the negative control
-CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # slower than CRC-32C
+LARGE_PAYLOAD_BYTES: Final = 10_000  # least size of the values in the negative control
+CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # their checksum is slower than CRC-32C
 BASE_CHECKSUM: Final = "CRC-32C"
 NO_TIMES: Final = "no CPU times of encode or decode"
 
@@ -43,7 +43,10 @@ def noise_answer(run: Views) -> Answer | str:
 
 
 def hosts_sentence(results: Results) -> str:
-    """Count the cells that were left out because another host timed them; empty if one host timed all."""
+    """Give the number of workload settings that are left out because another host timed them.
+
+    The sentence is empty if one host timed all.
+    """
     if not results.elsewhere:
         return ""
     cells = listed([f"{count:,} cells of {host}" for host, count in results.elsewhere.items()])
@@ -51,7 +54,7 @@ def hosts_sentence(results: Results) -> str:
 
 
 def aa_sentence(results: Results) -> str:
-    """Count the A/A intervals that hold 1.0, and give the ratios that this run cannot tell from 1."""
+    """Give the number of v2's ratios to itself (A/A) whose interval contains 1.0, and the range that counts as 1."""
     if results.cpu.empty:
         return "This run times no encode or decode."
     ratios = [ratio for ratio in results.aa["ratio"] if ratio is not None]
@@ -68,7 +71,7 @@ def aa_sentence(results: Results) -> str:
 
 
 def aa_table(results: Results) -> Table | None:
-    """Return the ratios of v2 to itself by operation."""
+    """Return a table of the ratios of v2 to itself (A/A), with a row per operation."""
     body = []
     for operation, rows in results.aa.groupby("operation", sort=False):
         ratios = [ratio for ratio in rows["ratio"] if ratio is not None]
@@ -90,7 +93,10 @@ def aa_table(results: Results) -> Table | None:
 
 
 def control_rows(results: Results) -> pd.DataFrame | None:
-    """Return the rows, with ratios, of the CPU cell with the largest values; None if these are not large."""
+    """Return the CPU times of the workload setting with the largest values, with ratios to v2.
+
+    Return None if no values have LARGE_PAYLOAD_BYTES or more.
+    """
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
     if rows.empty:
         return None
@@ -99,7 +105,10 @@ def control_rows(results: Results) -> pd.DataFrame | None:
 
 
 def control_table(results: Results) -> Table | None:
-    """Return the negative control: on large payloads, formats with the same checksum must tie."""
+    """Return the table of the negative control.
+
+    On large payloads, formats with the same checksum must take equal CPU time.
+    """
     rows = control_rows(results)
     if rows is None:
         return None

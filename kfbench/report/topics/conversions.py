@@ -1,4 +1,4 @@
-"""Conversions from format to format by a broker: their CPU time, bytes and losses."""
+"""The section about a broker's conversions from format to format: CPU time, bytes and losses."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,11 @@ from kfbench.tables import Column, Table, listed, plain_columns
 
 
 def conversion_tables(paths: Paths, codec: str) -> list[Table]:
-    """Return CPU and bytes of each pair of formats under a codec, in the cell nearest to the reference."""
+    """Return tables of CPU time and of bytes for each pair of formats under a codec.
+
+    They show the workload setting nearest to the grid's defaults. The table of CPU time is left out if the run has
+    several hosts.
+    """
     rows = [row for row in paths.shown(CONVERSION) if row.with_codec == codec]
     if not rows:
         return []
@@ -24,9 +28,9 @@ def conversion_tables(paths: Paths, codec: str) -> list[Table]:
 
 
 def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, caption: str) -> Table:
-    """Return one row per format that comes in, one column per format that comes out.
+    """Return a table with a row per source format and a column per target format.
 
-    A pair without numbers has its status.
+    A pair without a number shows its status, such as "skipped".
     """
     cells = {(row.format, row.to_format): value(row) if row.status == "ok" else str(row.status) for row in rows}
     targets = in_order(to for _, to in cells)
@@ -39,7 +43,10 @@ def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, capti
 
 
 def losses_table(paths: Paths) -> Table | None:
-    """Return the fields that each conversion loses, or why it is not done. Lossless conversions are left out."""
+    """Return a table of the fields that each conversion loses, or the reason why it was not measured.
+
+    Conversions without losses are left out.
+    """
     codecs: dict[tuple[str, str, str], list[str]] = {}
     for row in paths.of(CONVERSION):
         if words := losses_or_reason(row, counted=False):
@@ -57,7 +64,7 @@ def losses_table(paths: Paths) -> Table | None:
 
 
 def conversions_sentence(paths: Paths) -> str:
-    """Give the CPU time per GiB of conversions between the released formats and v3, without a codec and with one."""
+    """Give the CPU time per GiB of conversions between v0, v1, v2 and v3, without a codec and under codecs."""
     rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
     parts = []
     for words, chosen in (

@@ -1,4 +1,4 @@
-"""CPU time along one axis: ratios to v2, and nanoseconds per record."""
+"""Sections about CPU time along one axis, such as the value size: ratios to v2, and nanoseconds per record."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +18,14 @@ from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.axis import axis_table
 from kfbench.tables import Interval, Table, listed, number
 
-MOST_LEVELS: Final = 6  # in a picture; tables have all levels
+MOST_LEVELS: Final = 6  # values of the axis in a picture; tables have all
 
 
 def cpu_answer(run: Views, axis: str, name: str) -> Answer | str:
-    """Return CPU times along one axis. name: that of the section and its figure; names of tables begin with it."""
+    """Return the section about CPU time along one axis; a reason if the run lacks the rows.
+
+    name: the name of the section and of its figure. The names of its tables begin with it.
+    """
     results = run.results
     part = cpu_slice(results, axis) if axis in results.axes and not results.cpu.empty else None
     if part is None:
@@ -38,14 +41,14 @@ def cpu_answer(run: Views, axis: str, name: str) -> Answer | str:
 
 
 def cpu_slice(results: Results, axis: str) -> Slice | None:
-    """Return the CPU rows of all operations along one axis, with ratios, without a codec."""
+    """Return the CPU times of all operations along one axis without a codec, with ratios to v2."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
     part = results.along(rows, axis)
     return None if part is None else replace(part, rows=results.with_ratios(part.rows))
 
 
 def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
-    """Return a table of ratios to v2 and one of ns per record."""
+    """Return two tables about an operation: CPU ratios to v2, and CPU time in ns per record."""
     one = _of_operation(part, operation)
     others = replace(one, rows=one.rows[one.rows["format"] != BASE_FORMAT])
     caption = f"{operation.capitalize()}, CPU time relative to {BASE_FORMAT}"
@@ -90,7 +93,7 @@ def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name
 
 
 def _ratio_rows(part: Slice, levels: Sequence[float]) -> pd.DataFrame:
-    """Return a frame for `plots.ratios`: a row per level and format other than v2."""
+    """Return the rows of one panel of `plots.ratios`: one per value of the axis and format, without v2."""
     formats = set(pictured(part.pivot("ratio")).columns) - {BASE_FORMAT}
     rows = part.rows[part.rows["format"].isin(formats) & part.rows[part.axis].isin(levels)]
     rows = rows.sort_values(part.axis, kind="stable")

@@ -1,4 +1,4 @@
-"""The last section: rows that enter no table, and sections or figures that the run has no rows for."""
+"""The last section: rows that are in no table, and sections or figures that the run has no rows for."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,10 @@ OTHER_HOST: Final = "other host"
 
 
 def failures_answer(results: Results, missing: Sequence[Missing], research: str | None) -> Answer:
-    """List what is missing. research: the title of the section with the rows of research formats."""
+    """Return the last section of the report: what is missing.
+
+    research: the title of the section about research formats; None if there is none.
+    """
     return Answer(
         means=failures_sentence(results, len(missing)),
         tables=(missing_table(missing, research), failures_table(results)),
@@ -23,9 +26,10 @@ def failures_answer(results: Results, missing: Sequence[Missing], research: str 
 
 
 def failures_table(results: Results) -> Table | None:
-    """Return a row per reason for rows that enter no table.
+    """Return a table of the rows that are in no other table, with one row per reason.
 
-    Errors come first, then CPU times of another host than the rest, then combinations left out by rule.
+    Errors come first, then CPU times that were left out because another host timed more, then combinations left out by
+    rule.
     """
     rows = results.every[results.every["status"] != "ok"]
     elsewhere = results.left_out
@@ -61,7 +65,7 @@ def missing_table(missing: Sequence[Missing], research: str | None) -> Table | N
 
 
 def failures_sentence(results: Results, missing: int) -> str:
-    """Count the rows without numbers. missing: the number of sections and figures without rows."""
+    """Give the number of rows without numbers. missing: the number of sections and figures without rows."""
     counts = results.every["status"].value_counts()
     errors, skipped = int(counts.get("error", 0)), int(counts.get("skipped", 0))
     elsewhere, total = len(results.left_out), len(results.every)

@@ -1,4 +1,4 @@
-"""The size model of one run: a fleet's bytes per day in each format, and the cost of the model."""
+"""The section about the size model: a fleet's bytes per day in each format, and the cost of running the model."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -23,7 +23,7 @@ from kfbench.workloads.catalogue import DEFAULT
 TB: Final = 10**12
 MIB: Final = 1 << 20
 COPIES: Final = Traffic().replication
-TIMES: Final = ("first cell", "last cell", "least", "most")  # the cost per record in these cells
+TIMES: Final = ("first cell", "last cell", "least", "most")  # names of columns: the cost per record in these cells
 ALL: Final = "equal shares"
 SHARES: Final = f"{ALL}: the same number of messages of each workload, which is assumed. No known fleet is like that."
 PACKED: Final = (
@@ -35,14 +35,18 @@ ONE_COPY: Final = "One copy, as producers send it; replication multiplies it."
 
 
 class Pair(NamedTuple):
-    """A workload's bytes in v2 and in v3."""
+    """The bytes of a workload in v2 (base) and in v3 (new)."""
 
     base: float
     new: float
 
 
 class Fleet:
-    """The sums of a run's model rows. Each workload counts once, with its first seed and block."""
+    """The results of the size model in one run. The model computes sizes without encoding records.
+
+    A workload that was modelled several times (other seeds, other blocks of the sweep) counts once; the first one is
+    used.
+    """
 
     def __init__(self, results: Results) -> None:
         rows = results.all[results.all["kind"] == "model"]
@@ -59,12 +63,12 @@ class Fleet:
 
     @cached_property
     def compared(self) -> dict[str, Modelled]:
-        """The workloads that have both v2 and v3."""
+        """The workloads that were modelled in both v2 and v3."""
         return {name: each for name, each in self.workloads.items() if {BASE_FORMAT, NEW} <= each.formats.keys()}
 
     @cached_property
     def codecs(self) -> dict[str, dict[str, Pair]]:
-        """Bytes per record by codec and workload, for codecs with which the run measured both v2 and v3."""
+        """Measured bytes per record: codec -> workload -> v2 and v3. Only workloads with both formats are included."""
         found: dict[str, dict[str, Pair]] = {}
         named = Named(self._results)
         for each in named.sizes:
@@ -75,7 +79,10 @@ class Fleet:
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """CPU seconds by number of records, a column per workload; empty if several hosts measured."""
+        """CPU seconds of computing sizes, with a row per number of records and a column per workload.
+
+        Empty if several hosts computed them.
+        """
         if len({host for each in self.workloads.values() for host in each.hosts}) != 1:
             return pd.DataFrame()
         lines = {
@@ -90,7 +97,7 @@ def label(each: Modelled) -> str:
 
 
 def day_table(fleet: Fleet) -> Table:
-    """Return the bytes of MESSAGES_A_DAY messages by workload and format."""
+    """Return a table of bytes per day for MESSAGES_A_DAY messages, with a row per workload and a column per format."""
     body: list[tuple[Cell, ...]] = [
         (
             name,
@@ -114,7 +121,7 @@ def day_table(fleet: Fleet) -> Table:
 
 
 def saved_table(fleet: Fleet) -> Table | None:
-    """Return the bytes per day that v3 saves relative to v2, without a codec and under each codec of the run."""
+    """Return a table of the bytes per day that v3 saves compared with v2, without a codec and under each codec."""
     if not fleet.compared:
         return None
     rows = [(name, [_plain(each), *_packed(fleet, name)]) for name, each in fleet.compared.items()]
@@ -158,7 +165,10 @@ def _packed(fleet: Fleet, name: str) -> list[Pair | None]:
 
 
 def _mean(pairs: Sequence[Pair | None]) -> Pair | None:
-    """Return the mean; None if any pair is missing, because means over different workloads do not compare."""
+    """Return the mean over workloads; None if any workload is missing.
+
+    Means over different workloads must not be compared.
+    """
     known = [pair for pair in pairs if pair]
     if len(known) < len(pairs):
         return None
@@ -173,7 +183,10 @@ def _saved_cells(pair: Pair | None) -> tuple[Cell, ...]:
 
 
 def cost_table(fleet: Fleet) -> Table:
-    """Return the CPU time and memory of the model, and how its time grows with the records."""
+    """Return a table of the CPU time and memory of computing the sizes, with a row per workload.
+
+    It also shows how the time grows with the number of records.
+    """
     timed = not fleet.growth.empty
     body: list[tuple[Cell, ...]] = []
     for name, each in fleet.workloads.items():
@@ -199,7 +212,7 @@ def cost_table(fleet: Fleet) -> Table:
 
 
 def growth_table(fleet: Fleet) -> Table:
-    """Return the numbers of the figure: CPU seconds of the model by records, a column per workload."""
+    """Return a table with the numbers of the figure: CPU seconds per number of records, a column per workload."""
     return Table(
         name="fleet-growth",
         caption="CPU seconds of the model by the end of each cell",
@@ -211,7 +224,7 @@ def growth_table(fleet: Fleet) -> Table:
 
 
 def fleet_sentence(fleet: Fleet) -> str:
-    """Give the bytes that v3 saves over the workloads, and the cost of the model."""
+    """Give the bytes that v3 saves compared with v2, and the cost of the model."""
     sentences = []
     if fleet.compared:
         each = sorted(fleet.compared, key=lambda name: _saved_share(fleet.compared[name]))

@@ -1,6 +1,6 @@
-"""The metadata floor of the named workloads: v2's overhead above it, and the part of it that other formats save.
+"""Compare the metadata of v2 and other formats with the metadata floor (a lower limit) on named workloads.
 
-The floor is a lean header of 29 bytes and a count per batch, and the entropy of the columns.
+The floor is a small header of 29 bytes and a record count per batch, plus the entropy of the columns.
 """
 
 import json
@@ -25,9 +25,12 @@ NO_FLOORS: Final = "no floors; runs from before they were measured have none"
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Bytes of metadata per record of one workload or variant, without a codec.
+    """The metadata of one workload or variant in bytes per record, without a codec.
 
-    floor: the metadata floor. header: the batch header's part of the floor. of: the bytes of each format.
+    Args:
+        floor: the metadata floor (a lower limit for metadata).
+        header: the part of the floor for the batch header.
+        of: format -> its metadata.
     """
 
     label: str
@@ -39,28 +42,31 @@ class Gap:
 
     @property
     def above(self) -> float:
-        """The share of v2's overhead that lies above the floor."""
+        """The part of v2's metadata that exceeds the floor, as a share of v2's metadata."""
         return 1 - self.floor / self.of[BASE_FORMAT]
 
     def saved(self, name: str) -> float | None:
-        """Return the share of v2's bytes above the floor that the format saves; None if it was not measured."""
+        """Return the share that a format saves of v2's metadata above the floor; None if it was not measured."""
         return (self.of[BASE_FORMAT] - self.of[name]) / (self.of[BASE_FORMAT] - self.floor) if name in self.of else None
 
 
 def floor_parts(floors: pd.DataFrame) -> str:
-    """Name the parts of a floor, with the header bytes of these floors."""
+    """Describe in words what the metadata floor (a lower limit) consists of, with the number of bytes for headers."""
     sizes = [number(size, 0) for size in sorted({*(header_bytes(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
     return f"a lean header of {words} bytes per batch and the entropy of the columns of lengths, times and offsets"
 
 
 def header_bytes(floors: pd.DataFrame) -> pd.Series:
-    """Return the bytes of batch headers in each of these floors."""
+    """Return the size in bytes of all batch headers in each metadata floor (a lower limit for metadata)."""
     return floors["field_bytes"].map(lambda fields: json.loads(fields)["batch_header"]).astype(float)
 
 
 def gaps(results: Results, named: Named) -> list[Gap]:
-    """Return the gaps of the named workloads with a floor and v2, in the order of the other tables."""
+    """Return the metadata of each named workload that was measured in v2 and has a metadata floor (a lower limit).
+
+    The order is that of `named.sizes`.
+    """
     floors = results.floors.assign(header_per_record=header_bytes(results.floors) / results.floors["records"])
     floors = floors.set_index("cell_id")
     overheads: dict[tuple[str, str], dict[str, float]] = {}
@@ -90,7 +96,10 @@ def gaps(results: Results, named: Named) -> list[Gap]:
 
 
 def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
-    """Return one row per workload, or per variant; None without a floor."""
+    """Return a table of metadata and its lower limit (the floor), with a row per workload or per variant.
+
+    Return None if no floor was computed.
+    """
     found = [each for each in every if each.is_variant == variants]
     if not found:
         return None
@@ -131,7 +140,10 @@ def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | Non
 
 
 def floors_sentence(every: Sequence[Gap]) -> str:
-    """Give the share of v2's overhead above the floor, and the part of it that other formats save."""
+    """Give the share of v2's overhead that exceeds the metadata floor, and how much of it other formats save.
+
+    The floor is a lower limit, computed from entropy.
+    """
     found = [each for each in every if not each.is_variant]
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""Holes in batches after compaction: fewer records share a batch's header."""
+"""The table about batches after compaction. They have holes, so fewer records share the header of a batch."""
 
 from typing import Final
 
@@ -11,13 +11,14 @@ from kfbench.records import Records
 from kfbench.report.data.paths import Paths
 from kfbench.tables import Cell, Table, plain_columns
 
-HOLES: Final = (1, 2, 10, 100)  # one of this many records stays
+HOLES: Final = (1, 2, 10, 100)  # 10: one of 10 records remains
 
 
 def holes_table(paths: Paths) -> Table | None:
-    """Return the overhead per record of batches of 100 records after a part of the records is removed.
+    """Return a table of overhead per record in batches of 100 records, after some of the records are removed.
 
-    The numbers are computed from the formats, not measured. They are the bytes that compaction writes without a codec.
+    The numbers are computed from the formats, not measured. They equal the bytes that compaction writes without a
+    codec.
     """
     if not any(operation.startswith("compact") for operation in paths.operations):
         return None

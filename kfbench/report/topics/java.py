@@ -1,4 +1,4 @@
-"""The agreement of Apache Kafka's Java and kfbench, cell by cell, on which format is dearer."""
+"""Compare Apache Kafka's Java code with kfbench: do both find the same format more expensive in CPU time?"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Word = Literal["agree", "differ", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """CPU time of one format, operation and cell relative to v2, round by round, in Kafka's Java and in kfbench."""
+    """The CPU time of one format and operation relative to v2, measured in Kafka's Java code and in kfbench."""
 
     operation: str
     batch_size: int
@@ -30,18 +30,24 @@ class Pair:
 
     @property
     def word(self) -> Word:
-        """agree: both intervals are on one side of 1; differ: on different sides; undecided: one holds 1."""
+        """ "agree" if both intervals are on the same side of 1; "differ" if they are on different sides.
+
+        "undecided" if at least one interval contains 1.
+        """
         sides = {_side(self.java), _side(self.ours)}
         return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
 
 
 def _side(ratio: Interval) -> int:
-    """Return 1 for dearer than v2, -1 for cheaper, and 0 where the interval holds 1."""
+    """Return 1 if the ratio is greater than 1, -1 if it is less, and 0 if the interval contains 1."""
     return (ratio.low > 1) - (ratio.high < 1)
 
 
 def pairs(found: Peers) -> list[Pair]:
-    """Return one pair per format, operation and cell; an empty list where Kafka's Java was not measured."""
+    """Return one comparison per format, operation, batch size and value size.
+
+    The list is empty if Kafka's Java code was not measured.
+    """
     return [
         Pair(
             operation=operation,
@@ -57,7 +63,10 @@ def pairs(found: Peers) -> list[Pair]:
 
 
 def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
-    """Compare the ratios of both implementations, and count the cells in which they agree. every: `pairs`."""
+    """Compare the ratios of both implementations, and give the number of comparisons in which they agree.
+
+    every: the result of `pairs`.
+    """
     if not every:
         return ""
     parts = []
@@ -80,7 +89,10 @@ def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
 
 
 def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
-    """Return one row per cell and operation; None if Kafka's Java was not measured. every: `pairs`."""
+    """Return a table with a row per operation, batch size and value size; None without Kafka's Java code.
+
+    every: the result of `pairs`.
+    """
     by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
     for pair in every:
         by_cell.setdefault((pair.operation, pair.batch_size, pair.value_bytes), {})[pair.format] = pair

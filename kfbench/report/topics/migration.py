@@ -1,9 +1,8 @@
-"""Migrations at this run's costs: the work of brokers in each phase, and when a new format pays.
+"""The section about migrating a fleet to a new format: the brokers' work per phase, and when the new format pays.
 
-Rules, shares and prices are those of kfbench.migration.plans and bills. The costs are the run's rows. All paths of a
-cell
-were timed on one host, but not in the same rounds. So loads and bills are sums of medians without an interval. The
-interval of a break-even takes all CPU times at the same end of their intervals.
+Rules, shares and prices are those of kfbench.migration.plans and bills. Costs are measured in this run. All paths of a
+cell were timed on one host, but in different rounds. So loads and bills are sums of medians without an interval. For
+the interval of a break-even, all CPU times are taken at the same end of their intervals.
 """
 
 from collections.abc import Iterator
@@ -25,15 +24,18 @@ from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()
-ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # before the migration
+ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # all clients are old, as before the migration
 TIB_IN_GIB: Final = 1024
-# The path that measures an operation. A fetch and a forced upgrade convert as `convert` does, into one batch per plain
-# message. An append makes one batch per request. No path measures "copy".
+# Operation of a plan -> the broker path that measures it. "convert" measures fetches that convert and forced upgrades:
+# it makes one batch per plain message. An append makes one batch per request. No path measures "copy".
 MEASURED_AS: Final = {"zero-copy": "fetch", "down-convert": CONVERSION, "upgrade": CONVERSION}
 
 
 def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str) -> Costs:
-    """Return the measured costs of the plan's operations on the records of one cell. Raises IllegalCombination."""
+    """Return the measured costs of a plan's operations on one workload setting (cell).
+
+    Raises IllegalCombination if the plan cannot use the codec.
+    """
     found: dict[Operation, Cost] = {}
     sizes: dict[str, int] = {}
     for operation in plans.operations(plan, codec):
@@ -63,7 +65,10 @@ def _cost(row: Arm) -> Cost:
 
 
 def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Operation, Cost]:
-    """Return the cost of a call that touches nothing, as measured on other logs of the format."""
+    """Return the cost of a fetch that reads no byte of the log.
+
+    Its CPU time is the median over fetches of other logs of the same format. size_bytes: the size of this log.
+    """
     rows = [row for row in paths.of("fetch") if row.format == operation.source and row.status == "ok"]
     if not rows:
         return {}
@@ -73,7 +78,10 @@ def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Oper
 
 
 def phases_table(paths: Paths, plan: Plan) -> Table | None:
-    """Return load and bill per phase and codec at the default shares, in the cell nearest to the reference point."""
+    """Return a table of the brokers' load and bill, with a row per phase and codec.
+
+    It uses the default shares of clients, and the workload setting nearest to the grid's defaults.
+    """
     body: list[tuple[Cell, ...]] = []
     for row in _cells(paths):
         if row.cell_id != paths.reference(CONVERSION):
@@ -110,7 +118,7 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
 
 
 def assumptions() -> str:
-    """Name the assumed shares and prices of the tables."""
+    """Return a paragraph with the assumed shares and prices."""
     shares = asdict(TRAFFIC)
     prices = asdict(PRICES)
     return (
@@ -130,7 +138,7 @@ def _percent(share: float) -> str:
 
 
 def actions_table(plan: Plan) -> Table:
-    """Return the brokers' actions in each phase for old and new clients, without a codec."""
+    """Return a table of the brokers' actions in each phase, for old and new clients, without a codec."""
     rows = []
     for phase in plan.phases:
         clients = (plan.old,) if phase.only_old else (plan.old, plan.new)
@@ -154,7 +162,7 @@ def actions_table(plan: Plan) -> Table:
 
 
 def _cells(paths: Paths) -> Iterator[Arm]:
-    """Yield one arm of each cell and codec in which a conversion was tried."""
+    """Yield one measurement per workload setting and codec in which a conversion was tried."""
     return iter({(row.cell_id, row.with_codec): row for row in paths.of(CONVERSION)}.values())
 
 
@@ -163,7 +171,7 @@ def _reason(error: Exception) -> str:
 
 
 def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
-    """Return one item per cell and codec: an arm, and its break-even or the reason why there is none."""
+    """Return one item per workload setting and codec: a measurement, and its break-even or the reason for none."""
     found: list[tuple[Arm, BreakEven | str]] = []
     for row in _cells(paths):
         try:
@@ -175,7 +183,10 @@ def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
 
 
 def break_even_table(paths: Paths, plan: Plan) -> Table | None:
-    """Return the share of old consumers at which down-conversion costs as much as the new format saves."""
+    """Return a table with the break-even share of old consumers, per workload setting and codec.
+
+    At this share, converting records for old consumers costs as much as the new format saves.
+    """
     found = break_evens(paths, plan)
     if all(isinstance(each, str) for _, each in found):
         return None
@@ -215,12 +226,15 @@ def _side(found: BreakEven) -> str:
 
 
 def _rough(percent: float) -> str:
-    """Return a threshold in percent, rounded: CPU times are known to a few percent only."""
+    """Return a percentage with few digits, because CPU times are accurate to a few percent only."""
     return number(percent, 0 if percent >= 10 else 1)
 
 
 def migration_sentence(paths: Paths) -> str:
-    """Give the range of the break-even shares of each plan."""
+    """Give the range of break-even shares for each migration plan.
+
+    A break-even share is the share of old consumers at which the new format costs as much as it saves.
+    """
     parts = []
     for plan in plans.PLANS.values():
         found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
@@ -230,7 +244,10 @@ def migration_sentence(paths: Paths) -> str:
 
 
 def shares_words(found: list[BreakEven]) -> str:
-    """Count break-evens by side, for example: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2."""
+    """Return the ranges of break-even shares as text.
+
+    Example: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2 of 5.
+    """
     words = []
     for side in ("below", "above"):
         shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
@@ -245,7 +262,10 @@ def shares_words(found: list[BreakEven]) -> str:
 
 
 def migration_answer(run: Views) -> Answer | str:
-    """Return break-even and phases of each plan that the run has costs for; the brokers' actions are folded."""
+    """Return the section: break-even and phases of each migration plan for which the run has costs.
+
+    The tables of the brokers' actions are folded.
+    """
     paths = run.paths
     shown, folded = [], []
     for plan in plans.PLANS.values() if paths.one_host else ():

@@ -1,4 +1,4 @@
-"""CPU against bytes: the formats that no other format beats in both."""
+"""The section about CPU time against bytes. The front has the formats that no other format beats in both."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,11 @@ RULE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Bytes and CPU time of a format in one cell, relative to v2's.
+    """The bytes and the CPU time of a format on one workload setting, both relative to v2.
 
-    lost: the fields of these records that it does not keep. lacking: what v2, and not it, can carry in other records.
+    Args:
+        lost: the fields of these records that the format could not carry.
+        lacking: what v2 can carry and this format cannot, although these records do not need it.
     """
 
     format: str
@@ -44,25 +46,28 @@ class Measured:
 
     @property
     def is_dearer(self) -> bool:
-        """True if it takes more bytes than v2 and, by its interval, more CPU time."""
+        """True if the format takes more bytes than v2, and the whole interval of its CPU ratio is above 1."""
         return self.bytes_ratio > 1 and self.cpu.low > 1
 
     @property
     def words(self) -> str:
-        """The format and its losses, for example: v0, without times."""
+        """The name of the format with its losses, for example: v0, without times."""
         return f"{self.format}, without {listed(self.lost)}" if self.lost else self.format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Measured):
-    """A format and its place relative to the other formats of its cell."""
+    """A format on one workload setting, with the result of the comparison: on the front, beaten or lossy.
+
+    The front has the formats that no other format beats in both bytes and CPU time.
+    """
 
     place: Place
 
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """All formats of one cell and operation, the fewest bytes first."""
+    """All formats for one operation on one workload setting, sorted by bytes, the fewest first."""
 
     operation: str
     batch_size: int
@@ -75,7 +80,11 @@ class Front:
 
 
 def fronts(results: Results) -> list[Front]:
-    """Return the fronts at the reference point and in the smallest batches; empty without CPU times and bytes."""
+    """Compare bytes and CPU time of the formats on two workload settings, for encode and for decode.
+
+    One setting is nearest to the grid's defaults, the other has the smallest batches. The result is empty without CPU
+    times and bytes.
+    """
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
     if rows.empty:
         return []
@@ -119,7 +128,10 @@ def _of_cell(results: Results, cell: pd.DataFrame) -> list[Front]:
 
 
 def _placed(measured: Iterable[Measured], noise: Band | None) -> Iterator[Point]:
-    """Yield the formats with their places by RULE, the fewest bytes first."""
+    """Compare the formats as RULE describes. Yield each with its place: on the front, beaten or lossy.
+
+    The formats with the fewest bytes come first.
+    """
     front: list[Measured] = []
     for each in sorted(measured, key=lambda each: (each.bytes_ratio, each.cpu.median, each.format)):
         if each.lost:
@@ -137,12 +149,15 @@ def _placed(measured: Iterable[Measured], noise: Band | None) -> Iterator[Point]
 
 
 def _is_less(one: Interval, other: Interval, noise: Band | None) -> bool:
-    """Return True if the intervals are disjoint and the ratio is below the A/A noise."""
+    """Return True if the intervals do not overlap, and the ratio of the medians is below the noise.
+
+    The noise is the range of v2's ratios to itself (A/A); without it, the ratio must be below 1.
+    """
     return one.high < other.low and one.median / other.median < (noise.low if noise else 1.0)
 
 
 def pareto_table(found: Sequence[Front]) -> Table | None:
-    """Return a row per batch size and format, with both operations."""
+    """Return a table with a row per batch size and format, and columns for encode and decode."""
     if not found:
         return None
     by_batch: dict[int, dict[str, Front]] = {}
@@ -183,7 +198,10 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
 
 
 def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
-    """Return the panels of the figure by title. Column `beyond`: named, but not drawn (`Measured.is_dearer`)."""
+    """Return the frames of the figure's panels by title.
+
+    The column `beyond` is True for formats that the figure names but does not draw (`Measured.is_dearer`).
+    """
     return {
         f"{front.operation}, {batch_words(front.batch_size)}": pd.DataFrame(
             {
@@ -202,7 +220,10 @@ def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
 
 
 def pareto_sentence(found: Sequence[Front]) -> str:
-    """Name the formats on each front, v2 and v3 where they are beaten, and the formats that are not compared."""
+    """Name the formats on each front, v2 and v3 if they are beaten, and the formats that are not compared.
+
+    The front has the formats that no other format beats in both bytes and CPU time.
+    """
     sentences: list[str] = []
     lossy: dict[str, str] = {}
     unable: set[str] = set()

@@ -1,8 +1,8 @@
-"""CPU time of other implementations and of ours, on the same records, in the same rounds and on one host.
+"""CPU time of other implementations compared with kfbench, on the same records, in the same rounds, on one host.
 
-`make peers` writes the times to datasets/peers/cpu.json. Its host may differ from the run's host, so no time of the
-file
-is compared with a time of the run. The samples must stay within the same limits as a run's samples.
+A peer is an implementation in the comparison, such as aiokafka. `make peers` measures them and writes
+datasets/peers/cpu.json. Its host may differ from the run's host, so no time of the file is compared with a time of the
+run. The samples are checked against the same noise limits as the samples of a run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ OURS: Final = "kfbench"
 JAVA: Final = "Kafka's Java"
 LIMIT: Final = "limit"
 OTHERS: Final = ("v0", "v1")
-FORMATS: Final = (*OTHERS, BASE_FORMAT)  # those that Kafka writes, in the order of their magic
+FORMATS: Final = (*OTHERS, BASE_FORMAT)  # the formats that Kafka writes, in the order of their magic
 WORDS: Final = {"encode": "writes", "decode": "reads"}
 SAME_WORK: Final = (
     "Before the timing, each implementation wrote the same records as the same bytes, except a batch's leader epoch, "
@@ -68,7 +68,10 @@ class _File(msgspec.Struct):
 
 
 class ArmKey(NamedTuple):
-    """The key of one peer, operation and format on one cell's records. again: True for the A/A arm of BASE_FORMAT."""
+    """The key of a measurement: implementation (peer), operation, format, batch size and value size.
+
+    again: True for the second timing of BASE_FORMAT (A/A).
+    """
 
     peer: str
     operation: str
@@ -80,14 +83,14 @@ class ArmKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Peers:
-    """The times of the file.
+    """The contents of the file with the times of other implementations (peers).
 
     Args:
-        load: load average over the host's last minute, this measurement included.
-        versions: the version of each peer, in the order of the columns.
-        machines: the virtual machine of each peer that does not run in Python.
+        load: the load average of the host over one minute at the end. It includes this measurement.
+        versions: peer -> its version, in the order of the table's columns.
+        machines: peer that does not run in Python -> its virtual machine.
         noise: the failed noise checks in words.
-        ns: CPU time per record in ns, float64[rounds]; round i of all arms of an operation belongs together.
+        ns: CPU time per record in ns, float64[rounds]. All measurements of an operation were timed in the same rounds.
     """
 
     host: str
@@ -104,19 +107,22 @@ class Peers:
         return Interval(median=median, low=low, high=high)
 
     def to_base(self, peer: str, operation: str) -> Iterator[tuple[ArmKey, Interval]]:
-        """Yield each arm of OTHERS with its ratio to the same peer's BASE_FORMAT."""
+        """Yield each v0 and v1 measurement of an implementation, with its ratio to BASE_FORMAT.
+
+        Both times are of the same implementation.
+        """
         for arm in self.ns:
             if (arm.peer, arm.operation) == (peer, operation) and arm.format in OTHERS:
                 yield arm, self.ratio(arm, arm._replace(format=BASE_FORMAT))
 
     def again(self, peer: str) -> list[float]:
-        """Return the ratios of a peer's BASE_FORMAT to itself."""
+        """Return the ratios of BASE_FORMAT to its second timing (A/A) for one implementation."""
         return [self.ratio(arm, arm._replace(again=False)).median for arm in self.ns if arm.peer == peer and arm.again]
 
 
 @lru_cache(maxsize=1)
 def load(path: Path = FILE) -> Peers | None:
-    """Return the times of the file; None if there is no file."""
+    """Read the file with the times of other implementations; None if there is no file."""
     if not path.is_file():
         return None
     file = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -142,9 +148,9 @@ def load(path: Path = FILE) -> Peers | None:
 
 
 def _noise(file: _File) -> list[str]:
-    """Check the samples as rows of a run, with one cell per peer and cell.
+    """Apply a run's noise checks to the samples. Return the failed checks in words.
 
-    The times are divided by the calls per sample, because the A/A arm may have another number of calls.
+    Times are divided by the number of calls per sample, because the second timing (A/A) may have another number.
     """
     rows = [
         {
@@ -165,14 +171,14 @@ def _noise(file: _File) -> list[str]:
 
 
 def noise_sentence(found: Peers) -> str:
-    """Return the warning at the start of the section; empty for quiet samples."""
+    """Return the warning at the start of the section; empty if no noise check failed."""
     if not found.noise:
         return ""
     return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
 
 
 def peers_sentence(found: Peers) -> str:
-    """Give the CPU times of the other implementations for BASE_FORMAT in multiples of ours."""
+    """Give the CPU time of the other implementations for BASE_FORMAT, in multiples of kfbench's."""
     parts = []
     for operation in WORDS:
         spans = []
@@ -186,7 +192,10 @@ def peers_sentence(found: Peers) -> str:
 
 
 def peers_table(found: Peers, hosts: list[str]) -> Table:
-    """Return our ns per record and the others' multiples of it. hosts: those of the run in the same report."""
+    """Return a table of kfbench's CPU time in ns per record, and of the others' times in multiples of it.
+
+    hosts: the hosts of the run in the same report.
+    """
     others = [peer for peer in found.versions if peer != OURS]
     body: list[tuple[Cell, ...]] = []
     for arm in found.ns:

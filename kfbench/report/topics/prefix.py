@@ -1,4 +1,7 @@
-"""Offsets and times read from the prefix of a batch: the work that it saves, and the checks that it skips."""
+"""The section about reading offsets and timestamps from the beginning of a batch (its prefix).
+
+It shows the work that a reader saves, and the checks that it skips.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +19,13 @@ from kfbench.tables import Column, Interval, Table, listed, number, plain_column
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixTimes:
-    """The prefix of the batches of one cell, format and codec, compared with the whole batches.
+    """The prefixes of all batches on one workload setting, format and codec, compared with the whole batches.
 
-    decompress, read: CPU time of the prefix relative to the whole, by the codec alone and by the format's reader.
-    again: the
-    codec's time for the whole relative to itself.
+    Args:
+        whole, prefix: the measurements of decompressing with the codec alone.
+        decompress: CPU ratio of the prefix to the whole, for the codec alone.
+        read: CPU ratio of the prefix to the whole, for the format's reader.
+        again: CPU ratio of decompressing the whole to itself (A/A).
     """
 
     whole: Arm
@@ -35,12 +40,12 @@ class PrefixTimes:
 
     @property
     def is_all(self) -> bool:
-        """True if the prefix ends in the last block of the codec, so that all is decompressed."""
+        """True if the whole batches had to be decompressed, because the prefix ends in the last block of the codec."""
         return self.prefix.plain_bytes == self.whole.plain_bytes
 
 
 def prefix_times(results: Results) -> list[PrefixTimes]:
-    """Return one item per cell, format, codec and level."""
+    """Return the comparison of prefix and whole for each workload setting, format, codec and level."""
     cells: dict[tuple[str, str, str], dict[tuple[str, str], Arm]] = {}
     for arm in arms_of(results.grid_arms("prefix")):
         cells.setdefault((arm.cell_id, arm.format, arm.with_codec), {})[arm.operation, arm.arm] = arm
@@ -60,7 +65,10 @@ def prefix_times(results: Results) -> list[PrefixTimes]:
 
 
 def prefix_tables(results: Results, times: Sequence[PrefixTimes]) -> list[Table]:
-    """Return one table per format: the work on the prefix relative to the whole."""
+    """Return one table per format: the work of decompressing and reading only the beginning of each batch (the prefix).
+
+    The numbers are relative to the whole batch.
+    """
     varied = [axis for axis in results.axes if len({row.whole.point[axis] for row in times}) > 1] or ["batch_size"]
     found = []
     for name in in_order(row.whole.format for row in times):
@@ -109,7 +117,7 @@ def lost_table() -> Table:
 
 
 def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
-    """Give the savings where a batch is more than one block of its codec, and the costs elsewhere."""
+    """Describe how much time is saved if only a part of the batch is decompressed, and the cost if all of it is."""
     saving = [row for row in times if row.prefix.plain_bytes < row.whole.plain_bytes]
     whole = [row for row in times if row.is_all]
     parts = []

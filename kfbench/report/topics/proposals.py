@@ -1,6 +1,7 @@
-"""The proposals' claims about a broker, and the rows of a run that confirm or refute them. All verdicts are computed.
+"""The section about claims of Kafka's proposals on broker work. A run's rows confirm or refute them.
 
-A claim holds if every case confirms it. A case is one workload and codec of the run, and the formats of the claim.
+All verdicts are computed. A claim holds if every case confirms it. A case is one workload and codec of the run in the
+formats of the claim.
 """
 
 from collections.abc import Callable
@@ -20,12 +21,14 @@ BY_CONSTRUCTION: Final = "by construction"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A proposal's sentence about a broker.
+    """A sentence of a proposal about the work of a broker.
 
     Args:
-        find: the check; it returns no truths if the run has no rows to judge by.
-        because: the explanation printed where the claim does not hold in every case.
-        by_construction: True if verification before the measurement guarantees that the claim holds.
+        source: the proposal.
+        words: the claim.
+        find: the function that checks the claim. Its result has no cases if the run lacks the rows.
+        because: the explanation that is printed if the claim does not hold in every case.
+        by_construction: True if the verification before the measurement already guarantees the claim.
     """
 
     source: str
@@ -136,7 +139,7 @@ CLAIMS: Final = (
 
 
 def proposals_table(paths: Paths) -> Table | None:
-    """Return a row per claim: the measured numbers over all cells, and whether it holds."""
+    """Return a table with a row per claim: the measured numbers over all workloads and codecs, and the verdict."""
     body = []
     for claim in CLAIMS:
         found = claim.find(paths)

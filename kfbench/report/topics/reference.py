@@ -1,4 +1,7 @@
-"""The cost per record by batch size at the reference point; the first screen's picture and lead sentence."""
+"""The section about the cost per record by batch size. The figure and first sentences of the report.
+
+All other axes have the grid's default values.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -41,7 +44,10 @@ def batch_size_answer(run: Views) -> Answer | str:
 
 
 def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missing:
-    """Draw the first screen's picture. formats: those of its table; if none, the formats of all pictures."""
+    """Draw the figure of the first screen: overhead over batch size.
+
+    formats: the formats of the first table; if empty, the formats of all other pictures are drawn.
+    """
     part = results.over_batch_size
     if part is None:
         return Missing(what="Overhead over batch size", why=NO_BATCH_SIZES)
@@ -68,14 +74,14 @@ def _floors(results: Results, part: Slice) -> pd.DataFrame:
 
 
 def _floor(results: Results, part: Slice) -> pd.Series | None:
-    """Return the metadata floor over the levels of a slice; None where it has fewer than two."""
+    """Return the metadata floor (a lower limit) per value of the axis; None if it has fewer than two values."""
     rows, cells = _floors(results, part), part.rows.drop_duplicates("cell_id").set_index("cell_id")[part.axis]
     floor = pd.Series(rows["overhead_per_record"].to_numpy(), index=rows["cell_id"].map(cells)).sort_index()
     return floor.astype(float) if len(floor) > 1 else None
 
 
 def _below_floor(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> str:
-    """Name the formats with less overhead than the floor, and the fields that they lose."""
+    """Name the formats with less overhead than the metadata floor (computed from entropy), and the fields they lose."""
     words = []
     for name in frame:
         below = [batch_words(size) for size in floor.index if frame.at[size, name] < floor[size]]
@@ -87,7 +93,7 @@ def _below_floor(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> s
 
 
 def reference_table(results: Results) -> Table | None:
-    """Return one row per format: overhead at a few batch sizes; bytes, encode and decode CPU relative to v2."""
+    """Return a table with a row per format: overhead at several batch sizes, then bytes and CPU time relative to v2."""
     part = results.over_batch_size
     if part is None:
         return None
@@ -120,7 +126,10 @@ def reference_table(results: Results) -> Table | None:
 
 
 def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
-    """Return (operation, format) -> CPU ratio to v2 in the cell nearest to the reference, without a codec."""
+    """Return the CPU time relative to v2 without a codec. The keys are (operation, format).
+
+    The times are those of the workload setting nearest to the grid's defaults.
+    """
     rows = results.with_ratios(_headline_rows(results))
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
 
@@ -130,7 +139,10 @@ def _headline_rows(results: Results) -> pd.DataFrame:
 
 
 def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
-    """Compare v3 with v2. research: the measured research formats, which have their own section."""
+    """Compare v3 with v2 in the first sentence of the report.
+
+    research: the measured research formats. They are named only if the run lacks v2 or v3.
+    """
     part = results.over_batch_size
     if part is None:
         return "This run holds no byte counts without a codec over the batch sizes of the grid."

@@ -1,4 +1,7 @@
-"""The first screen: the smallest format for each class of workloads, and the CPU time of v3 and of the winners."""
+"""The first screen: the smallest format for each class of workloads, and the CPU time of v3 and of the winners.
+
+A class is a group of workloads of the catalogue, such as "Small batches".
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -22,13 +25,16 @@ READING: Final = (
     "format that cannot carry one of the workloads has no number. A CPU interval joins those of the workloads: it "
     "shows how far the rounds differ, and nothing about other workloads. The section Workloads has each workload."
 )
-LIMITED: Final = "†"  # marks a winner that cannot carry all that v2 can
+LIMITED: Final = "†"  # marks a winner that cannot carry everything that v2 can
 CLASS: Final = Column(name="workload class")
 CPU_COLUMNS: Final = tuple(Column(name=each, unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS) for each in TIMED)
 
 
 def verdict_table(verdicts: Verdicts) -> Table | None:
-    """Return a row per class: its winners and the bytes of each format; None without named workloads."""
+    """Return a table with a row per class of workloads: its winners and the bytes of each format.
+
+    Return None if the run has no named workloads.
+    """
     if not verdicts.classes:
         return None
     first = verdicts.codecs[0]
@@ -64,7 +70,10 @@ def verdict_table(verdicts: Verdicts) -> Table | None:
 
 
 def costs_table(verdicts: Verdicts) -> Table | None:
-    """Return the CPU time of each class's winners without a codec; None if no format but v2 wins."""
+    """Return a table of the CPU time of the winners (the smallest formats) of each class of workloads, without a codec.
+
+    Return None if no format but v2 wins.
+    """
     rows = [(each, name) for each in verdicts.classes for name in each.smaller(NONE)]
     if not rows:
         return None
@@ -147,7 +156,10 @@ def _untimed_notes(verdicts: Verdicts, untimed: Sequence[Untimed], of: str = "")
 
 
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
-    """Name the shown formats that lack this codec, and the classes whose smallest format it makes larger."""
+    """Return a note about a codec: shown formats that cannot use it, and classes in which it makes the bytes larger.
+
+    In these classes, the smallest format takes more bytes with the codec than without.
+    """
     name = codec.partition(" ")[0]
     without = [each for each in verdicts.shown if name in lacking(each, BASE_FORMAT)]
     larger = [
@@ -162,14 +174,14 @@ def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
 
 
 def _least(each: Verdict, codec: str) -> str:
-    """Return the smallest format and its bytes per record, for example: v1 101.9 without a codec."""
+    """Return the smallest format that loses nothing and its bytes per record, for example: v1 101.9 without a codec."""
     whole = each.under[codec].whole
     name = min(whole, key=lambda name: whole[name])
     return f"{name} {number(whole[name], 1)} {'without a codec' if codec == NONE else f'under {codec}'}"
 
 
 def _is_larger(each: Verdict, codec: str, than: str) -> bool:
-    """Return True if the smallest format takes more bytes under `codec` than under `than`, by more than a tie."""
+    """Return True if the smallest format takes over TIE (1 %) more bytes under `codec` than under `than`."""
     one, other = (each.under[name].whole.values() if name in each.under else () for name in (codec, than))
     return bool(one and other) and min(one) > min(other) * (1 + TIE)
 
@@ -181,7 +193,7 @@ def _tie_words(verdicts: Verdicts) -> str:
 
 
 def _zones(verdicts: Verdicts) -> str:
-    """Return the noise by operation, for example: 0.98–1.02 (encode) and 0.85–1.22 (append)."""
+    """Return the noise per operation as text, for example: 0.98–1.02 (encode) and 0.85–1.22 (append)."""
     return listed(
         [
             f"{number(low, CPU_DIGITS)}–{number(high, CPU_DIGITS)} ({operation})"
@@ -195,7 +207,10 @@ def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
 
 
 def detail_table(verdicts: Verdicts) -> Table:
-    """Return a row per class and format: bytes under each codec and CPU time, with the range over the workloads."""
+    """Return a table with a row per class of workloads and format: bytes under each codec and CPU time.
+
+    Next to each mean is the range over the workloads of the class.
+    """
     columns = [CLASS, Column(name="format", swatch=True)]
     for codec in map(codec_words, verdicts.codecs):
         columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE_FORMAT}", digits=3)]
@@ -251,7 +266,7 @@ def _word(each: Verdict, name: str, codec: str) -> str:
 
 
 def classes_table(verdicts: Verdicts) -> Table:
-    """Return the workloads of each class, and v2's CPU time relative to itself over them."""
+    """Return a table of the workloads of each class, and of v2's CPU time relative to itself (A/A)."""
     return Table(
         name="verdict-classes",
         caption=f"The workloads of each class; over them CPU time of {BASE_FORMAT} against itself",
@@ -264,7 +279,7 @@ def classes_table(verdicts: Verdicts) -> Table:
 
 
 def verdict_sentence(verdicts: Verdicts) -> str:
-    """Give the bytes of v3 relative to v2 over all workloads, and count the workloads that v0 or v1 wins."""
+    """Give the bytes of v3 relative to v2 over all workloads, and the number of workloads that v0 or v1 wins."""
     sentences = []
     for codec in verdicts.codecs:
         ratios = [ratio for each in verdicts.workloads(codec) if (ratio := each.ratio(NEW)) is not None]
@@ -283,7 +298,7 @@ def verdict_sentence(verdicts: Verdicts) -> str:
 
 
 def cost_sentence(verdicts: Verdicts) -> str:
-    """Give the range of the winners' CPU time without a codec."""
+    """Give the range of CPU time relative to v2 for the winners (the smallest formats) without a codec."""
     spans = []
     for operation in TIMED:
         times = [
@@ -308,7 +323,8 @@ def _old(found: Sequence[Sizes]) -> Iterator[str]:
 def cpu_sentence(verdicts: Verdicts) -> str:
     """Name the classes in which v3 takes more CPU time than v2, and those in which it takes less.
 
-    A difference counts if it is beyond the interval and beyond v2's ratios to itself.
+    A ratio counts as a difference if its interval does not contain 1, and does not overlap the noise. The noise is the
+    middle 95 % of v2's ratios to itself (A/A).
     """
     sentences = []
     for operation in TIMED:

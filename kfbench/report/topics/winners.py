@@ -1,6 +1,6 @@
-"""The smallest of v0 to v3 over batch size and value size, and the share of v2's bytes that it saves.
+"""The section with maps: the smallest of v0 to v3 for each batch size and value size, and how much it saves.
 
-Formats that lose nothing of the records compete. The other formats are named next to them.
+Only formats that lose nothing of the records are compared. The others are named next to them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ DOWN, ACROSS = "batch_size", "value_bytes"
 
 @dataclass(frozen=True, kw_only=True)
 class Win:
-    """A cell of the map.
+    """One cell of a map: a batch size and a value size.
 
     Args:
-        winners: the smallest format that loses nothing, and the formats that tie with it.
-        saving: the bytes that the smallest format saves, as a share of v2's.
-        at_a_loss: formats that lose something and take fewer bytes than any winner.
-        ratios: format -> bytes relative to v2's.
+        winners: the smallest format that loses nothing, then the formats that are at most TIE (1 %) larger.
+        saving: the bytes that the smallest format saves, as a share of v2's bytes.
+        at_a_loss: formats that lose something and are more than TIE (1 %) smaller than every format that loses nothing.
+        ratios: format -> bytes relative to v2.
     """
 
     batch_size: int
@@ -46,12 +46,12 @@ class Win:
 
     @property
     def is_tie(self) -> bool:
-        """True if v2 is among the smallest formats, and not alone."""
+        """True if v2 and at least one other format are the smallest."""
         return BASE_FORMAT in self.winners and len(self.winners) > 1
 
     @property
     def words(self) -> str:
-        """The winner in words, for example: v3 −23.7 %; v2; tie."""
+        """The text of the cell, for example: "v3 −23.7 %", "v2" or "tie"."""
         if self.is_tie or self.winners[0] == BASE_FORMAT:
             return "tie" if self.is_tie else BASE_FORMAT
         return f"{self.winners[0]} −{100 * self.saving:.{0 if self.saving >= 0.1 else 1}f} %"
@@ -59,7 +59,15 @@ class Win:
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """The cells under one codec. rows: their arms. fixed: the values of the other axes. lost: format -> its losses."""
+    """The map of the smallest formats under one codec.
+
+    Args:
+        codec: codec and level in words.
+        rows: the sizes that the map is made from.
+        fixed: the values of the other axes.
+        lost: format -> the fields that it could not carry.
+        wins: the cells of the map.
+    """
 
     codec: str
     rows: pd.DataFrame
@@ -86,7 +94,10 @@ class Map:
 
 
 def maps(results: Results) -> list[Map]:
-    """Return the map without a codec, then the map under the level of zstd with most cells."""
+    """Return the maps of the smallest formats: one without a codec, then one for a level of zstd.
+
+    It is the level that was measured in most cells of the map.
+    """
     rows = results.grid_bytes
     rows = rows.assign(with_codec=codecs_of(rows))
     found = []
@@ -129,7 +140,7 @@ def _map(codec: str, rows: pd.DataFrame, fixed: Mapping[str, Any]) -> Map:
 
 
 def map_cells(found: Map) -> pd.DataFrame:
-    """Return the numbers of the figure: a row per cell."""
+    """Return the map of the smallest formats as a frame for `plots.winners`, with a row per cell."""
     return pd.DataFrame(
         [
             (_value_size(each.value_bytes), number(each.batch_size), each.words, _winner(each), each.saving)
@@ -144,7 +155,7 @@ def _winner(win: Win) -> str:
 
 
 def map_table(found: Map) -> Table:
-    """Return the map in words: a row per batch size, a column per value size."""
+    """Return the map of the smallest formats as a table of texts: a row per batch size, a column per value size."""
     values = found.value_sizes
     return Table(
         name=_table_name("map", found),
@@ -162,7 +173,7 @@ def map_table(found: Map) -> Table:
 
 
 def ratio_table(found: Map) -> Table:
-    """Return each format's bytes relative to v2's, a row per cell."""
+    """Return a table of each format's bytes relative to v2, with a row per batch size and value size."""
     others = [name for name in found.formats if name != BASE_FORMAT]
     return Table(
         name=_table_name("map-ratios", found),
@@ -190,7 +201,10 @@ def _winners(found: Map) -> list[str]:
 
 
 def _at_a_loss(found: Map) -> Iterator[str]:
-    """Name each format that is not compared, its losses, and the number of cells in which it takes the least."""
+    """Yield a sentence about each format that is not compared because it loses something.
+
+    It has the losses, and the number of cells in which the format would be the smallest.
+    """
     for name, lost in found.lost.items():
         if lost:
             cells = sum(name in each.at_a_loss for each in found.wins)
@@ -214,7 +228,10 @@ def _cell(found: Map, batch_size: int, value_bytes: int) -> Cell:
 
 
 def maps_sentence(found: list[Map]) -> str:
-    """Count the cells that each format wins, with its greatest saving, the ties, and the formats not compared."""
+    """Give the number of cells that each format wins with its greatest saving, and the number of ties.
+
+    Formats that are not compared are named at the end.
+    """
     sentences = []
     for each in found:
         parts = []

@@ -1,4 +1,4 @@
-"""The named workloads of one run: bytes of each format under each codec, and the smallest format."""
+"""The section about the named workloads: bytes of each format under each codec, and the smallest format."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -26,9 +26,9 @@ SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of 
 
 
 def smallest_table(named: Named) -> Table:
-    """Return a row per workload: its question and the format with the fewest bytes.
+    """Return a table with a row per workload: its question, and the format with the fewest bytes.
 
-    A further column has the smallest format that loses nothing, if that is another format for any workload.
+    If this format loses something on any workload, a further column has the smallest format that loses nothing.
     """
     by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
     workloads = list(dict.fromkeys(name for found in by.values() for name in found))
@@ -66,19 +66,22 @@ def smallest_table(named: Named) -> Table:
 
 
 class SizeTables(NamedTuple):
-    """Open tables and folded tables."""
+    """The tables of bytes per workload: those that the report shows open, and those that it shows folded."""
 
     shown: list[Table]
     folded: list[Table]
 
 
 def size_table_name(codec: str, suffix: str = "") -> str:
-    """Return the name of the table of bytes by workload under a codec."""
+    """Return the name of the table with the bytes of all workloads under a codec."""
     return f"workloads{suffix}-{codec}".replace(" ", "-")
 
 
 def size_tables(named: Named) -> SizeTables:
-    """Return the tables of bytes by workload and format, one per codec."""
+    """Return tables of bytes with a row per workload and a column per format, one table per codec.
+
+    Variants of workloads and other codecs are in folded tables.
+    """
     shown = [_sizes_table(named.under(codec), codec, "") for codec in named.shown_codecs]
     folded = [
         _sizes_table(found, codec, "-variants")
@@ -117,7 +120,7 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
 
 
 def cpu_table(named: Named) -> Table | None:
-    """Return CPU time relative to v2 by workload, operation and format."""
+    """Return a table of CPU time relative to v2, with a row per workload and a column per operation and format."""
     if not named.cpu:
         return None
     formats = in_order(name for _, _, name in named.cpu)
@@ -140,7 +143,10 @@ def cpu_table(named: Named) -> Table | None:
 
 
 def seed_table(results: Results, new: str = NEW) -> Table | None:
-    """Return the spread of v3's ratio of bytes between seeds, by codec; None if no cell has several seeds."""
+    """Return a table that shows how much the ratio of v3's bytes to v2's differs between seeds, with a row per codec.
+
+    Return None if no workload was measured with several seeds.
+    """
     rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE_FORMAT, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
     if rows.empty:
@@ -172,7 +178,7 @@ def seed_table(results: Results, new: str = NEW) -> Table | None:
 
 
 def workloads_sentence(named: Named, new: str = NEW) -> str:
-    """Compare v3's bytes and CPU time with v2's over the workloads, and name those that v0 or v1 wins."""
+    """Compare the bytes and CPU time of v3 with v2 over all workloads, and name the workloads that v0 or v1 wins."""
     sentences = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
     spans = []
     for operation in OPERATIONS:
@@ -212,12 +218,12 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
 
 
 def without(found: Sequence[Sizes], name: str) -> str:
-    """Return a format and its losses over these workloads, for example: v0, without times."""
+    """Return a format with the fields that it loses on these workloads, for example: v0, without times."""
     return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
 def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
-    """Return bytes relative to v2, one panel per codec of the verdict, the largest gains first."""
+    """Return bytes relative to v2 for a figure, one panel per codec. Workloads with the largest savings come first."""
     panels = {}
     first = {each.workload: each.ratio(NEW) or 1.0 for each in named.under(named.shown_codecs[0])}
     for codec in named.shown_codecs:

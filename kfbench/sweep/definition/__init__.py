@@ -1,1 +1,1 @@
-"""The TOML file of a sweep and the cells that it means."""
+"""Read a sweep's TOML file, check it, and list its cells. A cell is the recipe of one measurement."""

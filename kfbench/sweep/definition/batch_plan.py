@@ -1,4 +1,4 @@
-"""The batches of a cell: how many records it takes, in whole batches."""
+"""Choose the number of records of a cell (one measurement), in whole batches."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +18,7 @@ MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 
 
 class Amount(NamedTuple):
-    """The wanted size of a cell: about this number of records, and at most this payload."""
+    """The wanted size of a measurement: about `records` records, and at most `payload_bytes` bytes of payload."""
 
     records: int
     payload_bytes: int
@@ -31,14 +31,20 @@ class Extent(NamedTuple):
 
 
 def block_records(workload: Workload) -> int:
-    """Return the number of records in whole batches that is nearest below BLOCK_RECORDS; at least one batch."""
+    """Return the largest multiple of the batch size that is at most BLOCK_RECORDS (65,536); at least one batch.
+
+    A workload without a batch size counts as one record per batch.
+    """
     batch = int(axes_of(workload).get("batch_size") or 1)
     return max(BLOCK_RECORDS // batch, 1) * batch
 
 
 @lru_cache(maxsize=256)
 def whole_batches(workload: Workload, seed: int, records: int) -> int:
-    """Return `records` rounded up to whole batches. Without the axis batch_size, stop at the end of the first block."""
+    """Return `records` rounded up to the end of a batch.
+
+    Without a value for the axis batch_size, the result is at most BLOCK_RECORDS (65,536).
+    """
     batch = axes_of(workload).get("batch_size")
     if batch is not None:
         return int(batch) * -(-records // int(batch))
@@ -48,16 +54,19 @@ def whole_batches(workload: Workload, seed: int, records: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstBatches:
-    """The first batches of a workload, without payload. The records of a cell are cut from them.
+    """The first batches of a workload, without payload. They show how many batches fit into a cell (measurement).
 
-    is_uniform: the sample is one batch, and all other batches have the same size.
+    is_uniform: True if the sample is one batch and all other batches have the same size.
     """
 
     sample: Sample
     is_uniform: bool
 
     def take(self, amount: Amount) -> Extent:
-        """Return the size of the first whole batches that fit the amount; at least one batch."""
+        """Count the whole batches, from the first one on, that fit the amount. Return their size; at least one batch.
+
+        The last batch may exceed `amount.records`. Only a single batch may exceed `amount.payload_bytes`.
+        """
         shapes, ends = self.sample.shapes, self.sample.bounds[1:]
         if self.is_uniform:
             batch = len(shapes)
@@ -71,7 +80,10 @@ class FirstBatches:
 
 
 def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
-    """Return the size of all keys, values and headers before each end: int64[batches]."""
+    """Return the bytes of all keys, values and headers up to the end of each batch: int64[batches].
+
+    ends: int64[batches], the number of records before the end of each batch.
+    """
     lengths = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
     headers = np.maximum(shapes.header_key_lengths, 0, dtype=np.int64) + np.maximum(shapes.header_value_lengths, 0)
     payload: Int64 = np.cumsum(lengths)[ends - 1]
@@ -81,10 +93,14 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
 
 
 def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
-    """Return the first batches of a workload, with at least this number of records.
+    """Generate the first batches of a workload, to plan its cells (measurements).
 
-    None if an axis makes batches that a broker would refuse as too large. Raises InvalidConfig if a named workload's
-    own batches are too large.
+    Named workloads: whole blocks of 65,536 records, with at least `records` records. Grid workloads: one batch.
+
+    Return None if the sweep's axes make batches above MAX_BATCH_BYTES, which a broker would refuse. Raises
+    InvalidConfig if a named workload without the axis batch_size has batches above this limit.
+
+    where: the file and the block, for messages.
     """
     axes = axes_of(point)
     is_named = isinstance(point, NamedWorkload)

@@ -1,4 +1,4 @@
-"""A cell: the recipe of one measurement."""
+"""The class Cell: the recipe of one measurement of a sweep, which can be pickled and sent to other processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -11,18 +11,23 @@ from kfbench.workloads import WORKLOADS, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One workload's records, to be measured in several formats under one codec.
+    """The recipe of one measurement: one workload, one codec and level, and several formats.
 
-    A cell has no records, only the recipe for them, so it is cheap to send to executors. A cell that several blocks
-    name is measured once.
+    A cell does not contain the records, so it is cheap to send to Spark's executors. A cell that several [[grid]]
+    blocks of a sweep contain is measured once.
 
     Args:
-        cell_id: hash of the workload and of the axes that differ from their default.
-        records, batches, payload_bytes: the size of the cell.
+        kind: the kind of measurement, such as "bytes" or "cpu".
+        cell_id: a hash of the workload and of its axes (parameters) that differ from their default.
+        records, batches, payload_bytes: the size of the data.
         grids: the formats that each block measures, by the name of the block.
-        path: the broker path; empty for other kinds.
+        rounds: the number of timed rounds; 0 for kinds that are not timed.
+        sample_us: the shortest time of one sample, in microseconds.
+        cache: "cold" if each timed call waits for its data from memory, else "resident".
+        path: the broker path, such as "append"; empty for kinds other than "broker".
         to: the format that the path converts to; None if it does not convert.
-        start: the first record of a cell of the size model; 0 for other kinds.
+        start: the number of the cell's first record in the workload. It is 0 except for the size model (kind "model"),
+            which divides very many records into cells.
     """
 
     kind: Kind
@@ -59,29 +64,32 @@ class Cell:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The values that identify a cell in its sweep."""
+        """The values that identify a cell in its sweep. Two cells with the same key are one measurement."""
         slice_ = (self.start, self.records) if self.kind == "model" else None
         return self.kind, self.cell_id, self.seed, self.codec, self.level, self.path, self.to, self.cache, slice_
 
     def only(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":
-        """Return the cell with only these blocks and formats."""
+        """Return a copy of the cell for only these [[grid]] blocks, with only the formats that they measure.
+
+        grids: the formats of each block, by the name of the block.
+        """
         wanted = {name for formats in grids.values() for name in formats}
         return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in wanted))
 
     def merged(self, other: "Cell") -> "Cell":
-        """Return the cell with the blocks and formats of another cell that has the same key."""
+        """Add the [[grid]] blocks and formats of `other`, which has the same key. Return the new cell."""
         formats = tuple(dict.fromkeys((*self.formats, *other.formats)))
         return replace(self, formats=formats, grids={**self.grids, **other.grids})
 
 
 def axes_of(workload: Workload) -> dict[str, Any]:
-    """Return a workload's axes: the fields of its dataclass, without its name."""
+    """Return a workload's axes (parameters) by name: the fields of its dataclass, except `name`."""
     assert is_dataclass(workload)
     return {axis.name: getattr(workload, axis.name) for axis in fields(workload) if axis.name != "name"}
 
 
 def non_default_axes(workload: Workload) -> dict[str, Any]:
-    """Return the axes that differ from their default."""
+    """Return the workload's axes that differ from their default, by name."""
     default = axes_of(WORKLOADS[workload.name])
     return {axis: value for axis, value in sorted(axes_of(workload).items()) if value != default[axis]}
 

@@ -1,4 +1,4 @@
-"""Checks of one block of a sweep: names are known, lists are not empty, and keys do not contradict each other."""
+"""Check one [[grid]] block of a sweep: names are known, lists are not empty, and keys do not contradict each other."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -19,7 +19,7 @@ MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring the
 
 
 class CodecLevel(NamedTuple):
-    """A codec and its level; None where the codec has none."""
+    """A codec and its level. level: None if the codec has no levels."""
 
     codec: str
     level: int | None
@@ -33,7 +33,12 @@ class PathTarget(NamedTuple):
 
 
 def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]:
-    """Check a block. Return its codecs and levels. Raises InvalidConfig."""
+    """Check a [[grid]] block and return its codecs, each with each of its levels. Raises InvalidConfig.
+
+    Args:
+        where: the file and the block, for messages.
+        model: the settings of the size model that the block uses.
+    """
     for problem in chain(_format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid)):
         raise InvalidConfig(f"{where}: {problem}")
     check_settings(where, grid, ("bytes", "cpu", "model"))
@@ -50,7 +55,7 @@ def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]
 
 
 def path_targets(grid: Grid) -> list[PathTarget]:
-    """Return each path once; a path that converts, once per target format."""
+    """Return the block's broker paths without duplicates. A path that converts appears once per target format."""
     return [
         PathTarget(path, to)
         for path in dict.fromkeys(grid.paths)

@@ -1,4 +1,4 @@
-"""Filters of a profile's cells: COLUMN=VALUE[,VALUE...], or another sign: != < <= > >=."""
+"""Choose cells (measurements) of a sweep by filters: COLUMN=VALUE[,VALUE...]. Other signs are != < <= > >=."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ _FILTER: Final = re.compile(r"\s*([a-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DO
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A filter. text: the filter as the user wrote it."""
+    """A condition on one column of a cell (measurement). text: the filter as the user wrote it."""
 
     column: str
     sign: str
@@ -36,7 +36,7 @@ class Filter:
 
     @classmethod
     def parse(cls, text: str) -> "Filter":
-        """Parse one filter. Raises InvalidConfig."""
+        """Parse COLUMN, sign and values. Raises InvalidConfig."""
         found = _FILTER.fullmatch(text)
         values = tuple(value.strip() for value in found[3].split(",")) if found else ()
         if not found or not all(values):
@@ -46,7 +46,7 @@ class Filter:
         return cls(column=found[1], sign=found[2], values=values, text=text)
 
     def matches(self, value: Any) -> bool:
-        """Return True if a value of the column passes. None matches only `null`."""
+        """Return True if a cell with this value in the column passes. The value None is equal only to `null`."""
         if self.sign in _ORDERS:
             given = _number(self.values[0])
             return (
@@ -56,10 +56,11 @@ class Filter:
 
 
 def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
-    """Return the profile with only the cells and blocks that pass all filters. It is not for publishing.
+    """Return a copy of the profile with only the cells (measurements) and [[grid]] blocks that pass all filters.
 
-    A cell of several blocks stays in the blocks that pass, with the formats that they measure. A cell whose workload
-    lacks the axis is dropped. Raises InvalidConfig for a column that no cell has, and where no cell is left.
+    The copy has publish = False. A cell of several blocks stays in the blocks that pass, with the formats that these
+    blocks measure. A filter on an axis drops cells whose workload does not have this axis. Raises InvalidConfig for a
+    column that no cell has, and if no cell is left.
     """
     wanted = [Filter.parse(text) for text in filters]
     axes = dict.fromkeys(axis for cell in profile.cells for axis in cell.axes)
@@ -104,7 +105,7 @@ def _same(column: str, value: Any, wanted: str) -> bool:
 
 
 def _is_null(column: str, value: Any) -> bool:
-    """Return True for null. As in a profile, a length of -1 is null too."""
+    """Return True for None, and for a length of -1 (a column that ends in `_bytes`), which means null in a sweep."""
     return value is None or (column.endswith("_bytes") and value == -1)
 
 

@@ -1,4 +1,7 @@
-"""The cells of one block of a sweep: the product of its kinds, workloads, seeds, codecs and paths."""
+"""List the cells (measurements) of one [[grid]] block of a sweep.
+
+A block has a cell for each combination of kind, workload, seed, codec and broker path.
+"""
 
 import hashlib
 import json
@@ -23,12 +26,17 @@ _NO_PATH: Final = (PathTarget("", None),)
 
 
 def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
-    """Check a block and return its cells. where: the file and the block, for messages. Raises InvalidConfig."""
+    """Check a [[grid]] block at once, and return an iterator over its cells (recipes of measurements).
+
+    The check and the iterator may raise InvalidConfig.
+
+    where: the file and the block, for messages.
+    """
     return _Block(where, grid, file).cells()
 
 
 class _Block:
-    """A checked block. Settings that the block does not have come from its file."""
+    """A checked [[grid]] block. A setting that is missing in the block is taken from its file."""
 
     def __init__(self, where: str, grid: Grid, file: SweepFile) -> None:
         self.where = where
@@ -40,7 +48,7 @@ class _Block:
 
     def cells(self) -> Iterator[Cell]:
         measured = dict.fromkeys(self.grid.measure)
-        # A floor is computed with the bytes of the same records, so the records are made once.
+        # The metadata floor (`measure.floor`) and the sizes need the same records, so the records are made once.
         floor_kind = None if "floor" not in measured else "bytes" if "bytes" in measured else "floor"
         kinds = [kind for kind in measured if kind != "floor" or floor_kind == "floor"]
         seeds = dict.fromkeys(self.grid.seeds or [self.file.seed])
@@ -113,10 +121,11 @@ class Slice(NamedTuple):
 
 
 def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
-    """Cut the records of a size model into cells.
+    """Divide the records of a size model (sizes computed without payload) into the slices of its cells.
 
-    Each cell has as many records as all cells before it together, so the cost is known at every doubling. The limits
-    are FIRST_MODEL_RECORDS and cell_records. Only the last cell may end inside a batch.
+    Each cell (measurement) has as many records as all cells before it together, so the cost is known at every doubling.
+    A cell has at least FIRST_MODEL_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole
+    batches. Only the last cell may be smaller or end inside a batch.
     """
     unit, start = block_records(point), 0
     while start < settings.records:
@@ -127,7 +136,10 @@ def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
 
 
 def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
-    """Return a cell with only its identity. The seed ignores the batch size, so all batch sizes share their records."""
+    """Return a cell (measurement) that has its kind, id, seed and workload, but no size, codec or formats yet.
+
+    The seed of a named workload does not depend on the batch size, so all batch sizes have the same records.
+    """
     canonical = _canonical(point)
     same_records = _canonical(replace(point, batch_size=None)) if isinstance(point, NamedWorkload) else canonical
     return Cell(
@@ -144,7 +156,7 @@ def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
 
 
 def _canonical(point: Workload) -> dict[str, Any]:
-    """Return the input of a cell's id. Axes at their default are left out, so a new axis changes no id."""
+    """Return the facts whose hash is a cell's id. Axes at their default are left out, so a new axis changes no id."""
     return {"workload": point.name, "axes": non_default_axes(point)}
 
 

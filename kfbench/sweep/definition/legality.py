@@ -1,4 +1,4 @@
-"""Combinations that a format does not support: a codec, headers, a broker path."""
+"""Find combinations that a format does not support: a codec, headers, batch header fields, or a broker path."""
 
 from typing import Final
 
@@ -6,7 +6,8 @@ from kfbench.formats import FORMATS
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample
 
-# Without these header fields a log means something else to readers. The loss of other fields is only counted.
+# A log without these batch header fields means something else to readers, so a format must be able to store them. A
+# format may lose other fields.
 NEEDED: Final = {
     "is_transactional": "transactions",
     "is_control": "control batches",
@@ -16,7 +17,10 @@ NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
 
 def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: str | None = None) -> str | None:
-    """Return the reason why the format does not support a cell; None if it does. A conversion may lose headers."""
+    """Return the reason why the format cannot store the sample or take the broker path; None if it can.
+
+    `to` is the format that the path converts to. It must support the codec and broker paths, but may lose headers.
+    """
     shapes, capabilities = sample.shapes, FORMATS[format_name].capabilities
     if shapes.has_headers and not capabilities.headers:
         return f"{format_name} has no headers"

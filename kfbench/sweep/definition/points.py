@@ -1,4 +1,4 @@
-"""The workloads of a block: points of the product of its axes, or named workloads."""
+"""List the workloads of a [[grid]] block: a workload family or named workloads, at each combination of axis levels."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace
@@ -16,10 +16,10 @@ from kfbench.workloads.catalogue import NamedWorkload
 
 
 def points(where: str, grid: Grid) -> Iterator[Workload]:
-    """Yield the workloads of a block. Raises InvalidConfig.
+    """Yield one workload per combination of the block's axis levels. Raises InvalidConfig.
 
-    Points that do not exist are left out: a timestamp spread with one record per batch, or a null share where all
-    values are null.
+    Combinations without a meaning are left out: a timestamp spread with one record per batch, or a null share where all
+    values are null. where: the file and the [[grid]] block, for messages.
     """
     bases: list[Workload] = [*named_workloads(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
     known = axes_of(bases[0])
@@ -41,7 +41,10 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
 
 
 def named_workloads(where: str, grid: Grid) -> list[NamedWorkload]:
-    """Return the workloads of the catalogue that match the block's patterns, each once. Raises InvalidConfig."""
+    """Return the named workloads that match the patterns of the block's key `workloads`, without duplicates.
+
+    Raises InvalidConfig for a pattern without a match.
+    """
     matching: dict[NamedWorkload, None] = {}
     for pattern in grid.workloads:
         name, _, variant = pattern.partition("/")

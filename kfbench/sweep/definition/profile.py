@@ -1,6 +1,6 @@
-"""A profile: a sweep that was read from its TOML file and checked, with its cells.
+"""Load a profile: a sweep that is read from its TOML file and checked, with the list of its cells (measurements).
 
-A wrong sweep is refused before anything runs. The error names the file and the key.
+An invalid sweep raises InvalidConfig before anything is measured. The message names the file and the key.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kfbench.sweep.definition.sweep_file import Grid, read
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A checked sweep."""
+    """A checked sweep. grids: the [[grid]] blocks of its file; cells: the measurements of all blocks, each once."""
 
     name: str
     title: str
@@ -23,13 +23,13 @@ class Profile:
     seed: int
     grids: tuple[Grid, ...]
     cells: tuple[Cell, ...]
-    text: str  # the TOML of its file, then that of the files that it extends
-    filter: tuple[str, ...] = ()  # the filters that chose its cells, as the user wrote them
-    publish: bool = False  # True if its reports are for publishing
+    text: str  # the TOML text of its file, followed by the text of the files that it extends
+    filter: tuple[str, ...] = ()  # the user's filters that reduced its cells, as the user wrote them
+    publish: bool = False  # True if its reports go into the folder of published reports
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
-    """Load a sweep by its name in datasets/sweeps/, or from a TOML file. Raises InvalidConfig."""
+    """Read and check a sweep, by its name in datasets/sweeps/ or by the path of a TOML file. Raises InvalidConfig."""
     path, file, text = read(name_or_path)
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()

@@ -1,7 +1,7 @@
-"""The TOML file of a sweep: its tables and keys, and the merge of a file with the file that it extends.
+"""Read the TOML file of a sweep, and merge it with the file that it extends.
 
-A block is one [[grid]] table; files merge block by block. Names of formats, axes, codecs and workloads are not checked
-here. Other modules of this folder look them up.
+A block is one [[grid]] table. Files are merged block by block. This module checks keys and types. Other modules of this
+folder check the names of formats, axes, codecs and workloads.
 """
 
 import re
@@ -21,7 +21,7 @@ Kind = Literal["bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 
-# Patterns of msgspec's error messages, and plain words for its names of types.
+# Patterns of msgspec's error messages, and plain words for msgspec's type names.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
 _KEY: Final = re.compile(r"Object (missing required|contains unknown) field `(.+?)`")
 _KINDS: Final = {
@@ -40,16 +40,21 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size of a bytes cell and of its floor, in whole batches: about `records`, and at most `payload_bytes`."""
+    """The size of a measurement of the kinds "bytes" and "floor" (the metadata floor), in whole batches.
+
+    Args:
+        records: about this number of records.
+        payload_bytes: at most this number of bytes of keys, values and headers.
+    """
 
     records: int = 2_048
     payload_bytes: int = 1 << 18
 
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size and timing of a timed cell (kinds cpu to broker).
+    """The size and timing of a timed measurement (all kinds except "bytes", "model" and "floor").
 
-    cache: for CPU cells only. With "cold", each call waits for memory, and a sample is one call.
+    cache: "cold" is only for the kind "cpu". Then each call waits for its data from memory, and a sample is one call.
     """
 
     records: int = 8_192
@@ -61,27 +66,29 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
 
 
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The extent of the size model."""
+    """The number of records whose sizes the size model computes, without generating payload."""
 
-    records: int = 1_000_000_000  # of each workload; they are divided into cells
-    cell_records: int = 1 << 25  # the most records of a cell
+    records: int = 1_000_000_000  # per workload; the records are divided into cells
+    cell_records: int = 1 << 25  # the largest number of records in a cell
 
 
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A [[grid]] block: the product of its axes, codecs and levels, in each of its formats.
+    """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
 
     Args:
-        axes: the levels of each axis. Named workloads have one axis, batch_size. Without it they keep their own
-            batches.
+        measure: the kinds of measurement.
+        axes: the values (levels) of each axis, a parameter of the workload. Named workloads have one axis, batch_size.
+            Without it they have the batches that their file describes.
         workload: a family of workloads, used unless `workloads` is given.
-        workloads: workloads of the catalogue. "NAME" is the default variant, "NAME/VARIANT" another one. Both may be
-            patterns: "*" matches every default, "*/*" every variant.
+        workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
+            may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
         bytes, cpu, model: replace the settings of the file.
-        seeds: replace the seed of the file. Each cell is measured once per seed.
-        paths: the broker paths of broker cells.
-        to: the formats that converting paths write.
-        illegal: the reaction to a cell that a format does not support, such as zstd or headers in v0 and v1. "refuse"
-            refuses the sweep. "skip" stores a row with the reason.
+        seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
+        codecs: the levels of each codec. An empty list means the default level.
+        paths: the broker paths, such as "append", for the kind "broker".
+        to: the target formats of the paths that convert.
+        illegal: what happens if a format does not support a cell, for example zstd or headers in v0 and v1. With
+            "refuse", the sweep is invalid. With "skip", the result has a row with the reason.
     """
 
     name: str
@@ -103,7 +110,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A sweep. publish: its reports go into the folder of published reports (docs/publish.md)."""
+    """The content of a sweep's file. publish: True if its reports go into the published folder (docs/publish.md)."""
 
     title: str
     analysis: str
@@ -117,10 +124,11 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A file that extends another file.
+    """The content of a sweep's file that extends another file.
 
-    Title, analysis and seed replace those of the other file. Sections replace them key by key. A block with the name of
-    an existing block changes it key by key; other blocks are added. `publish` is never inherited.
+    Its title, analysis and seed replace the values of the other file. Its sections (bytes, cpu, broker, model) replace
+    single keys of the other file's sections. A [[grid]] block with the name of an existing block replaces single keys
+    of that block. Other blocks are added. `publish` is never inherited.
 
     extends: the name of a profile, or a path that ends in .toml and is relative to this file.
     """
@@ -138,7 +146,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
 
 
 class ReadSweep(NamedTuple):
-    """A sweep file, merged with the files that it extends. text: the TOML of all these files."""
+    """A sweep file, merged with the files that it extends. text: the TOML text of all these files, joined."""
 
     path: Path
     file: SweepFile
@@ -146,7 +154,7 @@ class ReadSweep(NamedTuple):
 
 
 def read(name_or_path: str | Path) -> ReadSweep:
-    """Read a sweep by its name in datasets/sweeps/, or from a path. Raises InvalidConfig."""
+    """Read a sweep by its name in datasets/sweeps/, or from the path of a TOML file. Raises InvalidConfig."""
     path = _find(name_or_path)
     tables, text = _tables(path)
     try:
@@ -165,7 +173,10 @@ class _Tables(NamedTuple):
 
 
 def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
-    """Read a file and merge it with the files that it extends. extending: the files that extend this file."""
+    """Read a file and merge it with the files that it extends, directly or through others. Raises InvalidConfig.
+
+    extending: the files that extend this file, to find a file that extends itself.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         tables: dict[str, Any] = msgspec.toml.decode(text)
@@ -204,7 +215,7 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
 
 
 def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:
-    """Return a message with the wrong key and the wanted value, from msgspec's message.
+    """Rewrite msgspec's error message in plain words: the file, the wrong key, and the type or values that it needs.
 
     msgspec's message is `PROBLEM - at PLACE`. In PLACE, `...` stands for a key that the user chose.
     """
@@ -228,7 +239,10 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
 
 
 def check_level(where: str, default: Any, level: Any) -> None:
-    """Raise InvalidConfig if a level has another type than the axis's default. Default None: a whole number."""
+    """Raise InvalidConfig if a level (a value of an axis) does not have the type of the axis's default.
+
+    If the default is None, the level must be a whole number. A float axis also accepts whole numbers.
+    """
     wanted = int if default is None else type(default)
     if type(level) is not wanted and not (wanted is float and type(level) is int):
         raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
@@ -245,7 +259,12 @@ class _KeyedValue(NamedTuple):
 
 
 def _find_value(value: Any, keys: Sequence[str], kind: str | None) -> _KeyedValue | None:
-    """Follow the keys to a value of this kind, or return None. Replace each `...` by the key that leads there."""
+    """Find a value by its path of keys, and return it with the real keys; None if there is none.
+
+    A key `...` stands for any key of a table. It is replaced by the first key that leads to a value of this kind.
+
+    kind: a value of _KINDS; None: any kind.
+    """
     if not keys:
         is_it = kind is None or _KINDS.get(type(value)) == kind
         return _KeyedValue([], value) if is_it else None
@@ -288,7 +307,7 @@ def _find(name_or_path: str | Path) -> Path:
 
 
 def check_settings(where: str, given: SweepFile | Grid, sections: Sequence[str]) -> None:
-    """Raise InvalidConfig for a number below 1 in these sections."""
+    """Raise InvalidConfig if a number in these sections is below 1. where: the file and the table, for messages."""
     for section in sections:
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():

@@ -1,1 +1,1 @@
-"""Prepare a host for a sweep: Java, packages for executors, compiled kernels."""
+"""Prepare a host for a sweep: find Java, pack an archive for Spark executors, compile kernels."""

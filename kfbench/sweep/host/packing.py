@@ -1,15 +1,16 @@
-"""The archive of an executor's environment: Python, its packages, kfbench and its datasets.
+"""Write an archive with everything that a Spark executor needs: Python, packages, kfbench and its datasets.
 
     bin/python          a script that starts the interpreter in the same folder
     lib/pythonX.Y       the standard library; lib/ also has libpython where the interpreter is built that way
     packages/           the packages that kfbench needs on an executor
     code/kfbench        kfbench itself, datasets included
 
-The cluster's Spark provides PySpark. The archive has no shared libraries of the system. So hosts need the same
-architecture as this machine, and a C library and an OpenSSL that are not older.
+PySpark is not in the archive, because the cluster's Spark provides it. Shared libraries of the system are not in the
+archive either. So the cluster's hosts need the same processor architecture as this machine. Their C library and OpenSSL
+must not be older than ours.
 
 Numba stores compiled kernels under the path of their source, but each executor unpacks the archive into a new folder.
-So the script first copies kfbench to a permanent folder. Otherwise every executor would compile for minutes.
+So `bin/python` first copies kfbench to a permanent folder. Otherwise every executor would compile for minutes.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ from kfbench.shipped import DATASETS
 
 DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
-_NO_RESULT: Final = (  # no result depends on these; a run stores the text of its sweep
+_NO_RESULT: Final = (  # no result depends on these files; sweeps are here because a run stores the text of its sweep
     "code/kfbench/report/",
     "code/kfbench/cli/",
     "code/kfbench/doctor.py",
@@ -43,9 +44,9 @@ _NO_RESULT: Final = (  # no result depends on these; a run stores the text of it
 LEFT_OUT: Final = ("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo", "site-packages", "dist-packages")
 _CACHE: Final = "__pycache__"
 ENDING: Final = ".tar.gz"
-_LEVEL: Final = 1  # takes a third of the time of level 6, for a tenth more bytes
+_LEVEL: Final = 1  # gzip level 1 takes a third of the time of level 6 and makes the archive a tenth larger
 
-# mv -T: if another executor was faster, its copy stays. The -O test: code runs only from a folder that this user owns.
+# mv -T fails if another executor was faster, so its copy stays. The test -O makes sure that this user owns the code.
 _START: Final = """\
 #!/bin/sh
 # Written by kfbench pack.
@@ -73,7 +74,7 @@ exec "$here/bin/{interpreter}" "$@"
 
 
 class CannotPack(KfbenchError):
-    """The files of this Python or of a package cannot be found."""
+    """The archive cannot be written: a file of Python or of a package is missing, or the archive's name is invalid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +91,11 @@ Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
 def pack(path: Path, tracked: Tracked | None = None) -> Packed:
-    """Write the archive atomically. tracked: yields the items and shows the progress.
+    """Write the archive to `path`, which must end in .tar.gz. The file appears when it is complete.
 
-    Raises MissingExtra (only Spark uses an archive), CannotPack, OSError.
+    tracked: a function of items and a caption that yields the items and shows the progress.
+
+    Raises MissingExtra without the extra `sweep` (Spark), CannotPack, OSError.
     """
     require_extra("sweep")
     if not path.name.endswith(ENDING):
@@ -113,7 +116,7 @@ def pack(path: Path, tracked: Tracked | None = None) -> Packed:
 
 
 def code_digest() -> str:
-    """Return a digest of the code and data that results depend on. It is the same in every folder."""
+    """Return a hash of the code and data that results depend on. It does not depend on the folder of the package."""
     digest = hashlib.blake2b(digest_size=8)
     for name, file in sorted(_code().items()):
         if file.suffix in (".py", ".toml") and not name.startswith(_NO_RESULT):
@@ -134,7 +137,7 @@ def _interpreter() -> Path:
 
 
 def _python() -> dict[str, Path]:
-    """Return the interpreter, its shared library and the standard library, by their names in the archive."""
+    """Return the files of the interpreter, its shared library and the standard library, by name in the archive."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     library = Path(sysconfig.get_path("stdlib"))
     if not (library / "os.py").is_file():
@@ -151,7 +154,10 @@ def _python() -> dict[str, Path]:
 
 
 def _packages() -> dict[str, Path]:
-    """Return the files of all direct and indirect dependencies of kfbench, by their names in the archive."""
+    """Return the files of all direct and indirect dependencies of kfbench, by name in the archive.
+
+    Raises CannotPack for a package without a list of its files.
+    """
     found: dict[str, Path] = {}
     for each in _needed("kfbench"):
         if each.files is None:
@@ -166,7 +172,10 @@ def _packages() -> dict[str, Path]:
 
 
 def _needed(root: str) -> Iterator[Distribution]:
-    """Yield a package and its installed dependencies. Dependencies for other platforms are not installed."""
+    """Yield a package and all its direct and indirect dependencies.
+
+    Extras, DRIVER_ONLY packages and packages that are not installed (such as those for other platforms) are left out.
+    """
     wanted, seen = [root], set(DRIVER_ONLY)
     while wanted:
         name = wanted.pop()
@@ -183,7 +192,7 @@ def _needed(root: str) -> Iterator[Distribution]:
 
 
 def _code() -> dict[str, Path]:
-    """Return the files of a wheel of kfbench, by their names in the archive."""
+    """Return kfbench's code, datasets and package metadata (its version), by name in the archive."""
     package = Path(kfbench.__file__).parent
     found = {f"code/kfbench/{file.relative_to(package)}": file for file in _files(package, (_CACHE,))}
     for part in SHIPPED:
@@ -194,7 +203,7 @@ def _code() -> dict[str, Path]:
         if file.name in (
             "METADATA",
             "WHEEL",
-        ):  # they have the version; direct_url.json would name a folder of this machine
+        ):  # these have the version; direct_url.json is left out because it may name a folder of this machine
             found[f"packages/{file}"] = Path(str(about.locate_file(file)))
     return found
 

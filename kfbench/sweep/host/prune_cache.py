@@ -1,4 +1,4 @@
-"""Prune the cache: delete compiled kernels and unpacked code of other versions of kfbench."""
+"""Delete cache folders of other versions of kfbench: compiled kernels and unpacked code."""
 
 import os
 import time
@@ -9,12 +9,12 @@ from typing import Final
 
 from kfbench.sweep.host.packing import code_digest
 
-NEWEST: Final = 4  # this number of folders stays at any age, because developers switch between branches
+NEWEST: Final = 4  # the number of folders that are never deleted, because developers switch between branches
 UNUSED_S: Final = 30 * 86_400.0
 
 
 def others() -> list[Path]:
-    """Return the folders of other versions of the code, the most recently used first."""
+    """Return the cache folders of other versions of the code, the most recently used first."""
     from kfbench.kernels import CACHE_FOLDER
 
     root = CACHE_FOLDER.parent
@@ -25,9 +25,10 @@ def others() -> list[Path]:
 
 
 def prune() -> None:
-    """Mark our folders as used. Delete other folders that were not used for UNUSED_S, except for the NEWEST.
+    """Mark the folders of this version as used. Delete folders of other versions that were unused for 30 days.
 
-    A process that still runs such code has its kernels in memory. It compiles any other kernel again.
+    The 4 most recently used folders of other versions (NEWEST) always stay. A process that still runs a deleted version
+    has its loaded kernels in memory. It compiles other kernels again when it needs them.
     """
     from kfbench.kernels import CACHE_FOLDER
 
@@ -40,7 +41,10 @@ def prune() -> None:
 
 
 def _used(folder: Path) -> float:
-    """Return the time of the last use: a start of a sweep or an executor, or the compilation of a kernel."""
+    """Return the newest modification time of a cache folder and its entries, in seconds since 1970; 0 if it is gone.
+
+    Starting a sweep, starting an executor and compiling a kernel update this time.
+    """
     times = [0.0]
     with suppress(OSError):  # another process may prune at the same time
         times += [each.stat().st_mtime for each in (folder, *folder.iterdir())]

@@ -1,1 +1,1 @@
-"""Run the cells of a sweep and store their rows."""
+"""Measure the cells of a sweep (one cell is one measurement) and store their rows."""

@@ -1,7 +1,7 @@
-"""Measure one cell: its records in each of its formats, as rows of the result table.
+"""Measure one cell: one workload under one codec, in several formats. The results are rows of the result table.
 
 A format that fails gets a row with its error. The error's text is the same on every host, because rows are published
-and compared.
+and compared. An arm is one timed call, such as encoding in one format.
 """
 
 import time
@@ -33,15 +33,18 @@ from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.time_limit import TookTooLong
 from kfbench.workloads import Sample, Workload
 
-BUSY: Final = (TookTooLong, MemoryError, OSError)  # errors of a busy host: no cell itself reads or writes a file
-_VERIFIED_RECORDS: Final = 2_048  # the first records of a cell of the size model, which are encoded to verify it
-_VERIFIED_BYTES: Final = 1 << 20  # their largest payload, unless the first record alone is larger
+# Errors of a busy host. Measuring a cell reads and writes no file, so an OSError comes from the host.
+BUSY: Final = (TookTooLong, MemoryError, OSError)
+_VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell of the size model
+_VERIFIED_BYTES: Final = 1 << 20  # about the largest payload of these records, unless the first record alone is larger
 
 
 def measure_cell(cell: Cell) -> list[Row]:
-    """Return the rows of the cell, once for each block that names it.
+    """Measure a cell (one recipe of a measurement) and return its rows.
 
-    The columns `status` and `error` have the error of a format. Raises BUSY errors.
+    A cell may belong to several [[grid]] blocks of the sweep. Each of these blocks gets its own rows.
+
+    If a format fails, the columns `status` and `error` of its rows show the error. Raises the errors in BUSY.
     """
     if cell.kind not in TIMED_KINDS:
         return _under_its_grids(cell, _ROWS[cell.kind](cell), host())
@@ -52,7 +55,10 @@ def measure_cell(cell: Cell) -> list[Row]:
 
 
 def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
-    """Return the rows of a cell that was not measured. on: the host that tried; None if no host did."""
+    """Return the rows of a cell that was not measured, for each format and operation. A cell is one measurement.
+
+    reason: the text of the column `error`. on: the host that tried to measure it; None if no host did.
+    """
     parts: list[Row] = [{}]
     if cell.kind in ("cpu", *READINGS):
         parts = [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
@@ -65,7 +71,7 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as one line. The path of a system's error is left out, because it belongs to this host."""
+    """Return an error as one line: its class and message. The path in an OSError is left out, because hosts differ."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{type(error).__name__}: {' '.join(words.split())}"
 
@@ -94,7 +100,7 @@ def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Ro
 
 @lru_cache(maxsize=2)
 def _sample(workload: Workload, records: int, seed: int) -> Sample:
-    """Generate the records once for neighbouring cells that differ only in their codec."""
+    """Generate records. The last two samples are cached, because measurements of other codecs use the same records."""
     return workload.generate(records=records, seed=seed)
 
 
@@ -145,7 +151,11 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
-    """Time each operation of all formats in one interleaved measurement. A format that fails is left out."""
+    """Verify the log of each format, then time each operation. Yield one row per format and operation.
+
+    A format that fails its verification, or does not support the cell (measurement), gets rows with the reason and is
+    not timed.
+    """
     logs: dict[str, Bytes] = {}
     source: EncodeInput | None = None
     for name in cell.formats:
@@ -172,8 +182,15 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
 def _timed_rows(
     cell: Cell, operation: Operation, logs: Mapping[str, Bytes], source: EncodeInput | None
 ) -> Iterator[Row]:
-    """Time one operation. logs: the verified log of each format that did not fail; source: the input of the logs."""
-    names = [*logs, BASE_FORMAT]  # the last one is the A/A arm
+    """Time one operation of all formats in one measurement, in which the formats' calls alternate.
+
+    The base format is timed twice (A/A). The second time has the value "aa" in the column `arm`.
+
+    Args:
+        logs: the verified log of each format that did not fail, by name.
+        source: the records and settings that the logs were encoded from; None if generating them failed.
+    """
+    names = [*logs, BASE_FORMAT]  # the last one times the base format again (A/A)
     rows: list[Row] = [{"format": name, "arm": "measure", "operation": operation} for name in names]
     rows[-1]["arm"] = "aa"
     timed: list[tuple[Row, Arm]] = []
@@ -207,7 +224,11 @@ def _timed_rows(
 
 
 def _prefix_rows(cell: Cell) -> Iterator[Row]:
-    """Time each format alone, because its prefix is compared with its whole payload."""
+    """Time reading only the prefix of each format's batches, and reading whole batches.
+
+    The prefix is the beginning of a batch, with the offsets, times and lengths of its records. Formats are timed
+    separately, because the prefix of a format is compared with whole batches of the same format.
+    """
     for name in cell.formats:
         try:
             sample = _sample_of(cell)
@@ -232,7 +253,10 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _broker_rows(cell: Cell) -> Iterator[Row]:
-    """Time one path of all formats in one interleaved measurement. A format that fails is left out."""
+    """Time one broker path of all formats in one measurement, in which the formats' calls alternate.
+
+    A format that fails, or does not support the path, gets a row with the reason.
+    """
     common: Row = {"operation": cell.path, "to_format": cell.to}
     try:
         sample = _sample_of(cell)
@@ -257,7 +281,11 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
 
 
 def _model_rows(cell: Cell) -> Iterator[Row]:
-    """Compute sizes block by block, so memory does not grow with the records. Encode some records to verify sizes."""
+    """Compute the sizes of the cell's records in each format, without payload.
+
+    About 65,536 records are generated at a time, so memory does not grow with their number. Some records are encoded
+    first, to verify the computed sizes.
+    """
     common: Row = {"start": cell.start, "records": cell.records}
     models: dict[str, Modelled] = {}
     generate_ns, block_size = 0, block_records(cell.workload)
@@ -289,7 +317,7 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
 
 @lru_cache(maxsize=1)
 def _first_records(workload: Workload, seed: int, start: int, records: int) -> Sample:
-    """Return the first records of a slice: at most _VERIFIED_RECORDS, with at most about _VERIFIED_BYTES of payload."""
+    """Return the first records from `start` on: at least 1, at most 2,048, with at most about 1 MiB of payload."""
     wanted = min(records, _VERIFIED_RECORDS)
     payload = workload.generate(records=wanted, seed=seed, start=start).shapes.payload_bytes
     fitting = wanted if payload <= _VERIFIED_BYTES else max(1, wanted * _VERIFIED_BYTES // payload)
@@ -297,7 +325,10 @@ def _first_records(workload: Workload, seed: int, start: int, records: int) -> S
 
 
 def _floor_rows(cell: Cell) -> Iterator[Row]:
-    """Compute the floor from shapes, without payload or formats."""
+    """Compute the metadata floor: lean batch headers plus the entropy of lengths, times and offsets.
+
+    No payload is generated.
+    """
     try:
         sample = _sample_of(cell)
         yield {"format": FLOOR, "status": "ok"} | floor(sample.shapes, sample.bounds, sample.batch_fields).columns

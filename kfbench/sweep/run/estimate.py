@@ -1,7 +1,7 @@
-"""Estimates of the seconds that a cell takes when its kernels are compiled.
+"""Estimate the seconds that a cell (one measurement) takes when its kernels are compiled already.
 
-The constants were fitted to the times of cells in one run. Those of other codec levels were fitted to some cells of the
-profile `full`. A test compares the estimates with the stages of a newer run.
+The constants were fitted to the times of cells in the run ESTIMATED_FROM. The constants of codec levels that this run
+does not have were fitted to some cells of the profile `full`. A test compares the estimates with a newer run.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from kfbench.sweep.definition.cell import Cell
 
 ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
 ESTIMATED_ON: Final = "two cores of an Intel Xeon where little else ran"
-# The speed of compressing and decompressing once, by codec and level.
+# Bytes before compression / (seconds of compressing once and decompressing once), in MB/s, by codec and level.
 _MB_PER_S: Final = {
     ("none", None): 8_000, ("gzip", 1): 100, ("gzip", 6): 100, ("gzip", 9): 20, ("lz4", 1): 140, ("lz4", 17): 17,
     ("zstd", 9): 170, ("zstd", 19): 5,
@@ -23,7 +23,7 @@ _OTHER_US_PER_BATCH: Final = 6
 _RECORD_NS: Final = 15  # encoding or decoding in a format without a codec
 _METADATA_BYTES: Final = 30  # per record
 _WARM_UP_CALLS: Final = 8
-_SAMPLE: Final = 1.1  # the time of a sample as a multiple of its shortest time, because calls are whole
+_SAMPLE: Final = 1.1  # a sample takes this multiple of its shortest time, because it is a whole number of calls
 _BYTES_FORMAT_S: Final = 1.3e-3
 _BYTES_RECORD_NS: Final = 130  # encoding, decoding and comparing all fields
 _CPU_S: Final = 0.08
@@ -34,18 +34,21 @@ _BROKER_S: Final = 0.05
 _BROKER_BYTES_PER_S: Final = 2e9
 _MODEL_S: Final = 0.1
 _MODEL_RECORD_NS: Final = 70  # generating a record
-_MODEL_FORMAT_NS: Final = 6  # computing its size in one format
+_MODEL_FORMAT_NS: Final = 6  # computing the size of a record in one format
 _FLOOR_S: Final = 4e-4
-_FLOOR_RECORD_NS: Final = 150  # generating a record and counting its symbols
+_FLOOR_RECORD_NS: Final = 150  # generating a record and counting its values for the entropy
 
 
 def operations_of(cell: Cell) -> tuple[Operation, ...]:
-    """Return the operations that a cell times in each format."""
+    """Return the operations, such as encode and decode, that a CPU cell (measurement) times in each format."""
     return (READINGS[cell.kind],) if cell.kind in READINGS else OPERATIONS
 
 
 def estimate_s(cell: Cell) -> float:
-    """Estimate the seconds that a cell takes. They decide how cells are grouped and which cells take too long."""
+    """Estimate the seconds that a cell (measurement) takes.
+
+    The estimate decides how cells are grouped into tasks, which cells exceed the budget, and the time limit of a cell.
+    """
     payload, rounds = cell.payload_bytes + _METADATA_BYTES * cell.records, cell.rounds + _WARM_UP_CALLS
     speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
     codec_s = payload / speed + cell.batches * _US_PER_BATCH.get(cell.codec, _OTHER_US_PER_BATCH) * 1e-6

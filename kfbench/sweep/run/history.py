@@ -1,7 +1,9 @@
-"""The sessions of a run. A run may be interrupted and resumed, on another day and by another cluster.
+"""Record the sessions of a run in its manifest: the facts of the hosts and of the stages.
 
-A session may be killed at any time. So the facts of a host are in the manifest before its rows are stored. The facts of
-a stage are added when it ends or is interrupted. A session that was killed in a stage leaves only its rows.
+A run may be interrupted and resumed, on another day and by another cluster. Each part is a session. A session may be
+killed at any time. So the facts of a host (processor, libraries) are written before its rows. The facts of a stage
+(times, number of measured cells) are written when it ends or is interrupted. If a session is killed in a stage, only
+the rows of this stage are stored. A cell is one measurement of the sweep.
 """
 
 from collections.abc import Mapping
@@ -19,14 +21,19 @@ from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.run.plan import left
 
-# The facts of a host, besides its libraries, that times depend on.
+# The facts of a host that times depend on, apart from its libraries.
 MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
 
 class History:
-    """The history of a run that is being written. session_hosts: may get more hosts later."""
+    """The sessions of a run that is being written.
+
+    Args:
+        writer: the writer of the run.
+        session_hosts: the facts of the hosts of this session, by name. The caller may add hosts to it later.
+    """
 
     def __init__(self, writer: RunWriter, session_hosts: Hosts) -> None:
         self._writer = writer
@@ -42,7 +49,10 @@ class History:
 
     @property
     def hosts(self) -> dict[str, Mapping[str, Any]]:
-        """The facts of all hosts. A host that timed cells in an earlier session keeps the facts from then."""
+        """The facts of all hosts of all sessions, by name.
+
+        If a host timed cells (measurements) in an earlier session, the facts are those of that session.
+        """
         return {**self._hosts_before, **self._session_hosts, **self._timed}
 
     @property
@@ -54,7 +64,10 @@ class History:
         return self._writer.counts["error"]
 
     def add_rows(self, rows: pa.Table, *, passing: bool = False) -> None:
-        """Store the facts of new hosts, then the rows (see RunWriter.add). Raises RunError."""
+        """Store the facts of new hosts, then the rows. Raises RunError.
+
+        passing: True if the rows are errors of a busy host. Resuming the run deletes them and measures again.
+        """
         self._note_hosts()
         self._writer.add(rows, passing=passing)
 
@@ -64,7 +77,10 @@ class History:
             self._writer.note({"stages": self.stages})
 
     def complete(self, cells: int) -> Run:
-        """End the run with the facts of all its sessions. cells: the cells of its profile. Raises RunError."""
+        """Finish the run: write the facts of all its sessions into the manifest. Raises RunError.
+
+        cells: the number of cells (measurements) in its profile.
+        """
         statuses = {status: self._writer.counts[status] for status in ("ok", "skipped", "error")}
         facts = {
             "counts": {"cells": cells, **statuses},
@@ -82,14 +98,18 @@ class History:
 
 
 def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: Hosts) -> str | None:
-    """Return the host that must time the rest of an interrupted run; None if any host may.
+    """Return the name of the host that must time the rest of an interrupted run; None if any host may.
+
+    Times of two machines must not share a table. So the host that timed the first cells (measurements) must time the
+    others too.
 
     Args:
-        found: the rows of the run.
-        before: the facts of its hosts, from its manifest.
-        here: the facts of the present hosts.
+        run: the folder of the run.
+        found: the rows that the run has stored.
+        before: the facts of the run's hosts, from its manifest.
+        here: the facts of the hosts of this session.
 
-    Raises RunError if that host is missing, or is another machine now. Times of two machines must not share a table.
+    Raises RunError if this host is not present, if its hardware or system has changed, or if two hosts timed cells.
     """
     hosts = _timing_hosts(found)
     if not hosts or not any(cell.kind in TIMED_KINDS for cell in left(profile.cells, found)):

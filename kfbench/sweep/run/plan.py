@@ -1,6 +1,6 @@
-"""The plan of a sweep: one stage per kind of cell, divided into tasks of about the same estimated time.
+"""Plan a sweep: one stage per kind of cell (measurement), divided into tasks of about the same estimated time.
 
-A stage that counts bytes runs on all cores. A stage that measures time runs one task at a time.
+A stage that counts bytes runs its tasks on all cores. A stage that measures time runs one task at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import estimate_s
 
-TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
+TASK_S: Final = 3.0  # long enough to hide Spark's 0.2 s of planning, short enough to keep all cores busy to the end
 LEAST_TASK_S: Final = 0.5  # for small sweeps, because the job of a task alone takes 0.1 s
 TASKS_PER_CORE: Final = 4
-ALONE_TASK_S: Final = 8.0  # nothing hides the planning of a task that runs alone
+ALONE_TASK_S: Final = 8.0  # longer, because no other task runs while Spark plans a task that runs alone
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
 PARALLEL: Final = frozenset({"bytes", "model"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
-# Kinds that run in the stage of another kind, because a stage of them alone would be mostly overhead.
+# Kinds that run in the stage of another kind, because their own stage would be mostly overhead.
 WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}
 
 Task = tuple[Cell, ...]
@@ -31,12 +31,12 @@ Task = tuple[Cell, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The cells of one kind."""
+    """The cells (measurements) of one kind, grouped into tasks."""
 
     kind: Kind
     tasks: tuple[Task, ...]  # the longest first
-    split: tuple[Cell, ...] = ()  # cells above the time budget, which are measured format by format
-    skipped: tuple[tuple[Cell, str], ...] = ()  # cells that are not measured, with the reason
+    split: tuple[Cell, ...] = ()  # cells above the time budget; `tasks` or `skipped` has one cell per format instead
+    skipped: tuple[tuple[Cell, str], ...] = ()  # cells that are not measured, each with the reason
 
     @property
     def parallel(self) -> bool:
@@ -47,7 +47,10 @@ class Stage:
         return sum(map(len, self.tasks))
 
     def seconds(self, cores: int = 1) -> float:
-        """Estimate the seconds of all tasks, without overhead. Each task goes to the core that is free first."""
+        """Estimate the seconds until all tasks are done, without overhead.
+
+        Each task runs on the core that is free first. A stage that is not parallel uses one core.
+        """
         ends = [0.0] * (cores if self.parallel else 1)
         heapify(ends)
         for task in self.tasks:
@@ -55,7 +58,7 @@ class Stage:
         return max(ends)
 
     def to_dict(self, cores: int) -> dict[str, Any]:
-        """Return the stage for JSON."""
+        """Return the stage for JSON: numbers of cells and tasks, estimated seconds on 1 core and on `cores` cores."""
         return {
             "kind": self.kind,
             "cells": self.cells,
@@ -69,9 +72,14 @@ class Stage:
 
 
 def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
-    """Return the stages of these cells, bytes first. A kind without cells has no stage.
+    """Group cells (measurements) into stages. Stages that count bytes come first. A kind without cells has no stage.
 
     Tasks of a small sweep are shorter, so that all cores have work.
+
+    Args:
+        budget_s: the largest estimated time of a cell. A bytes cell above it is divided into one cell per format. Other
+            cells above it are skipped.
+        cores: the number of tasks that run at the same time in a parallel stage.
     """
     stages = []
     for kind in KINDS:
@@ -100,7 +108,11 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
 
 
 def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
-    """Group neighbouring cells, which share records, into tasks of at most most_s. Return the longest task first."""
+    """Group cells (measurements) into tasks of at most `most_s` estimated seconds, and return the longest task first.
+
+    A task has neighbouring cells, because these often use the same records. A cell that is longer than `most_s` is a
+    task alone.
+    """
     tasks: list[list[Cell]] = []
     spent = most_s
     for cell in cells:
@@ -118,9 +130,14 @@ def task_s(task: Sequence[Cell]) -> float:
 
 
 def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
-    """Return the cells that have no rows yet, or not for all their formats. found: the rows of the run.
+    """Return the cells (measurements) that a resumed run must still measure.
 
-    Most cells are measured again as a whole. A bytes cell may have been split, so only its missing formats are left.
+    These are the cells that lack a stored row for one of their [[grid]] blocks and formats.
+
+    A bytes cell is returned with only its missing formats, because it may have been divided by format. Other cells are
+    measured again in all formats.
+
+    found: the rows that the run has stored.
     """
     rows = stored_rows(found.select([*IDENTITY, "records"]))
     stored = {(key_of(row), row.grid, row.format) for row in rows}
@@ -142,7 +159,7 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
 
 
 def key_of(row: StoredRow) -> tuple[object, ...]:
-    """Return the `Cell.key` of the row's cell."""
+    """Return the key (`Cell.key`) of the cell that a stored row belongs to. A cell is one measurement."""
     slice_ = (row.start, row.records) if row.kind == "model" else None
     path, to = (row.operation, row.to_format) if row.kind == "broker" else ("", None)
     cache = row.cache if row.kind == "cpu" else "resident"

@@ -1,4 +1,4 @@
-"""Command lines and Spark masters without names of hosts and home folders, because manifests are published."""
+"""Remove names of hosts and home folders from command lines and Spark URLs, because a run's manifest is published."""
 
 import shlex
 from collections.abc import Iterable
@@ -11,14 +11,15 @@ _FILE: Final = "file:"
 
 
 def command(words: Iterable[str]) -> str:
-    """Return a command line, with each word as `published` returns it."""
+    """Join the words of a command line. Remove names of hosts and folders outside the working folder from each word."""
     return shlex.join(map(published, words))
 
 
 def published(argument: str) -> str:
-    """Return an argument without private parts.
+    """Return an argument of a command line without private parts.
 
-    A path that leaves the working folder (absolute, `~` or `..`) becomes its last part. Hosts of a URL become hashes.
+    A path that leaves the working folder (absolute, `~` or `..`) is replaced by its last part. In a URL, the names of
+    hosts are replaced by hashes.
     """
     option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     path = Path(value.removeprefix(_FILE))
@@ -31,9 +32,9 @@ def _last(path: Path) -> str:
 
 
 def without_hosts(url: str) -> str:
-    """Return a URL, such as spark://HOST:PORT,HOST:PORT, with each host as its hash (`environment.host`).
+    """Replace each host in a URL, such as spark://HOST:PORT,HOST:PORT, by its hash (`environment.host`).
 
-    Other text stays as it is.
+    Text without `://` is returned unchanged.
     """
     before, mark, rest = url.rpartition("://")
     hosts, slash, path = rest.partition("/")

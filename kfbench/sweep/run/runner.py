@@ -1,8 +1,8 @@
-"""Run a sweep: cells as Spark tasks, on this machine's cores or on a cluster, with the same code for both.
+"""Run a sweep as Spark tasks, on this machine's cores or on a cluster. The code is the same for both.
 
-Recipes travel, not data. A cell's seed comes from its axes, so partitioning, retries and the master cannot change a
-result. The driver stores the rows of a task together when they arrive. Bytes are counted on all cores. Then CPU is
-measured by one task at a time, while nothing else runs.
+The driver sends cells (recipes of measurements) to the workers, not records. The seed of a cell comes from its axes. So
+partitioning, retries and the Spark master cannot change a result. The driver stores all rows of a task when the task is
+done. Bytes are counted on all cores first. Then CPU is measured by one task at a time, while nothing else runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,23 +39,24 @@ from kfbench.sweep.spark.tasks import attempted, done
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options of a sweep's run."""
+    """The options of `run_sweep`."""
 
     master: str | None = None  # a Spark master; None: all cores of this machine
     command: str = ""  # the command line of the user, for the manifest
-    budget_s: float = CELL_BUDGET_S  # the largest estimate that a cell may have
+    budget_s: float = CELL_BUDGET_S  # the largest estimated time of a cell in seconds
     resume: Path | None = None  # an interrupted run of the same sweep to continue; None: begin a new run
-    archive: Path | None = None  # the environment of a cluster's executors (see packing)
+    archive: Path | None = None  # Python and packages for a cluster's executors (`host.packing` writes this file)
 
 
 _DEFAULTS: Final = RunOptions()
 
 
 def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, console: Console | None = None) -> Path:
-    """Measure every cell of the profile into a run under OUT/runs/. Return the path of the finished run.
+    """Measure every cell of the profile and store the rows as a run under `out`/runs/. Return the finished run's path.
 
-    Progress goes to the console: bars on a terminal, else lines. The manifest's counts have the number of error rows.
-    Raises MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
+    A profile is a checked sweep, and a cell is one measurement of it. Progress goes to the console: bars on a terminal,
+    else lines. A cell that fails does not end the run. The manifest's `counts` have the number of error rows. Raises
+    MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
     """
     console = console or Console(stderr=True)
     resume, master = options.resume, retrying(options.master or "local[*]")
@@ -98,9 +99,9 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
 
 
 def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path | None = None) -> tuple[Stage, ...]:
-    """Return the stages that run_sweep would measure. Start nothing and write nothing.
+    """Return the stages that `run_sweep` would measure, without measuring or writing anything.
 
-    Raises RunError for a run that run_sweep would refuse.
+    resume: an interrupted run to continue. Raises RunError if `run_sweep` would refuse to resume it.
     """
     rows = SCHEMA.empty_table()
     if resume:
@@ -110,7 +111,7 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
 
 
 def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
-    """Return the facts of a sweep for the manifest of its run."""
+    """Return the facts of a sweep for the manifest of its run: the profile, the command, versions and this host."""
     facts = environment()
     return {
         "profile": profile.name,
@@ -146,7 +147,7 @@ def _resumed(run: Path, facts: Mapping[str, Any], console: Console) -> RunWriter
 
 @contextmanager
 def _showing_how_to_resume(run: Path, console: Console) -> Iterator[None]:
-    """Show the option that resumes the run if a user interrupts it."""
+    """Print the option that resumes the run if the user interrupts the `with` body (Ctrl-C)."""
     try:
         yield
     except KeyboardInterrupt:
@@ -155,7 +156,7 @@ def _showing_how_to_resume(run: Path, console: Console) -> Iterator[None]:
 
 
 def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) -> None:
-    """Compile the kernels of the cells on each host of a cluster, or on all cores of this machine."""
+    """Compile the kernels that measuring these cells needs, on each host of a cluster or all cores of this machine."""
     calls = compilations(cells)
     slots = executors.slots()
     if calls and executors.is_cluster:

@@ -1,4 +1,4 @@
-"""Measure one stage: workers run its tasks, and their rows are stored when they arrive."""
+"""Measure one stage, which is all measurements (cells) of one kind. Workers run tasks, and the driver stores rows."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,15 +17,15 @@ from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, measure_
 from kfbench.sweep.spark.executors import Call
 from kfbench.sweep.spark.tasks import Lost
 
-AHEAD: Final = 1  # tasks that Spark plans while all cores are busy
+AHEAD: Final = 1  # the number of tasks that Spark plans while all cores are busy
 
-# A function that runs calls, this number at a time, and yields each task with its result when it finishes.
+# Runs calls, at most the given number at the same time. Yields each task with its result when the task finishes.
 Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
 
 @dataclass(kw_only=True)
 class _Clock:
-    """The times of a stage so far."""
+    """The times of a stage so far, in seconds. busy_s: measuring; waited_s: waiting for the host lock."""
 
     began_s: float
     busy_s: float = 0.0
@@ -36,10 +36,18 @@ class _Clock:
 def measure_stage(
     stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
 ) -> None:
-    """Measure the stage and store its rows. Store the times of the stage even if it is interrupted.
+    """Measure the stage and store its rows. Also store the times of the stage, even if it is interrupted.
 
-    A task that is lost in every worker is tried again cell by cell. A cell that is lost again gets an error row.
-    Raises RunError, and the errors of `attempt` and of HostLockWait.
+    If a task is lost (its worker ended in every attempt), its cells (measurements) are tried again as separate tasks. A
+    cell that is lost again gets an error row. A task that waits too long for the host lock returns its remaining cells.
+    They are tried again.
+
+    Args:
+        slots: the number of tasks that run at the same time.
+        attempt: runs the calls (see Attempt).
+        lock_wait: shows who holds the host lock, and ends the sweep after a long wait.
+
+    Raises RunError, and the errors of `attempt` and `lock_wait`.
     """
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
     measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
@@ -65,7 +73,7 @@ def measure_stage(
 
 
 def _store(task: Task, result: Measured | Lost, history: History, clock: _Clock) -> list[Task]:
-    """Store the rows of a task. Return the tasks to try again."""
+    """Store the rows of a task, which finished or was lost. Return the tasks (groups of cells) to try again."""
     if isinstance(result, Measured):
         clock.busy_s += result.busy_s
         clock.waited_s += result.waited_s

@@ -1,7 +1,7 @@
-"""Measure the cells of one Spark task, one after another.
+"""Measure the cells (measurements) of one Spark task, one after another.
 
 A cell that raises an exception or takes too long gets a row with its error, because one broken cell must not end a
-sweep of hours. Errors of a busy host are stored separately, because they may be gone at the next try.
+sweep of hours. Errors of a busy host (such as no memory) are stored separately, because the next try may succeed.
 """
 
 import time
@@ -23,15 +23,16 @@ from kfbench.sweep.run.time_limit import time_limit
 
 LIMIT_ESTIMATES: Final = 20
 LEAST_LIMIT_S: Final = 120.0  # enough for a busy host, and for the first cell that calls a kernel
-PATIENCE_S: Final = 5.0  # after this time the driver shows who holds the host lock, because a worker cannot show it
+# After this time, a worker stops waiting for the host lock, and the driver shows who holds it. Workers cannot show it.
+PATIENCE_S: Final = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """The result of a task."""
+    """The result of measuring the cells (measurements) of a task. Times are in seconds."""
 
     rows: pa.Table
-    passing: pa.Table  # rows of errors that may be gone at the next try
+    passing: pa.Table  # rows of errors of a busy host, which a resumed run measures again
     busy_s: float  # the time that measuring took
     waited_s: float = 0.0  # the time that the task waited for the host lock
     left: tuple[Cell, ...] = ()  # cells that were not measured
@@ -45,10 +46,12 @@ class Measured:
 def measure_task(
     cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S, patience_s: float = PATIENCE_S
 ) -> Measured:
-    """Measure the cells one after another, until one of them waits for the host lock longer than patience_s.
+    """Measure the cells (recipes of measurements) one after another. Return the rows and the cells that are left.
 
-    A cell is an error if it takes longer than LIMIT_ESTIMATES times its estimate and longer than least_limit_s. If it
-    ignores signals, the process ends (see time_limit).
+    Stop if a timed cell waits for the host lock longer than `patience_s` seconds.
+
+    The time limit of a cell is 20 times its estimate (LIMIT_ESTIMATES), but at least `least_limit_s`. A cell that takes
+    longer gets an error row. If it ignores signals, the process ends after twice the limit (see `time_limit`).
     """
     rows: list[Row] = []
     passing: list[Row] = []

@@ -1,4 +1,4 @@
-"""A time limit for code that may never return: first an exception, then the end of the process."""
+"""Limit the time of code that may never return: raise an exception first, then end the process."""
 
 import faulthandler
 import os
@@ -9,20 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-AGAIN_S: Final = 1.0  # an exception inside a finalizer is lost, so another one follows
-ENDS_AFTER: Final = 2  # the process ends after this number of limits
+AGAIN_S: Final = 1.0  # the exception is raised again at this interval, because Python drops one in a finalizer
+ENDS_AFTER: Final = 2  # the process ends after this multiple of the limit
 
 
 class TookTooLong(BaseException):
-    """The limit has passed. It is not an Exception, because the limited code may catch these and go on."""
+    """The time limit has passed.
+
+    It is a BaseException, because the limited code may catch every Exception and continue.
+    """
 
 
 @contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """Raise TookTooLong in the body after limit_s. End the process after twice that time.
+    """Raise TookTooLong in the `with` body after `limit_s` seconds. End the process after twice this time.
 
-    Compiled code handles no signals and holds the interpreter's lock. Then no Python thread can end the process, but
-    faulthandler's watchdog can. Python handles signals only in the main thread, so other threads have no limit.
+    The exception is raised by a signal. Compiled code does not let Python handle signals, and it holds the
+    interpreter's lock. So no Python thread can end the process then, but faulthandler's watchdog thread can. Python
+    handles signals only in the main thread. In other threads, this function sets no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

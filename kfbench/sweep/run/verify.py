@@ -1,9 +1,9 @@
-"""Check the formats' promises on golden vectors of Apache Kafka's own classes and on every cell of a profile.
+"""Check the formats on golden vectors (logs that Apache Kafka's own classes wrote) and on every cell of a profile.
 
-A cell is checked with its own records, batches and header fields, in each of its formats, under its codec and level.
-Encoded records decode to the same records and fields. Without a codec, `size` is the written size of every batch, and
-`breakdown` adds up to it. A few records suffice. So only the first whole batches of a cell are checked, of about
-RECORDS_PER_CELL records.
+A cell (one measurement) is checked with its own records, batches and batch header fields, in each of its formats, under
+its codec and level. Encoded records must decode to the same records and fields. Without a codec, `size` must be the
+number of bytes written for every batch, and `breakdown` must add up to it. Only the first whole batches of a cell are
+checked, with about 1,024 records (RECORDS_PER_CELL).
 """
 
 from collections import Counter
@@ -40,15 +40,22 @@ Track = Callable[[Sequence[T], str], Iterable[T]]  # yields the items and shows 
 
 @dataclass(kw_only=True)
 class CheckResults:
-    """The results of checks. skipped: the number of cells that a format does not support, by format."""
+    """The results of checks.
 
-    checks: Mapping[str, str]  # the meaning of each check, by its name
-    passed: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (format, check)
+    Args:
+        checks: the meaning of each check, by its name.
+        passed: the number of passes, by format and check.
+        failures: the failed checks.
+        skipped: the number of cells (measurements) that a format does not support, by format.
+    """
+
+    checks: Mapping[str, str]
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[Outcome] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome | str) -> None:
-        """Count an outcome. A string is the name of a format that does not support the cell."""
+        """Count the outcome of one check. A string counts a skipped cell (measurement) of the format with this name."""
         if isinstance(outcome, str):
             self.skipped[outcome] += 1
         elif outcome.problem:
@@ -62,7 +69,7 @@ class CheckResults:
 
     @property
     def legend(self) -> list[str]:
-        """The meaning of the checks, one line per meaning."""
+        """Lines that explain the checks. Checks with the same meaning share a line."""
         names: dict[str, list[str]] = {}
         for check, meaning in self.checks.items():
             names.setdefault(meaning, []).append(check)
@@ -72,7 +79,7 @@ class CheckResults:
         return {"checks": dict(self.checks), "formats": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per format: passes of each check (None: nothing to check), skipped cells, failures."""
+        """Return one row per format: passes of each check (None: it was not made), skipped cells, failures."""
         failed = Counter(outcome.format for outcome in self.failures)
         done = {check for _, check in self.passed} | {outcome.check for outcome in self.failures}
         checks = [check for check in self.checks if check in done]
@@ -88,7 +95,13 @@ class CheckResults:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The answer of `kfbench verify`. golden_folder, vectors, golden: the golden vectors; the rest: the profile."""
+    """The answer of `kfbench verify`.
+
+    Args:
+        golden_folder, vectors, golden: the folder, number and check results of the golden vectors.
+        profile, cells, records, sweep: the name, number of cells (measurements), number of records, and check results
+            of the profile.
+    """
 
     profile: str
     golden_folder: str
@@ -131,7 +144,11 @@ class Verification:
 
 
 def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda items, _: items) -> Verification:
-    """Check every vector in the folder and every cell of the profile. Raises InvalidConfig if the folder is missing."""
+    """Check every golden vector in the folder `golden` and every cell (measurement) of the profile.
+
+    track: a function of items and a caption that yields the items and shows the progress. Raises InvalidConfig if the
+    folder is missing.
+    """
     golden_results, sweep_results, records = CheckResults(checks=GOLDEN_CHECKS), CheckResults(checks=CHECKS), 0
     entries = vectors(golden)
     for entry in track(entries, "golden vectors"):
@@ -155,10 +172,10 @@ def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda i
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
-    """Merge cells of one workload, codec and level, and cut them to RECORDS_PER_CELL.
+    """Merge cells that have the same workload, codec and level, and reduce them to about RECORDS_PER_CELL records.
 
-    Cells of the size model are left out, because they check themselves when they run. Floors are left out, because they
-    have no format.
+    A cell is one measurement. Cells of the size model are left out, because they verify sizes themselves when they run.
+    Cells of the metadata floor are left out, because they have no format.
     """
     found: dict[tuple[object, ...], Cell] = {}
     for cell in cells:
@@ -173,9 +190,11 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
-    """Yield outcomes, or the name of a format that does not support the cell.
+    """Check a cell (the records of one measurement) in each of its formats, and yield the outcome of each check.
 
-    plain: the cells and formats that were checked without a codec. This function adds to them.
+    For a format that does not support the cell, yield the name of the format instead.
+
+    plain: pairs of cell id and format that were checked without a codec. This function adds pairs to it.
     """
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     for name in cell.formats:
@@ -189,14 +208,18 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
 
 
 class _Promise(NamedTuple):
-    """A check, and the function that raises if it fails."""
+    """The name of a check, and a function that makes the check and raises if it fails."""
 
     check: str
     verify: Callable[[], None]
 
 
 def _promises(fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool) -> Iterator[_Promise]:
-    """Yield the promises that hold for a format and a sample. without_codec: include those without a codec."""
+    """Yield the checks of a format on the records of a sample.
+
+    without_codec: True to include the three checks without compression. A check under `codec` is added unless it is
+    "none".
+    """
     records, given = sample.records, (sample.records, sample.bounds, sample.batch_fields)
 
     def encode(codec: str = "none", level: int | None = None) -> EncodedLog:

@@ -1,4 +1,4 @@
-"""Sessions, executors and tasks of Spark. Recipes and results travel by pickle and Arrow.
+"""Run functions on Spark: sessions, executors and tasks. Tasks and results are sent by pickle and Arrow.
 
 Importing this package without the extra `sweep` raises MissingExtra.
 """

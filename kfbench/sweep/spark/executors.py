@@ -1,4 +1,4 @@
-"""The executors of a Spark session: facts of their hosts, the check of their code, the one host that times CPU."""
+"""Run functions on the executors of a Spark session, check their code, and choose the one host that times CPU."""
 
 import math
 import pickle
@@ -26,13 +26,15 @@ Facts = Mapping[str, Any]
 
 
 class Executors:
-    """Run functions on the executors of a session. On a cluster, executors must have the driver's code and libraries.
+    """The executors of a Spark session. On a cluster, they must have the same code and libraries as the driver.
 
-    Spark may replace a lost executor at any time. So each Python process checks itself before it runs anything. It
-    returns the facts of its host with its results.
+    Spark may replace a lost executor at any time. So each task compares its process with the driver before it runs
+    anything. It returns the facts of its host (code, libraries, hardware) with its result.
 
-    Args:
-        hosts: the facts of all known hosts, by the name that `environment.host` gives. On local[N]: this host.
+    Attributes:
+        terms: the facts that all hosts must share; None without a cluster.
+        hosts: the facts of all known hosts, by the hash of the host's name (`environment.host`). On local[N] this is
+            only this host.
     """
 
     def __init__(self, spark: SparkSession, master: str) -> None:
@@ -45,14 +47,15 @@ class Executors:
         self._count_at_first = len(self._present())
 
     def slots(self) -> int:
-        """Return the number of tasks that run at the same time, on all present executors."""
+        """Return the number of tasks that can run at the same time on all present executors."""
         return slots(self.spark)
 
     def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
-        """Run the calls once on every host of a cluster, for example to compile kernels. Collect the hosts' facts.
+        """Run the calls once on every host of a cluster, for example to compile kernels. Store the hosts' facts.
 
-        All hosts work at the same time. Each host divides the calls among its slots. Raises SweepFailed, also if a
-        host's kfbench or libraries differ from the driver's, because its bytes or times would differ.
+        All hosts work at the same time. Each host divides the calls among its slots (tasks at the same time). Without a
+        cluster, do nothing. Raises SweepFailed if Spark fails, or if a host's kfbench or libraries differ from the
+        driver's. Results of a different host would not be comparable.
         """
         if not self.is_cluster:
             return
@@ -69,12 +72,14 @@ class Executors:
             self._hosts_by_address[addresses[slot]] = facts["host"]
 
     def run(self, call: Call[T, R], on: str | None = None) -> R:
-        """Run a call as one Spark task and return its result. on: the only host that may run it; None: any host.
+        """Run a call as a Spark job of one task and return its result.
 
-        Raises one of FAILURES if the function fails in every attempt. Raises SweepFailed if an executor differs from
-        the driver, or if the host has no executor any more.
+        on: the name of the only host that may run it; None: any host.
+
+        Raises one of FAILURES if the function fails in every attempt. Raises SweepFailed if an executor's code or
+        libraries differ from the driver's, or if the host `on` has no executor any more.
         """
-        # RDDs start a job in 0.1 s. Data frames plan for 5 s before the first job, and for 0.2 s before later jobs.
+        # An RDD starts a job in 0.1 s. A data frame needs 5 s of planning before the first job, then 0.2 s per job.
         recipe = pickle.dumps((self.terms, on, pickle.dumps(call)))
         until = math.inf
         while time.monotonic() < until:
@@ -96,10 +101,10 @@ class Executors:
         raise SweepFailed(_gone(on))
 
     def stay_on(self, host: str) -> None:
-        """Release all executors on other hosts, because CPU times of two hosts must not share a table.
+        """Release the executors of all other hosts, because CPU times of two hosts must not share a table.
 
-        If the host has lost its executors, request as many executors as there were at first. Spark chooses their hosts.
-        Raises SweepFailed if the host gets none.
+        If the host has lost its executors, request as many executors as the session had at first. Spark chooses their
+        hosts. Raises SweepFailed if the host gets no executor in EXECUTORS_S (120 s).
         """
         if not self.is_cluster:
             return
@@ -131,7 +136,7 @@ class Executors:
         self._context.requestTotalExecutors(total, 0, nowhere)
 
     def _addresses(self, stage: int) -> dict[int, str]:
-        """Return the address of the host that ran each task of a stage, as Spark knows it."""
+        """Return the address of the host that ran each task of a Spark stage, by the task's index."""
         self._context.listenerBus().waitUntilEmpty()
         known = self._context.statusStore()
         found = known.taskList(stage, known.lastStageAttempt(stage).attemptId(), 1 << 20)
@@ -139,7 +144,7 @@ class Executors:
         return {task.index(): task.host() for task in tasks}
 
     def _present(self) -> dict[str, str | None]:
-        """Return the host of each live executor, by executor id. None: the host is not known yet."""
+        """Return the name of the host of each live executor, by executor id; None if the host is not known yet."""
         found = self._context.statusStore().executorList(True)
         executors = (found.apply(i) for i in range(found.size()))
         addresses = {one.id(): one.hostPort().rpartition(":")[0] for one in executors if one.id() != "driver"}
@@ -156,26 +161,30 @@ class Executors:
 
 @cache
 def host_facts() -> Facts:
-    """Return the facts of this process that results depend on. The first call determines them."""
+    """Return the facts of this host and process that results depend on. They are determined once per process."""
     return environment() | {CODE: code_digest()}
 
 
 def terms_of(facts: Facts) -> dict[str, str | None]:
-    """Return the facts that must be the same on all hosts of a sweep."""
+    """Return the facts that must be the same on all hosts of a sweep: the hash of the code, versions of libraries."""
     return {CODE: facts[CODE], **libraries(facts), **facts["codecs"]}
 
 
 def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
-    """Raise SweepFailed if a host's facts differ from the driver's terms. terms: None on one machine."""
+    """Raise SweepFailed if a host's facts differ from the driver's. terms: the driver's facts; None: do not check."""
     if terms is not None and (differing := _differing(terms, facts)):
         raise SweepFailed(f"{facts['host']} would not measure the same: {differing}; {_MEND}")
 
 
-# Until an executor's code is checked, only builtin types travel to and from it.
+# Until an executor's code is checked, the driver and the executor exchange only builtin types.
 def _prepare_slot(
     terms: Mapping[str, str | None] | None, calls: bytes, _: Iterator[int]
 ) -> Iterator[tuple[int, int, Facts]]:
-    """Run the slot's share of its host's calls, unless the driver will refuse the host. Yield stage, slot and facts."""
+    """Run a part of the pickled calls in one slot (task) of a host. The slots of a host divide the calls among them.
+
+    Nothing is run if the host differs from the driver's terms, because the driver will refuse the host. Yield the
+    number of the Spark stage, the number of the slot, and the facts of the host.
+    """
     context = BarrierTaskContext.get()
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])
@@ -187,7 +196,10 @@ def _prepare_slot(
 
 
 def _run_recipe(recipe: bytes) -> bytes:
-    """Run a pickled recipe in a Spark task. The result is None if the host is refused or is not the wanted host."""
+    """Run a pickled call in a Spark task. Return the pickled facts of the host and the result.
+
+    The result is None if nothing was run, because the host differs from the driver or is not the wanted host.
+    """
     terms, on, call = pickle.loads(recipe)
     if terms is None:
         facts, runs = None, True
@@ -208,7 +220,7 @@ def _gone(host: str | None) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the Python error that Spark's message quotes; without one, the cause in Spark's own message."""
+    """Return the Python error in Spark's message, as one line. If there is none, return the cause that Spark gives."""
     quoted = str(error).partition("Traceback (most recent call last):")[2].splitlines()
     messages = (line for line in quoted if line and not line[0].isspace())
     return next(messages, None) or cause(error)
@@ -219,7 +231,7 @@ def _lacks_code(reason: str) -> bool:
 
 
 def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
-    """Return the differences between a host's facts and the terms, in words; empty if there are none."""
+    """Describe the differences between a host's facts and the driver's terms; an empty text if there are none."""
     there = terms_of(facts)
     if there[CODE] != terms[CODE]:
         return "its kfbench has other code than the driver's"

@@ -1,7 +1,7 @@
-"""Spark jobs in their own threads, cancelled when a signal arrives.
+"""Run Spark jobs in separate threads, and cancel them when a signal arrives.
 
-Each thread has its own connection to the JVM. If a signal interrupted a thread that waits for an answer, its next
-request would read this old answer.
+Signals interrupt only the main thread. Each thread has its own connection to the JVM. If a signal interrupted a thread
+that waits for the JVM's answer, the next request of this thread would read the old answer.
 """
 
 from collections.abc import Callable, Collection
@@ -14,16 +14,17 @@ from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: the JVM is gone
+FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two mean that the JVM has ended
 AGAIN_S: Final = 0.1
 
 R = TypeVar("R")
 
 
 def collected(rows: RDD[R], count: int) -> list[R]:
-    """Collect exactly `count` rows. Raises one of FAILURES.
+    """Collect exactly `count` rows. Raises one of FAILURES, also if there are fewer or more rows.
 
-    If the JVM dies while it sends rows, the stream ends, and PySpark takes this for the end of the rows.
+    The number must be checked: if the JVM dies while it sends rows, PySpark takes the end of the stream for the end of
+    the rows.
     """
     try:
         found = rows.collect()
@@ -37,7 +38,7 @@ def collected(rows: RDD[R], count: int) -> list[R]:
 
 
 def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
-    """Run the job in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
+    """Run the function in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(job)
         try:
@@ -47,7 +48,7 @@ def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
 
 
 def cancel(spark: SparkSession, futures: Collection[Future[Any]]) -> None:
-    """Cancel the running jobs and all jobs that have not started."""
+    """Cancel these jobs, running or not yet started, and wait until none of them runs."""
     for future in futures:
         future.cancel()
     with suppress(*FAILURES):

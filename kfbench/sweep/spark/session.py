@@ -1,4 +1,4 @@
-"""Spark sessions: settings for the JVM and the Python workers, whose messages stay off the terminal."""
+"""Open Spark sessions with settings for the JVM and the Python workers. Their messages do not go to the terminal."""
 
 import atexit
 import logging
@@ -25,12 +25,13 @@ from kfbench.sweep.host.java import UTF8_LOCALE, java_home
 TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
 UNPACKED: Final = "kfbench"  # the folder of the archive, in the executor's working folder
-EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
-SETTLED_S: Final = 3.0  # no new executor for this time: busy hosts start their executors seconds apart
-# JVMs only pass tasks on. Their second compiler and a parallel garbage collector would disturb what is timed.
+EXECUTORS_S: Final = 120.0  # the longest wait for an executor; a cluster may have to start hosts first
+# Executors are complete when no new one has come for this time. Busy hosts start their executors seconds apart.
+SETTLED_S: Final = 3.0
+# The JVMs only pass tasks on. Their second compiler and a parallel garbage collector would disturb the timing.
 QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
-ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write its socket file waits forever
+ROOM_BYTES: Final = 1 << 20  # free space that we check first, because a JVM waits forever if it cannot write a file
 LOOPBACK: Final = "127.0.0.1"
 LOGGING: Final = """\
 status = error
@@ -45,16 +46,21 @@ appender.console.layout.pattern = %d %p %c: %m%n%ex
 
 
 class SweepFailed(KfbenchError):
-    """Spark itself failed. (A cell that fails becomes a row with its error.)"""
+    """Spark itself failed, or an executor differs from the driver. (A failed measurement becomes an error row.)"""
 
 
 @contextmanager
 def session(
     master: str, extra_settings: Mapping[str, str] | None = None, archive: Path | None = None
 ) -> Iterator[SparkSession]:
-    """Open a session and wait for its executors. archive: a file that `pack` wrote, for every executor.
+    """Open a Spark session and wait for its executors.
 
-    Raises MissingTool, SweepFailed.
+    Args:
+        master: a Spark master, such as local[4] or spark://HOST:PORT.
+        extra_settings: Spark settings that are added to ours.
+        archive: the file that `kfbench pack` wrote, with Python and packages for every executor.
+
+    Raises MissingTool if there is no Java. Raises SweepFailed if Spark does not start or there is no executor.
     """
     here = _on_this_machine(master)
     with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
@@ -75,7 +81,7 @@ def session(
         }
         if here:
             settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-        if is_cluster(master):  # CPU is timed on one host, and new hosts would be unchecked
+        if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
             settings["spark.dynamicAllocation.enabled"] = "false"
         if archive is not None:
             settings["spark.archives"] = f"{archive.resolve().as_uri()}#{UNPACKED}"
@@ -97,37 +103,43 @@ def session(
                     _await_executors(spark, master)
                 yield spark
             finally:
-                # In another thread, because a signal may have interrupted a request of this one (see jobs). An error
-                # means that the JVM is gone.
+                # Stop in another thread, because a signal may have interrupted a request of this one (see `jobs`). An
+                # error means that the JVM has ended.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
                     pool.submit(_end, spark, settings).result()
 
 
 def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Stop a session. The JVM keeps running, so clear the properties that the next session would take as defaults."""
+    """Stop a session and clear its settings in the JVM.
+
+    The JVM keeps running, and the next session would take the settings as defaults.
+    """
     for key in settings:
         spark.sparkContext._jvm.java.lang.System.clearProperty(key)  # type: ignore[union-attr]
     spark.stop()
 
 
 def is_cluster(master: str) -> bool:
-    """Return True if executors are separate processes, as for every master except local[N]."""
+    """Return True if the master starts executors as separate processes: every master except local and local[...]."""
     return re.match(r"local(\[|$)", master) is None
 
 
 def slots(spark: SparkSession) -> int:
-    """Return the number of tasks that run at the same time, on all present executors."""
+    """Return the number of tasks that can run at the same time on all present executors."""
     context: Any = spark.sparkContext._jsc.sc()
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def _on_this_machine(master: str) -> bool:
-    """Return True if driver and executors connect on loopback."""
+    """Return True if driver and executors run on this machine, so they connect on loopback."""
     return master.startswith("local") or re.match(r"spark://(127\.[\d.]+|localhost|\[::1\]):", master) is not None
 
 
 def _await_executors(spark: SparkSession, master: str) -> None:
-    """Wait until no new executor has come for SETTLED_S. Raises SweepFailed if there is none after EXECUTORS_S."""
+    """Wait until executors have started and no new one has come for 3 s (SETTLED_S).
+
+    Raises SweepFailed if there is none after 120 s (EXECUTORS_S).
+    """
     context: Any = spark.sparkContext._jsc.sc()
     began = changed = time.monotonic()
     before = 0
@@ -148,7 +160,7 @@ def _await_executors(spark: SparkSession, master: str) -> None:
 
 
 def retrying(master: str) -> str:
-    """Return the master with retries for failed tasks: local[N] becomes local[N,4]."""
+    """Add retries of failed tasks to a local master: local[N] becomes local[N,4]. Return other masters unchanged."""
     found = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
     return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
 
@@ -160,7 +172,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
 
 
 def cause(error: Exception) -> str:
-    """Return the line of a Java or Python traceback that names the error."""
+    """Return the line that names the cause in a Java or Python traceback; for Java, at most 400 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]
@@ -170,7 +182,7 @@ def cause(error: Exception) -> str:
 
 @contextmanager
 def _quiet(spark: SparkSession) -> Iterator[None]:
-    """Suppress the tracebacks that logging and socketserver print when the JVM is gone."""
+    """Suppress tracebacks of logging and socketserver about an ended JVM, while the `with` body runs."""
     nowhere = logging.NullHandler()  # if the root has a handler, logging adds none that writes to stderr
     logging.getLogger().addHandler(nowhere)
     updates: Any = spark.sparkContext._accumulatorServer
@@ -191,7 +203,7 @@ def _check_room(folder: Path) -> None:
 
 
 def _reason(error: Exception, log: Path) -> str:
-    """Return the last error in the JVM's log, without stack frames."""
+    """Return the last line in the JVM's log that names an error; if there is none, the cause of `error`."""
     lines = (line.strip() for line in log.read_text(errors="replace").splitlines())
     errors = [line for line in lines if ("rror" in line or "xception" in line) and not line.startswith("at ")]
     return errors[-1] if errors else cause(error)
@@ -199,7 +211,10 @@ def _reason(error: Exception, log: Path) -> str:
 
 @contextmanager
 def _environ(master: str, archive: bool) -> Iterator[None]:
-    """Set JAVA_HOME for the JVM and the interpreter for its Python workers. Restore the environment afterwards."""
+    """Set environment variables while the `with` body runs: JAVA_HOME for the JVM, the Python of Spark's workers.
+
+    archive: True if the executors use the Python of an archive. Raises MissingTool if there is no Java.
+    """
     home = java_home()
     if home is None:
         raise MissingTool(
@@ -229,7 +244,10 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
 
 @cache
 def _own_spark_home() -> Path:
-    """Return a folder of links to PySpark's files, because workers of a local cluster write to SPARK_HOME/work."""
+    """Return a temporary folder of links to PySpark's files, for SPARK_HOME.
+
+    Workers of a local cluster write to SPARK_HOME/work. They must not write into the installed PySpark.
+    """
     home = Path(tempfile.mkdtemp(prefix="kfbench-spark-home-"))
     atexit.register(rmtree, home, ignore_errors=True)
     for each in Path(pyspark.__file__).parent.iterdir():
@@ -247,7 +265,10 @@ def _set(variables: dict[str, str | None]) -> None:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Send stderr to a file while the JVM starts. The JVM inherits stderr, and no setting turns its warnings off."""
+    """Send stderr to the file `log` while the `with` body runs, in which the JVM starts.
+
+    The JVM inherits stderr, and no setting turns off its warnings.
+    """
     sys.stderr.flush()
     terminal = os.dup(2)
     with log.open("wb") as file:

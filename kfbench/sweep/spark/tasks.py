@@ -1,4 +1,4 @@
-"""Calls of functions as Spark tasks. Each task is a separate job, so it returns a whole result or none."""
+"""Call functions as Spark tasks. Each task is a separate Spark job, so it returns a whole result or none."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,7 +17,7 @@ from kfbench.sweep.spark.session import SweepFailed, cause, retrying, session
 T = TypeVar("T")
 R = TypeVar("R")
 
-LOSSES: Final = {  # by a part of Spark's message
+LOSSES: Final = {  # the reason of a lost task, by a part of Spark's message
     "ExecutorLostFailure": "its executor was lost",
     "Python worker exited": "its Python worker ended",
     "Traceback (most recent call last)": "it raised an error in its worker",
@@ -26,10 +26,10 @@ LOSSES: Final = {  # by a part of Spark's message
 
 @dataclass(frozen=True)
 class Lost:
-    """A task that failed in every attempt.
+    """The result of a task that failed in every attempt.
 
-    reason: the kind of failure. It has no hosts, tasks or attempts from Spark's message, because rows are published and
-    compared.
+    reason: the kind of failure. The names and numbers of Spark's message (hosts, tasks, attempts) are left out, because
+    rows are published and compared.
     """
 
     reason: str
@@ -43,15 +43,16 @@ def mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> Iterator[R]:
-    """Yield function(task) for every task, in the order in which they finish.
+    """Open a Spark session and yield function(task) for every task, in the order in which the tasks finish.
 
-    Tasks, results and the function travel by pickle. If the function raises an error, the job fails after
-    TASK_ATTEMPTS. So the function should return problems of its input instead.
+    Tasks, results and the function are pickled. If the function raises an error, Spark tries the task 4 times
+    (TASK_ATTEMPTS), and then SweepFailed is raised. So the function should return problems of its input instead.
 
     Args:
-        function: a function of a module, or a partial of such a function.
+        function: a function of a module, or a partial of a function of a module.
         what: the name of the tasks in the progress bar.
-        archive: the environment of a cluster's executors.
+        master: a Spark master; None: all cores of this machine.
+        archive: the file that `kfbench pack` wrote, for a cluster's executors.
 
     Raises MissingTool, SweepFailed.
     """
@@ -68,7 +69,10 @@ def mapped(
 
 
 def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Iterator[tuple[T, R]]:
-    """Yield each task with its result when it finishes, `workers` at a time. Raises SweepFailed for a lost task."""
+    """Run the calls, at most `workers` at the same time. Yield each task with its result when the task finishes.
+
+    Raises SweepFailed if a task fails in every attempt.
+    """
     with closing(_finished(executors, calls, workers)) as finished:
         for task, future in finished:
             try:
@@ -81,12 +85,14 @@ def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Ite
 def attempted(
     executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
 ) -> Iterator[tuple[T, R | Lost]]:
-    """Yield each task with its result, or Lost, when it finishes; `workers` at a time.
+    """Run the calls, at most `workers` at the same time. Yield each task with its result when the task finishes.
+
+    The result is Lost if the task failed in every attempt.
 
     Args:
-        harmless: a call that cannot fail itself. It runs after a lost task. If it fails, the task was not the cause:
-            Spark is gone, or no worker can import the function. Then SweepFailed is raised.
-        on: the only host that may run the tasks; None: any host.
+        harmless: a call that cannot fail itself. It runs after a lost task. If it fails too, the task was not the
+            cause: Spark has ended, or no worker can import the function. Then SweepFailed is raised.
+        on: the name of the only host that may run the tasks; None: any host.
     """
     with closing(_finished(executors, calls, workers, on)) as finished:
         for task, future in finished:

@@ -1,4 +1,4 @@
-"""Spark's Kafka source: apply a function to the rows of each partition, on the executor that reads them."""
+"""Read a Kafka topic with Spark: apply a function to the rows of each partition, on the executor that reads them."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
 UNKNOWN_SIZE: Final = -1
-BATCH_BYTES: Final = 4 << 20  # the rows that a Python worker gets at once
+BATCH_BYTES: Final = 4 << 20  # the largest size of the rows that Spark sends to a Python worker at once
 
 R = TypeVar("R")
 
@@ -37,14 +37,16 @@ def topic_mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> list[R]:
-    """Apply a function to the rows of each Spark partition, empty ones included. Return the results in any order.
+    """Apply a function to the rows of each Spark partition, empty partitions included. Return the results in any order.
 
     Args:
-        function_for: makes the function from the size of each Kafka partition. The size is the bytes of its leader's
-            log, UNKNOWN_SIZE if the broker does not tell, NO_LEADER if the partition has no leader.
-        connector: a folder with the jars of the source, or its Maven coordinates. None: the source of this Spark
-            version.
-        archive: the environment of a cluster's executors.
+        topic: the topic and the offsets to read.
+        function_for: returns the function. Its argument is the size of each Kafka partition by number: the bytes of the
+            log on its leader, UNKNOWN_SIZE (-1) if the broker does not return it, NO_LEADER if there is no leader.
+        connector: a folder with the jars of Spark's Kafka source, or its Maven coordinates. None: the source of this
+            Spark version, from Maven.
+        master: a Spark master; None: all cores of this machine.
+        archive: the file that `kfbench pack` wrote, for a cluster's executors.
 
     Raises MissingTool, SweepFailed.
     """
@@ -70,7 +72,11 @@ def topic_mapped(
 
 
 def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
-    """Return the size of each partition to read. Raises Py4JError for a missing topic or broker."""
+    """Return the size of each partition to read, in bytes (or UNKNOWN_SIZE or NO_LEADER), by partition number.
+
+    Raises Py4JError for a missing topic or broker. Raises SweepFailed if the user chose a partition that is missing or
+    has no leader.
+    """
     jvm: Any = spark._jvm
     properties, names, brokers = jvm.java.util.HashMap(), jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
     for name, value in {**ADMIN_WAITS, **topic.properties}.items():
@@ -98,7 +104,11 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
 
 
 def connector_settings(connector: str | None) -> dict[str, str]:
-    """Return the settings that name Spark's Kafka source. Raises MissingTool for a folder without jars."""
+    """Return the Spark settings that load Spark's Kafka source.
+
+    connector: a folder of jars, or Maven coordinates; None: the coordinates for this Spark version. Raises MissingTool
+    for a folder without jars, and for a text that is neither.
+    """
     if connector is None:
         connector = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
     elif Path(connector).is_dir():

@@ -1,1 +1,1 @@
-"""The parts that all families of workloads share."""
+"""The interface of workloads (generators of records), and the payload patterns of the grid."""

@@ -1,9 +1,11 @@
-"""Payload bytes of the grid: a constant row with slots. Random bytes are mapped by tables and fill the slots.
+"""Generate keys, values and headers of the workload `grid`: constant text with slots (gaps) for random characters.
 
-The payload `template` compresses as real topics do: field names repeat from record to record, values do not. So it
-compresses better with more records per batch; random and half-random payloads do not. Its fields and the skew of its
-words are assumptions, tuned to real JSON topics under zstd-3. There, compressed batches have 0.65-0.9 of the bytes at 1
-record per batch, 0.2-0.35 at 10 and 0.1-0.25 at 100.
+A table maps random bytes to the characters or words that fill a slot.
+
+The payload `template` compresses like real topics, because field names repeat from record to record, but values do not.
+So it compresses better with more records per batch. Random and half-random payloads do not. The fields of the template
+and the skew of its words are assumptions. They are tuned to real JSON topics under zstd-3, where the size of a batch
+after compression is this share of its size before: 0.65-0.9 at 1 record per batch, 0.2-0.35 at 10, 0.1-0.25 at 100.
 """
 
 import re
@@ -24,9 +26,10 @@ PAYLOADS: Final[tuple[str, ...]] = get_args(Payload)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """A slot: the bytes from start to stop of a unit, which `table` makes from random bytes.
+    """The bytes from index `start` to `stop` (exclusive) of a text, which are replaced by random characters or words.
 
-    table: uint8[256] maps a random byte to a character, uint8[256, width] to a word. None: the random bytes themselves.
+    table: uint8[256] maps a random byte to a character. uint8[256, width] maps a random byte to a word. With None, the
+    random bytes themselves fill the slot.
     """
 
     start: int
@@ -40,7 +43,13 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A row of `length` bytes: the unit, uint8[any], with its slots, is repeated and cut."""
+    """A text with slots for random bytes. It is repeated and then cut to `length` bytes.
+
+    Args:
+        length: the length of each key, value or header value, in bytes.
+        unit: uint8[any], the text that is repeated. Slots overwrite parts of it.
+        slots: the slots in the unit, in ascending order.
+    """
 
     length: int
     unit: Bytes
@@ -51,7 +60,10 @@ class Pattern:
         return sum(slot.draws for slot in self.slots)
 
     def make(self, seed: int, purpose: int, *, start: int, records: int) -> Bytes:
-        """Return the bytes of these records, uint8[records, length]."""
+        """Return the bytes of the records from number `start` on: uint8[records, length].
+
+        purpose: the number of a stream of random draws, so that keys, values and headers differ.
+        """
         units, rest = divmod(self.length, len(self.unit))
         words = -(-((units + (rest > 0)) * self._unit_draws) // 8)
         drawn = draw_words(seed, purpose, start=start, records=records, words=words).view(np.uint8)
@@ -65,7 +77,12 @@ class Pattern:
         return out
 
     def _fill(self, out: NDArray[np.uint8], drawn: NDArray[np.uint8]) -> None:
-        """Fill uint8[records, units, bytes]; the last axis has at most the bytes of a unit. drawn: the random bytes."""
+        """Fill `out` with repetitions of the unit, and their slots with random characters.
+
+        Args:
+            out: uint8[records, units, bytes], with at most `len(self.unit)` bytes.
+            drawn: uint8[records, units, draws], the random bytes.
+        """
         width = out.shape[2]
         if not out.size:
             return
@@ -88,7 +105,10 @@ def _characters(alphabet: bytes) -> Bytes:
 
 
 def _words(words: Sequence[str]) -> Bytes:
-    """Return a table of words of equal width. The k-th is about 1/k as likely as the first."""
+    """Return a table that maps a random byte to a word: uint8[256, width].
+
+    The k-th word is about 1/k as likely as the first word. All words must have `width` bytes.
+    """
     share = 1 / np.arange(1, len(words) + 1)
     until = np.rint(np.cumsum(share) / share.sum() * 256).astype(int)
     row = np.searchsorted(until, np.arange(256), side="right")
@@ -136,7 +156,7 @@ def _event() -> tuple[Bytes, tuple[Slot, ...]]:
 
 
 def _numbered(prefix: str, length: int, digits: int, characters: Bytes) -> Pattern:
-    """Return a pattern of a prefix, zeros, and `digits` random characters."""
+    """Return a pattern of `length` bytes: a prefix, then zeros (the character "0"), then `digits` random characters."""
     constant = max(length - digits, 0)
     unit = np.frombuffer(prefix.encode()[:constant].ljust(length, b"0"), np.uint8)
     return Pattern(length=length, unit=unit, slots=(Slot(start=constant, stop=length, table=characters),))
@@ -147,7 +167,7 @@ Part = Literal["key", "value", "header"]
 
 @lru_cache(maxsize=64)
 def pattern(part: Part, payload: str, length: int) -> Pattern:
-    """Return the pattern for `length` bytes (>= 1) of a key, value or header value."""
+    """Return the pattern of a key, value or header value of `length` bytes, at least 1. payload: one of PAYLOADS."""
     if payload == "template":
         if part == "key":
             return _numbered("user-", length, 5, _DIGITS)  # 100,000 users
@@ -162,6 +182,6 @@ def pattern(part: Part, payload: str, length: int) -> Pattern:
 
 
 def names(prefix: str, length: int, count: int) -> Sequence[bytes]:
-    """Return `count` names of `length` bytes. They end in a number if there is room."""
+    """Return `count` header names of `length` bytes each. They end in a number of two digits, cut to `length`."""
     stem = (prefix + "0" * length)[: max(length - 2, 0)].encode()
     return [stem + f"{i:02d}".encode()[:length] for i in range(count)]

@@ -1,10 +1,14 @@
-"""The interface of a workload, and its laws.
+"""The interface of a workload (a generator of records), and the laws that every workload follows.
+
+A workload is an endless sequence of records per seed. A slice is any number of consecutive records of it. A block is a
+group of 65,536 records, counted from record 0.
 
 Laws (tests/workloads/test_workloads.py checks them for every workload):
-1. Records are seeded in fixed blocks of 65,536. Record i is the same in every slice that contains it. So partitioning,
-   retries and machines cannot change a result.
-2. `shapes` makes no payload. The bytes are made when `records` is first read.
-3. `bounds` are the workload's own batches, clipped to the slice.
+1. Each block has its own random seed. Record i is the same in every slice that contains it. So partitioning, retries
+   and machines cannot change a result.
+2. Reading `Sample.shapes` (lengths, times, offsets) generates no payload. Payload is generated when `Sample.records` is
+   first read.
+3. `Sample.bounds` are the batches of the workload, cut at both ends of the slice.
 
 One side effect: the first sample of a named workload makes the C library keep more freed memory, for the whole process
 (`named.sampling`). So measure the memory of a sample by its allocations (`tracemalloc`), not by the process's memory.
@@ -26,12 +30,19 @@ BLOCK_RECORDS: Final = 65_536
 
 
 class NoSuchPoint(InvalidConfig):
-    """A point whose axes are valid alone, but make no sense together. A product of axes leaves it out."""
+    """A combination of axis values that are valid alone, but not together. A sweep over several axes leaves it out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A slice of a workload's records. bounds: int64[batches + 1], the first record of each batch, then the end."""
+    """Consecutive records of a workload.
+
+    Args:
+        shapes: lengths, timestamps and offsets of the records.
+        bounds: int64[batches + 1], the index of the first record of each batch, then the number of records.
+        batch_fields: the header fields of the batches.
+        payload: generates the records. Use `records` instead, which calls it once.
+    """
 
     shapes: Shapes
     bounds: NDArray[np.int64]
@@ -44,7 +55,12 @@ class Sample:
 
 
 class Filled(NamedTuple):
-    """A column of texts one after another: data uint8[total], and the start of each text, int64[n]."""
+    """A column of n keys, values or header values.
+
+    Args:
+        data: uint8[any], the bytes of all items.
+        starts: int64[n], the position of each item's first byte in `data`.
+    """
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -52,7 +68,12 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A number or word of a workload. path: its tables and its name; source: the origin of its value."""
+    """A number or word that defines a workload.
+
+    Args:
+        path: the dotted path of the key, such as arrival.rate_per_s.
+        source: the origin of the value, such as a publication, or "assumed: " and a reason; None: not given.
+    """
 
     path: str
     value: Any
@@ -62,7 +83,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """The purpose and parts of a workload. variants: the default first."""
+    """The description of a workload for users. variants: the names of its variants, the default first."""
 
     question: str
     story: str
@@ -72,7 +93,10 @@ class Description:
 
 
 class Workload(Protocol):
-    """A named recipe for records: a frozen dataclass whose fields are its axes, cheap to pickle."""
+    """A generator of records with a name.
+
+    It is a frozen dataclass that is cheap to pickle. Its fields, except the name, are the axes that a sweep can vary.
+    """
 
     @property
     def name(self) -> str: ...
@@ -85,18 +109,24 @@ class Workload(Protocol):
     def __hash__(self) -> int: ...
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """Return the records start ... start + records - 1 of the endless sequence of this seed."""
+        """Return the records with the numbers start to start + records - 1 of the endless sequence of this seed."""
         ...
 
 
 def check_slice(records: int, seed: int, start: int) -> None:
-    """Raise InvalidConfig for a negative number."""
+    """Raise InvalidConfig if an argument is negative."""
     if records < 0 or start < 0 or seed < 0:
         raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
 
 
 class BlockSlice(NamedTuple):
-    """The part of a slice in one block. first: its first record, counted in the block; records: their number."""
+    """The part of a slice that is in one block of 65,536 records.
+
+    Args:
+        block: the number of the block, from 0.
+        first: the index of the part's first record in the block.
+        records: the number of records in the part.
+    """
 
     block: int
     first: int
@@ -104,7 +134,7 @@ class BlockSlice(NamedTuple):
 
 
 def block_slices(start: int, records: int) -> Iterator[BlockSlice]:
-    """Divide a slice into its parts in each block."""
+    """Divide the records start to start + records - 1 at the ends of blocks of 65,536 records. Yield each part."""
     stop = start + records
     while start < stop:
         block, first = divmod(start, BLOCK_RECORDS)
@@ -114,10 +144,12 @@ def block_slices(start: int, records: int) -> Iterator[BlockSlice]:
 
 
 def draw_words(seed: int, purpose: int, *, start: int, records: int, words: int) -> NDArray[np.uint64]:
-    """Return the random words of these records, uint64[records, words].
+    """Return random 64-bit numbers for the records start to start + records - 1: uint64[records, words].
 
-    Every record takes the same number of draws, so the generator jumps to the first one. A slice of a block does not
-    generate the rest of the block, which may be gigabytes.
+    Every record takes `words` numbers, so the generator can jump to the first record. It need not generate the rest of
+    the block of 65,536 records, which may be gigabytes.
+
+    purpose: the number of a stream of random draws. Streams with different numbers are independent.
     """
     drawn = np.empty((records, words), np.dtype("<u8"))
     done = 0

@@ -1,1 +1,1 @@
-"""Named workloads: the tables of a file, and the records that they describe."""
+"""Generate the records of a named workload from the tables of its TOML file."""

@@ -1,9 +1,10 @@
-"""Arrival times of records, as data: `{ process = "poisson", rate_per_s = 1000 }` in TOML.
+"""Generate arrival times of records from a TOML table, such as `{ process = "poisson", rate_per_s = 1000 }`.
 
-Times are made for a block of 65,536 records at a time. The records of a block fill a fixed window: gaps are drawn,
-added up, and scaled to fit. Before scaling, the sum is off by little (0.4 % for Poisson). A scaled Poisson process is
-exact: it is the process on condition of its number of arrivals. Times rise over all blocks, each block has the same
-rate, and no block depends on another.
+Times are generated for one block of 65,536 records at a time. The records of a block fill a fixed window of time: gaps
+between records are drawn, added up, and scaled to fit the window. Scaling changes the gaps little (by 0.4 % for
+Poisson). A scaled Poisson process is still exact: it is the Poisson process under the condition of its number of
+arrivals. Times never fall, also from one block to the next. All blocks have the same duration, except with the process
+`sine`. No block depends on another.
 """
 
 import math
@@ -30,7 +31,7 @@ from kfbench.workloads.named.distributions import (
 )
 
 Int64 = NDArray[np.int64]
-GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams of draws, after keys.KEY_IDS
+GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # numbers of streams of random draws, after keys.KEY_IDS
 SECOND_US: Final = 1_000_000
 MAX_US: Final = 2**62
 PERIOD_CELLS: Final = 2**16
@@ -42,7 +43,7 @@ class _Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Constant(_Arrival, tag="constant", frozen=True, kw_only=True):
-    """Equal gaps, the first record at 0."""
+    """Equal gaps between records. The first record arrives at time 0."""
 
     rate_per_s: float
 
@@ -58,7 +59,10 @@ class Poisson(_Arrival, tag="poisson", frozen=True, kw_only=True):
 
 
 class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_only=True):
-    """Independent gaps of theta_us + sigma_us · (u^-k - 1) / k, with a uniform draw u."""
+    """Independent gaps with a generalised Pareto distribution, in microseconds.
+
+    A gap is theta_us + sigma_us · (u^-k - 1) / k, where u is uniform in (0, 1).
+    """
 
     sigma_us: float
     k: float
@@ -74,9 +78,10 @@ class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_
 
 
 class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
-    """Poisson arrivals at a rate of rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in s.
+    """Poisson arrivals at the rate rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in seconds.
 
-    Source: db_bench's mixgraph (Cao et al., FAST 2020: d, a, b, c), which changes its rate at every interval.
+    Source: db_bench's mixgraph (Cao et al., FAST 2020), where the parameters are called d, a, b and c in this order.
+    Mixgraph changes its rate at every interval; this rate changes continuously.
     """
 
     rate_per_s: float
@@ -93,9 +98,15 @@ class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
 
 
 class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
-    """Bursts of `length` records, with `gap_us` between records of a burst and `pause_us` between bursts.
+    """Bursts of records with short gaps inside a burst and longer pauses between bursts.
 
-    The last burst of a block ends with the block. Only pauses are scaled to fit the block.
+    The last burst of a block of 65,536 records ends with the block. Only pauses are stretched or shortened, so that the
+    block fills its window of time.
+
+    Args:
+        length: the number of records in a burst.
+        pause_us: the time between two bursts, in microseconds.
+        gap_us: the time between two records of a burst, in microseconds.
     """
 
     length: Distribution
@@ -117,7 +128,10 @@ def _check_rate(rate_per_s: float) -> None:
 
 @lru_cache(maxsize=64)
 def block_us(a: Arrival) -> int:
-    """Return the duration of a block in whole microseconds; for `sine`, the mean duration. Raises InvalidConfig."""
+    """Return the duration of a block of 65,536 records, in whole µs. For `Sine`, it is the mean duration of all blocks.
+
+    Raises InvalidConfig for a duration above MAX_BLOCK_US.
+    """
     match a:
         case GeneralisedParetoGaps():
             length = BLOCK_RECORDS * mean(a.gap_us)
@@ -131,7 +145,10 @@ def block_us(a: Arrival) -> int:
 
 
 class Window(NamedTuple):
-    """The first and last microsecond of a block since the start of the workload. The next block begins at the last."""
+    """The times at which a block of 65,536 records starts and ends, in µs since the start of the workload.
+
+    A block ends when the next block starts.
+    """
 
     first: int
     last: int
@@ -144,9 +161,10 @@ def window_us(a: Arrival, block: int) -> Window:
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:
-    """Return the arrival times of the block's records: int64[65_536], ascending, µs since the start of the workload.
+    """Return the arrival times of a block's records: int64[65_536], never falling, in µs since the workload's start.
 
-    Raises InvalidConfig for a block beyond 2**62 microseconds, which is 146,000 years.
+    block: the number of the block of 65,536 records, from 0. Raises InvalidConfig if the block ends after 2**62 µs
+    (146,000 years).
     """
     until_us = (block + 1) * block_us(a)
     require(
@@ -168,7 +186,7 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
 
 
 def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
-    """Return the first record of each burst, counted within the block: int64[bursts], rising from 0."""
+    """Return the index of each burst's first record in the block of 65,536 records: int64[bursts], ascending from 0."""
     size, number = mean_length(a.length), block * BLOCK_RECORDS
     expected = max(round(BLOCK_RECORDS / size), 1)
     lengths = _evenly(lengths_table(a.length), expected, seed, BURSTS, block)
@@ -183,10 +201,14 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
 
 
 def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:
-    """Draw `count` values, one from each of `count` equal strata, in random order.
+    """Draw `count` values, one from each of `count` equal parts of the quantiles, and return them in random order.
 
-    So all blocks have about the same number of long bursts and long pauses. Otherwise pauses would be stretched or
-    shortened more in blocks with unusual bursts.
+    So all blocks have about the same number of long bursts and long pauses. Independent draws would give some blocks
+    unusual bursts, and their pauses would be stretched or shortened more.
+
+    Args:
+        quantiles: equally likely values in ascending order.
+        purpose: the number of a stream of random draws.
     """
     if quantiles[0] == quantiles[-1]:
         return np.full(count, quantiles[0])
@@ -199,7 +221,10 @@ _EXPONENTIAL: Final = GeneralisedPareto(sigma=1, k=0)
 
 
 def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: int) -> Floats:
-    """Return the gaps between arrivals before they are scaled, float64[65_536] in µs."""
+    """Return the gap before each record of the block of 65,536 records, before scaling: float64[65_536].
+
+    The unit is 1 µs. For Poisson and Sine, the unit is the mean gap.
+    """
     first = block * BLOCK_RECORDS
     match a:
         case GeneralisedParetoGaps(gap_us=gap) | Bursts(gap_us=gap):
@@ -214,9 +239,11 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
 
 
 def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
-    """Return the times at which these numbers of arrivals are expected in the block: int64[n], µs.
+    """Return the times at which given numbers of arrivals are expected: int64[n], in µs since the workload's start.
 
-    waited: float64[n], numbers of arrivals since the start of the block.
+    Args:
+        waited: float64[n], numbers of arrivals since the start of the block of 65,536 records.
+        last_us: the largest time that is returned.
     """
     period_us = 2 * math.pi / sine.radians_per_s * SECOND_US
     arrivals = sine.rate_per_s * period_us / SECOND_US
@@ -232,7 +259,12 @@ def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
 
 
 class _PeriodCells(NamedTuple):
-    """A period in 65,536 cells with equally many expected arrivals: start and length of each, float64[65_536] in µs."""
+    """A period of the sine, divided into 65,536 intervals with the same number of expected arrivals.
+
+    Args:
+        starts_us: float64[65_536], the start of each interval in µs since the start of the period.
+        lengths_us: float64[65_536], the length of each interval in µs.
+    """
 
     starts_us: Floats
     lengths_us: Floats
@@ -255,7 +287,7 @@ def _period_cells(sine: Sine) -> _PeriodCells:
 
 
 def _cosine(x: Floats) -> Floats:
-    """Return the cosine, computed by its series, so that it is the same on every processor; NumPy's cosine is not."""
+    """Compute the cosine by its power series. The result is the same on every processor, unlike NumPy's cosine."""
     turned = x - np.rint(x / (2 * math.pi)) * (2 * math.pi)
     square, found = turned * turned, np.ones(len(x))
     for n in range(30, 0, -2):  # up to the 30th power: pi**32 / 32! is below 10**-19

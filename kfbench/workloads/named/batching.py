@@ -1,7 +1,7 @@
-"""Batches of records, as data: by number of records, by a producer's time and size limits, or by transactions.
+"""Divide records into batches by a TOML table: by number, by a producer's limits of time and size, or by transactions.
 
-Batches never cross the end of a block of 65,536 records, so the last batch of a block may be smaller. The batches of a
-block depend only on the seed and the block's number, so every slice of the block has the same batches.
+A batch never crosses the end of a block of 65,536 records, so the last batch of a block may be smaller. The batches of
+a block depend only on the seed and the block's number. So every slice of the block has the same batches.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from kfbench.workloads.named.distributions import (
     require,
 )
 
-BATCHES: Final = 100  # the stream of draws of batch sizes, and of gaps between survivors
+BATCHES: Final = 100  # the stream of random draws for batch sizes, and for gaps between records that survive compaction
 SPARE_DEVIATIONS: Final = 8
 LAST_SEQUENCE: Final = 2**31 - 1
 
@@ -49,9 +49,9 @@ class Fixed(_Batching, frozen=True, kw_only=True, tag="fixed"):
 
 
 class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
-    """Batches whose number of records is drawn, such as an upload or a database transaction that is sent at once.
+    """Batches with a random number of records, such as an upload or a database transaction that is sent at once.
 
-    A tombstone after a delete is not counted. It is always in the batch of the delete.
+    The tombstone (null value) that follows a delete is not counted. It is always in the batch of the delete.
     """
 
     records: Distribution
@@ -61,11 +61,11 @@ class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
 
 
 class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
-    """Batches as a producer's accumulator makes them for one partition (`kernels/workload/linger.py`).
+    """Batches of a producer's accumulator for one partition (`kernels/workload/linger.py`).
 
-    A batch takes the records that arrive within linger.ms of its first record, up to batch.size. With Poisson arrivals
-    of rate r these are 1 + Poisson(r · linger) records, unless the size is the limit. Kafka's defaults are 16,384
-    bytes, and 5 ms since 4.0, 0 ms before.
+    A batch takes the records that arrive within linger.ms of its first record, up to batch.size bytes. With Poisson
+    arrivals of rate r it has 1 + Poisson(r · linger) records, unless the size is the limit. Kafka's default of
+    batch.size is 16,384 bytes. The default of linger.ms is 5 ms since Kafka 4.0, and was 0 ms before.
     """
 
     linger_ms: Annotated[float, Meta(ge=0, le=86_400_000)]
@@ -73,10 +73,14 @@ class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
 
 
 class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
-    """Pairs of batches: one batch of data, then the marker that ends its transaction, a control batch of one record.
+    """Pairs of batches: a batch of data, then the marker of its transaction, a control batch of one record.
 
-    Every transaction has a new epoch and sequences from 0, as with transaction.version 2 (KIP-890). After the last
-    epoch comes a new producer id.
+    Every transaction has a new producer epoch and sequences from 0, as in Kafka with transaction.version 2 (KIP-890).
+    After the largest epoch, a new producer id is used.
+
+    Args:
+        records: the number of records in a transaction.
+        abort_share: the share of transactions that are aborted.
     """
 
     records: Distribution
@@ -87,17 +91,19 @@ class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
 
 
 class CompactionSurvivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
-    """Batches that had `of_records` records before compaction, with the records that survived it.
+    """Batches after log compaction: each had `of_records` records before, and has only the surviving records now.
 
     Each record survives with probability `survival`, so offsets have holes of geometric length. Empty batches are
-    removed. The others keep the offsets of their old first and last record, as `MemoryRecords.filterTo` does.
+    removed. Other batches store the offsets of their first and last record before compaction, like Kafka's
+    `MemoryRecords.filterTo`.
 
     A batch with a tombstone has a delete horizon (KIP-534): the time of its first cleaning plus `delete_retention_ms`
-    (delete.retention.ms). The first cleaning is `cleaned_after_ms` after the last record of the batch. (A real cleaner
-    rewrites many batches at the same time.) Without `delete_retention_ms`, no cleaner since Kafka 3.1 rewrote the log.
+    (Kafka's delete.retention.ms). The first cleaning is `cleaned_after_ms` after the last record of the batch. (A real
+    cleaner rewrites many batches at the same time.) With `delete_retention_ms` = None, batches have no delete horizon,
+    like a log that no cleaner since Kafka 3.1 has rewritten.
 
-    Why survivors are independent: with Zipf keys, a record survives if no later record has its key. Far from the end of
-    a log, the survivors are rare keys, so they do not depend on their neighbours. Each key survives once.
+    Survivors are independent of each other. This is realistic far from the end of a log with Zipf keys: a record
+    survives if no later record has its key, so the survivors are rare keys. Each key survives once.
     """
 
     of_records: Records
@@ -107,7 +113,10 @@ class CompactionSurvivors(_Batching, frozen=True, kw_only=True, tag="survivors")
 
     @property
     def block_offsets(self) -> int:
-        """The number of offsets reserved for a block, in whole batches: the mean and 8 standard deviations."""
+        """The number of offsets reserved for a block of 65,536 surviving records, a multiple of `of_records`.
+
+        It is the mean number that is needed plus 8 standard deviations.
+        """
         spread = SPARE_DEVIATIONS * ((1 - self.survival) * BLOCK_RECORDS) ** 0.5
         return (int((BLOCK_RECORDS + spread) / self.survival) // self.of_records + 2) * self.of_records
 
@@ -129,7 +138,7 @@ def _check_sizes(records: Distribution) -> None:
 
 @lru_cache(maxsize=16)
 def _geometric(survival: float) -> Int32:
-    """Return equally likely distances from one survivor to the next, int32[65_536]."""
+    """Return 65,536 equally likely distances (in offsets) from one surviving record to the next: int32[65_536]."""
     p = (np.arange(QUANTILES) + 0.5) / QUANTILES
     gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(coarse(np.log1p(-p) / np.log1p(-survival)))
     table = gaps.astype(np.int32)
@@ -138,7 +147,10 @@ def _geometric(survival: float) -> Int32:
 
 
 def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
-    """Return the ends below `units` of batches whose sizes are drawn plus `extra`."""
+    """Draw batch sizes and add `extra` to each. Return the ends of the batches that end before `units`: int64[any].
+
+    units: the number of records to divide into batches.
+    """
     size = mean_length(records) + extra
     drawn = int(units / size * 1.05) + 64
     while True:
@@ -153,16 +165,21 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """The batches of a block. With transactions, every second batch is a marker."""
+    """The batches of a block of 65,536 records.
 
-    bounds: Int64  # [batches + 1]: the first record of each batch, then the end
-    offsets: Int64 | None = None  # [65_536]; None: offsets without holes
+    With transactions, every second batch is the commit or abort marker of the transaction before it.
+    """
+
+    bounds: Int64  # [batches + 1]: the index of the first record of each batch, then 65,536
+    offsets: Int64 | None = None  # [65_536], the offset of each record; None: offsets without holes
 
 
 def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None) -> BatchPlan | None:
-    """Return the batches of a block; None if they depend on the records (`linger_batches`).
+    """Return the batches of a block of 65,536 records.
 
-    starts: int64[events], the first record of each counted event; None: every record is counted.
+    Return None for `Linger`, whose batches depend on the records (see `linger_batches`).
+
+    starts: int64[n], the indexes of the records that count for batch sizes (all but tombstones); None: all records.
     """
     units = BLOCK_RECORDS if starts is None else len(starts)
     match batching:
@@ -191,7 +208,10 @@ def _bounds(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
 
 
 def linger_batches(batching: Linger, times_us: Int64, shapes: Shapes) -> BatchPlan:
-    """Return a producer's batches of a block's records. times_us: int64[65_536], the arrival of each record."""
+    """Return the batches that a producer makes from a block's records.
+
+    times_us: int64[65_536], the arrival time of each record in µs since the workload's start.
+    """
     linger_us = round(batching.linger_ms * 1000)
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
@@ -199,12 +219,13 @@ def linger_batches(batching: Linger, times_us: Int64, shapes: Shapes) -> BatchPl
 
 
 def rebatch(sample: Sample, batch_size: int, start: int) -> Sample:
-    """Return the same records in batches of `batch_size`, counted from the start of each block.
+    """Divide a sample's records into batches of `batch_size` records, counted from the start of each block of 65,536.
 
-    A control record stays alone in its batch. A batch has the offsets of its records. It has the header fields of the
-    old batch of its first record, and the sequence of this record.
+    A control record stays alone in its batch. The base offset and last offset of a batch are those of its records. Its
+    base sequence is the sequence of its first record. Its other header fields are copied from the old batch of its
+    first record.
 
-    start: the number of the sample's first record.
+    start: the number of the sample's first record in the workload.
     """
     starts, ends = sample.bounds[:-1], sample.bounds[1:]
     rows = np.broadcast_to(sample.batch_fields.over(len(starts)), len(starts))

@@ -1,6 +1,7 @@
-"""A block of 65,536 records of a named workload, without payload.
+"""Generate the lengths, times, offsets and batches of a block of 65,536 records of a named workload.
 
-Times and batches depend on the records before them, so they are made for a whole block. `sampling` cuts slices from it.
+Times and batches depend on earlier records of the block, so they are generated for a whole block. The module `sampling`
+cuts slices from it. Payload is not generated here.
 """
 
 from dataclasses import dataclass, field
@@ -56,21 +57,21 @@ MAX_EPOCH: Final = 2**15 - 2  # the largest epoch of a producer
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
 ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
 ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
-NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # where the null share is 0
+NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # used instead of draws if no value can be null
 
-HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields`, one item per batch
+HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields` by name, one item per batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Columns of records without payload: one item per record."""
+    """Times, offsets, lengths and kinds of records, as columns with one item per record. There is no payload yet."""
 
     timestamps_ms: Int64
     offsets: Int64
     key_lengths: Int32
     value_lengths: Int32
     contents: Int32  # [records, headers]: lengths of header values
-    kinds: Kinds | None  # None if all records are plain
+    kinds: Kinds | None  # the kind of each record (see `kinds`); None if all records are plain
 
     @classmethod
     def empty(cls, model: Model, records: int) -> Self:
@@ -84,19 +85,22 @@ class Columns:
         )
 
     def cut(self, first: int, records: int) -> Self:
-        """Return a view of `records` records from `first` on."""
+        """Return views of the columns for the records first to first + records - 1."""
         part = slice(first, first + records)
         columns: dict[str, Any] = {name: None if each is None else each[part] for name, each in vars(self).items()}
         return type(self)(**columns)
 
     def put(self, other: Self) -> None:
-        """Copy all columns of `other`, which has the same number of records."""
+        """Copy all columns of `other` into these columns. Both must have the same number of records."""
         for name, column in vars(other).items():
             if column is not None:
                 getattr(self, name)[:] = column
 
     def shapes(self, model: Model) -> Shapes:
-        """Return the records' shapes. They have views of the columns, because `Shapes` makes its columns read-only."""
+        """Return the records' shapes as views of these columns.
+
+        `Shapes` makes its arrays read-only. Because they are views, the columns themselves stay writable.
+        """
         headers = _header_columns(tuple(len(each.name.encode()) for each in model.header), len(self.offsets))
         return Shapes.trusted(
             timestamps_ms=self.timestamps_ms.view(),
@@ -111,13 +115,21 @@ class Columns:
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of a block. bounds: int64[batches + 1]; fields: header fields with one item per batch."""
+    """The batches of a block of 65,536 records, or of a part of a block.
+
+    Args:
+        bounds: int64[batches + 1], the index of the first record of each batch, then the number of records.
+        fields: header fields that differ between batches, by name, with one item per batch.
+    """
 
     bounds: Int64
     fields: HeaderFields
 
     def cut(self, first: int, records: int) -> "Batches":
-        """Return the batches of `records` records from `first` on, with bounds counted from `first`."""
+        """Return the batches that have records first to first + records - 1, cut to these records.
+
+        The bounds of the result count from `first`.
+        """
         if records == BLOCK_RECORDS:
             return self
         begin = int(np.searchsorted(self.bounds, first, side="right")) - 1
@@ -130,14 +142,19 @@ class Batches:
 
 
 class KindLengths(NamedTuple):
-    """Lengths and nulls by kind of record: int32[256] each."""
+    """Lengths and shares of nulls, by kind of record: two arrays int32[256]."""
 
-    same: Int32  # the length of a kind if all are equal, else DRAWN
-    null_shares: Int32  # in 65,536ths
+    same: Int32  # the length that all records of a kind have; DRAWN if lengths vary
+    null_shares: Int32  # the share of nulls, multiplied by 65,536
 
 
 class HeaderColumns(NamedTuple):
-    """Two columns of `Shapes`: header_bounds int64[records + 1] and header_key_lengths int32[records * headers]."""
+    """Two columns of `Shapes`.
+
+    Args:
+        bounds: header_bounds, int64[records + 1].
+        key_lengths: header_key_lengths, int32[records * headers].
+    """
 
     bounds: Int64
     key_lengths: Int32
@@ -155,7 +172,7 @@ class Block:
         return self.number * BLOCK_RECORDS
 
     def fill(self, columns: Columns) -> Batches:
-        """Fill the columns of the whole block. Return its batches."""
+        """Fill the columns of all 65,536 records of the block. Return the block's batches."""
         kinds, starts, batching = columns.kinds, None, self.model.batching
         if kinds is not None:
             starts = self._fill_kinds(kinds)
@@ -179,7 +196,10 @@ class Block:
         return Batches(planned.bounds, self._header_fields(planned, arrived_us, columns))
 
     def _fill_kinds(self, kinds: Kinds) -> Int64 | None:
-        """Fill the kind of each record. Return the records that are not tombstones; None if there are no tombstones."""
+        """Draw the kind of each record. Return the indexes of records that are not tombstones: int64[any].
+
+        Return None if the workload has no tombstones.
+        """
         others = self.model.other
         if not others:
             kinds[:] = PLAIN
@@ -207,9 +227,11 @@ class Block:
             out -= draw_lengths(time.lag_ms, self.seed, LAGS, self.first, BLOCK_RECORDS)
 
     def _fill_lengths(self, column: Column, kinds: Kinds | None, out: Int32) -> None:
-        """Fill the lengths of the block's keys or values, nulls included.
+        """Fill `out`, int32[65_536], with the lengths of the block's keys or values; -1 for null.
 
-        Lengths that vary are drawn into `out` first. Equal lengths and nulls are filled in last.
+        Varying lengths are drawn first. Lengths that are the same for a kind of record, and nulls, overwrite them.
+
+        column: KEY or VALUE.
         """
         same, null_shares = self._draw_kinds(column, kinds, out)
         if self.model.has_tombstones and column == VALUE:
@@ -257,7 +279,7 @@ class Block:
         return KindLengths(same, null_shares)
 
     def _fill_contents(self, out: Int32) -> None:
-        """Fill int32[65_536, headers] with the lengths of header values."""
+        """Fill `out`, int32[65_536, headers], with the lengths of header values."""
         known = [each.same_length for each in self.model.header]
         repeat(np.array([each or 0 for each in known], np.int32), out.reshape(-1))
         lengths = np.empty(BLOCK_RECORDS, np.int32)
@@ -267,9 +289,15 @@ class Block:
                 out[:, h] = lengths
 
     def _draw_lengths(self, part: Part, stream: int, key: Key | None, mine: Int64 | None, out: Int32) -> None:
-        """Draw lengths of keys, values or header values, or use the natural lengths of the template.
+        """Fill `out` with lengths of keys, values or header values.
 
-        mine: the records, as numbers in the block; None: all records.
+        Lengths are drawn from the distribution `part.length`. Without it, they are the lengths that the template
+        produces by itself.
+
+        Args:
+            stream: the number of the stream of random draws.
+            key: the [key] table of these records, for parts that depend on the key.
+            mine: int64[n], the indexes of the records in the block of 65,536 records; None: all records.
         """
         if part.length is not None and mine is None and not isinstance(part, Key):
             draws.pick(self.seed, LENGTHS + stream, self.first, lengths_table(part.length), out)
@@ -283,14 +311,14 @@ class Block:
             out[:] = part.parsed.natural(self.seed, FILLED + stream, by, keys=own_ids)
 
     def _ids(self, key: Key | None) -> Int64:
-        """Return the key ids of the block's records. They are made once per [key]."""
+        """Return the key ids of all records of the block: int64[65_536]. They are cached per key distribution."""
         distribution = KeyDistribution() if key is None else key.distribution
         if distribution not in self._known_ids:
             self._known_ids[distribution] = distribution.ids(self.seed, self.first, BLOCK_RECORDS)
         return self._known_ids[distribution]
 
     def _header_fields(self, planned: BatchPlan, arrived_us: Int64, columns: Columns) -> HeaderFields:
-        """Return the header fields that are not the same in all batches."""
+        """Return the batch header fields that can differ between batches, by name."""
         model, bounds, found = self.model, planned.bounds, {}
         batches = len(bounds) - 1
         first = self.first + bounds[:-1]
@@ -320,9 +348,9 @@ class Block:
 
 
 def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
-    """Fill `out` with copies of the unit.
+    """Fill the array `out` with copies of the array `unit`. The last copy may be cut.
 
-    NumPy would copy the units one at a time, 50 ns each. Doubling the filled part is far faster.
+    The filled part is doubled until `out` is full. NumPy would copy one unit at a time, which takes 50 ns each.
     """
     data, done = out.view(np.uint8), unit.nbytes
     data[:done] = unit.view(np.uint8)[: len(data)]
@@ -332,7 +360,10 @@ def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
 
 
 def _header_columns(name_bytes: tuple[int, ...], records: int) -> HeaderColumns:
-    """Return the columns of records that all have the same headers. name_bytes: the length of each header's name."""
+    """Return the header columns of records that all have the same headers.
+
+    name_bytes: the length of each header's name in bytes.
+    """
     if records == BLOCK_RECORDS:
         return _block_header_columns(name_bytes)
     headers = len(name_bytes)

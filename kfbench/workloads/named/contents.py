@@ -1,4 +1,4 @@
-"""The payload of a named workload's records: keys, values and headers from their templates."""
+"""Generate the payload of a named workload's records: keys, values and headers, from text templates."""
 
 import numpy as np
 
@@ -31,7 +31,12 @@ NO_BYTES = np.zeros(0, np.uint8)
 
 
 def records_of(model: Model, shapes: Shapes, kinds: Kinds | None, seed: int, start: int) -> Records:
-    """Return records with these shapes. start: the number of the first record."""
+    """Generate the payload for records with known shapes (lengths, times, offsets).
+
+    Args:
+        kinds: the kind of each record; None if all records are plain.
+        start: the number of the first record in the workload.
+    """
     numbers = np.arange(start, start + len(shapes))
     ids = _key_ids(model, model.key, seed, numbers, kinds)
     key_data, key_starts = _fill_column(model, KEY, seed, shapes, kinds, numbers, ids)
@@ -62,7 +67,10 @@ def records_of(model: Model, shapes: Shapes, kinds: Kinds | None, seed: int, sta
 
 
 def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Kinds | None) -> Int64:
-    """Return the key ids of consecutive records. A tombstone has the key of the record before it."""
+    """Return the key ids of consecutive records: int64[records]. A tombstone has the key of the record before it.
+
+    numbers: int64[records], the numbers of the records in the workload.
+    """
     if not len(numbers):
         return numbers
     distribution, first = KeyDistribution() if key is None else key.distribution, int(numbers[0])
@@ -80,7 +88,13 @@ def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Ki
 def _fill_column(
     model: Model, column: Column, seed: int, shapes: Shapes, kinds: Kinds | None, numbers: Int64, ids: Int64
 ) -> Filled:
-    """Return all keys or all values. They are filled kind by kind."""
+    """Generate all keys or all values of the records. Kinds of records with different tables are generated in turn.
+
+    Args:
+        column: KEY or VALUE.
+        numbers: int64[records], the numbers of the records in the workload.
+        ids: int64[records], their key ids.
+    """
     lengths = shapes.key_lengths if column == KEY else shapes.value_lengths
     data_by_kind, starts, size = [NO_BYTES], np.zeros(len(shapes), np.int64), 0
     for k, pair in enumerate(model.parts):

@@ -1,16 +1,16 @@
-"""Distributions of lengths and of gaps, as data: `{ dist = "lognormal", mean = 212, sigma = 0.9 }` in TOML.
+"""Draw random lengths and time gaps from a TOML table, such as `{ dist = "lognormal", mean = 212, sigma = 0.9 }`.
 
-A draw is one of 65,536 equally likely quantiles. Quantile i is at (i + 0.5) / 65,536. So a draw is one table look-up,
-without powers and logarithms. The price: the mean of a generalised Pareto tail of shape 0.35 is 0.04 % too low, and no
-value beyond the quantile 1 - 1/131,072 is ever drawn. Gaps are rounded to 20 significant bits (`coarse`), so they are
-the same on every processor.
+A draw is one of 65,536 equally likely quantiles. Quantile i is at the probability (i + 0.5) / 65,536. So a draw is one
+table look-up, without powers and logarithms. This has a price: the mean of a generalised Pareto tail of shape 0.35 is
+0.04 % too low, and no value beyond the quantile at 1 - 1/131,072 is ever drawn. Gaps are rounded to 20 significant bits
+(`coarse`), so they are the same on every processor.
 
-Lengths are whole numbers. `whole` is the way in which a continuous length becomes whole: "round" (the default, without
-bias), "floor" or "ceil". A workload uses the way of its source: mutilate rounds ETC's key lengths and rounds its value
-lengths down; db_bench's mixgraph rounds up.
+Lengths are whole numbers. The parameter `whole` chooses how a continuous length is rounded: "round" (the default,
+without bias), "floor" (down) or "ceil" (up). A workload rounds like the source of its numbers: mutilate rounds ETC's
+key lengths to the nearest number and its value lengths down; db_bench's mixgraph rounds up.
 
 Source of generalised extreme value and generalised Pareto: Atikoglu et al., "Workload analysis of a large-scale
-key-value store" (SIGMETRICS 2012). It writes the shape as k: in scipy `genextreme(c=-k)` and `genpareto(c=k)`.
+key-value store" (SIGMETRICS 2012). Its shape parameter k is c = -k in scipy's `genextreme` and c = k in `genpareto`.
 """
 
 import math
@@ -31,7 +31,7 @@ MAX_LENGTH: Final = 2**31 - 1
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise InvalidConfig unless `holds`. msgspec adds the path of the key."""
+    """Raise InvalidConfig with the message `what` unless `holds` is True. msgspec adds the path of the TOML key."""
     if not holds:
         raise InvalidConfig(what)
 
@@ -45,10 +45,10 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def coarse(values: Floats, bits: int = 20) -> Floats:
-    """Round to `bits` significant bits.
+    """Round values to `bits` significant bits, so that they are the same on almost every processor.
 
-    Logarithms and powers of NumPy and the C library differ by processor in the last of 53 bits. After rounding to 20
-    bits, one of 10,000 tables has one of its 65,536 values different.
+    Logarithms and powers of NumPy and the C library differ between processors in the last of 53 bits. After rounding to
+    20 bits, about one of 10,000 tables still has a different value (one of its 65,536).
     """
     fraction, exponent = np.frexp(values)
     found: Floats = np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
@@ -62,14 +62,14 @@ class _Distribution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         self.check()
 
     def check(self) -> None:
-        """Raise InvalidConfig with the parameter's name."""
+        """Raise InvalidConfig, with the parameter's name, for invalid parameters."""
 
     def at(self, p: Floats) -> Floats:
-        """Return the quantiles of these probabilities, each within (0, 1)."""
+        """Return the value of the distribution at each probability p: float64[n]. 0 < p < 1."""
         raise NotImplementedError
 
     def quantiles(self, count: int) -> Floats:
-        """Return `count` equally likely quantiles. Quantile i is at (i + 0.5) / count."""
+        """Return `count` equally likely values, ascending. Value i is the quantile at (i + 0.5) / count."""
         return self.at((np.arange(count) + 0.5) / count)
 
     def whole_quantiles(self, count: int) -> Floats:
@@ -77,7 +77,7 @@ class _Distribution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Fixed(_Distribution, tag="fixed", frozen=True, kw_only=True):
-    """Always `value`."""
+    """A constant: every draw is `value`."""
 
     value: float
 
@@ -86,7 +86,7 @@ class Fixed(_Distribution, tag="fixed", frozen=True, kw_only=True):
 
 
 class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
-    """Uniform from low to high. Lengths: each of low, …, high is equally likely."""
+    """The uniform distribution from `low` to `high`. Each whole length from low to high is equally likely."""
 
     low: float
     high: float
@@ -104,7 +104,13 @@ class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
 
 
 class _Continuous(_Distribution, frozen=True, kw_only=True):
-    """A continuous distribution. Values below `low` become `low`, and values above `cap` become `cap`."""
+    """A continuous distribution with optional limits.
+
+    Args:
+        whole: how a length is rounded to a whole number.
+        low: values below it become `low`.
+        cap: values above it become `cap`.
+    """
 
     whole: Literal["round", "floor", "ceil"] = "round"
     low: float | None = None
@@ -128,7 +134,10 @@ class _Continuous(_Distribution, frozen=True, kw_only=True):
 
 
 class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
-    """Values whose logarithm is normal, with standard deviation sigma. Give the mean (before low and cap) or median."""
+    """The lognormal distribution. sigma: the standard deviation of the values' natural logarithm.
+
+    Either `mean` (of the values before the limits low and cap) or `median` must be given.
+    """
 
     sigma: float
     mean: float | None = None
@@ -148,7 +157,10 @@ class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
 
 
 class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_only=True):
-    """The distribution with the quantiles theta + sigma · ((1 - p)^-k - 1) / k; k = 0: exponential with mean sigma."""
+    """The generalised Pareto distribution. Its quantile at p is theta + sigma · ((1 - p)^-k - 1) / k.
+
+    With k = 0, it is theta plus an exponential distribution of mean sigma.
+    """
 
     sigma: float
     k: float
@@ -164,7 +176,10 @@ class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_o
 
 
 class GeneralisedExtremeValue(_Continuous, tag="generalised-extreme-value", frozen=True, kw_only=True):
-    """The distribution with the quantiles mu + sigma · ((-ln p)^-k - 1) / k; k = 0: Gumbel's distribution."""
+    """The generalised extreme value distribution. Its quantile at p is mu + sigma · ((-ln p)^-k - 1) / k.
+
+    With k = 0, it is Gumbel's distribution.
+    """
 
     mu: float
     sigma: float
@@ -180,10 +195,12 @@ class GeneralisedExtremeValue(_Continuous, tag="generalised-extreme-value", froz
 
 
 class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
-    """Measured quantiles: rising points of (probability, value), such as [[.05, 19], [.5, 39], [.95, 80]].
+    """A distribution through measured quantiles.
 
-    Between two points the logarithm of the value is linear in the probability, or the value itself if it is 0 at one
-    point. (This is an assumption.) Outside the points, the nearest segment continues.
+    Between two points, the logarithm of the value is linear in the probability. If the value is 0 at one of the points,
+    the value itself is linear. (This is an assumption.) Outside the points, the nearest segment continues.
+
+    points: ascending pairs of probability and value, such as [[.05, 19], [.5, 39], [.95, 80]].
     """
 
     points: tuple[tuple[float, float], ...]
@@ -205,7 +222,7 @@ class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
 
 
 class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
-    """A choice of `values` with `weights` in any unit. Without weights, all are equally likely."""
+    """A choice of one of `values`. Its probability is proportional to its weight; without weights, all are equal."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...] | None = None
@@ -222,7 +239,10 @@ class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
 
 
 class Mixture(_Distribution, tag="mixture", frozen=True, kw_only=True):
-    """A choice of distributions with `weights` in any unit, for example a discrete part and a tail."""
+    """A mixture: each draw is from one of several distributions, for example a discrete part and a tail.
+
+    weights: numbers that are proportional to the probability of each part.
+    """
 
     weights: tuple[float, ...]
     parts: "tuple[Distribution, ...]"
@@ -256,7 +276,10 @@ Distribution = Fixed | Uniform | Lognormal | GeneralisedPareto | GeneralisedExtr
 
 @lru_cache(maxsize=64)
 def table(d: Distribution) -> Floats:
-    """Return the values that `draw` chooses from: float64[65_536], ascending, read-only."""
+    """Return the equally likely values that `draw` chooses from: float64[65_536], ascending, read-only.
+
+    Raises InvalidConfig if a value is too large for float64.
+    """
     found = d.quantiles(QUANTILES)
     require(bool(np.isfinite(found).all()), f"{d}: a value is too large for float64")
     found.flags.writeable = False
@@ -265,7 +288,10 @@ def table(d: Distribution) -> Floats:
 
 @lru_cache(maxsize=64)
 def lengths_table(d: Distribution) -> NDArray[np.int32]:
-    """Return the lengths that `draw_lengths` picks from: int32[65_536], ascending, read-only. Raises InvalidConfig."""
+    """Return the equally likely lengths that `draw_lengths` chooses from: int32[65_536], ascending, read-only.
+
+    Raises InvalidConfig for a length below 0 or above 2**31 - 1.
+    """
     found = d.whole_quantiles(QUANTILES)
     if not (found[0] >= 0 and found[-1] <= MAX_LENGTH):
         raise InvalidConfig(f"{d}: lengths from {found[0]:g} to {found[-1]:g}, but 0 to {MAX_LENGTH} are possible")
@@ -275,24 +301,30 @@ def lengths_table(d: Distribution) -> NDArray[np.int32]:
 
 
 def mean(d: Distribution) -> float:
-    """Return the mean of `draw`."""
+    """Return the exact mean of the values of `draw`."""
     return math.fsum(table(d).tolist()) / QUANTILES
 
 
 def mean_length(d: Distribution) -> float:
-    """Return the mean of `draw_lengths`."""
+    """Return the exact mean of the lengths of `draw_lengths`."""
     return float(lengths_table(d).mean())
 
 
 def draw(d: Distribution, seed: int, purpose: int, start: int, records: int) -> Floats:
-    """Return the draws of the records start, start + 1, …: float64[records], not rounded."""
+    """Draw one value for each record from number `start` on: float64[records], not rounded to whole numbers.
+
+    purpose: the number of a stream of random draws. Different streams are independent.
+    """
     out = np.empty(records, np.float64)
     draws.pick(seed, purpose, start, table(d), out)
     return out
 
 
 def draw_lengths(d: Distribution, seed: int, purpose: int, start: int, records: int) -> NDArray[np.int32]:
-    """Return the lengths of the records start, start + 1, …: int32[records]."""
+    """Draw one length for each record from number `start` on: int32[records].
+
+    purpose: the number of a stream of random draws. Different streams are independent.
+    """
     out = np.empty(records, np.int32)
     draws.pick(seed, purpose, start, lengths_table(d), out)
     return out

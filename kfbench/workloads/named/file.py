@@ -1,7 +1,8 @@
-"""Read a named workload's TOML file (datasets/workloads/). Its tables and keys:
+"""Read a named workload's TOML file (in datasets/workloads/). Its tables and keys are:
 
-summary, question, story, assumptions = […]      prose
-class            the row of a report's verdict that the workload counts in; without it, a separate row
+summary, question, story, assumptions = […]      texts for readers
+class            the row in a report's verdict table that includes this workload; without it, the workload has its own
+                 row
 [sources]        the source of each number. The key is the path of the number or of its table. A text that begins with
                  "assumed: " means that there is no source
 [arrival]        the times when records reach the producer (`arrivals`): process = "poisson", rate_per_s = …
@@ -14,10 +15,10 @@ class            the row of a report's verdict that the workload counts in; with
 [[header]]       name, template, length. Every record has all headers, in this order
 [[other]]        records of another kind: their `share` of all records, and a key and value if they differ. With
                  tombstone = true, a record with the same key and a null value follows, as after a delete
-[bands]          the size that each codec should leave of the records, in batches of 1, 10 and 100 records, as shares
-                 [least, most]. Record headers are included, batch headers are not
-[variant.NAME]   tables that replace keys of the tables above. A table that names its kind (process, model, dist)
-                 replaces the whole table. `without = ["key"]` removes a table
+[bands]          the expected size of the records after compression by each codec, as a share of their size before:
+                 [least, most] for batches of 1, 10 and 100 records. Record headers are included, batch headers are not
+[variant.NAME]   tables that replace single keys of the tables above. A table with one of the keys process, model or
+                 dist replaces the whole table. `without = ["key"]` removes the table [key]
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,13 +32,13 @@ from kfbench.errors import InvalidConfig
 from kfbench.workloads.base.workload import Parameter
 from kfbench.workloads.named.tables import Model
 
-KINDS: Final = ("process", "model", "dist")  # keys that name a table's kind
-WORDS: Final = (*KINDS, "name", "without")  # the values of these keys are words, which need no source
+KINDS: Final = ("process", "model", "dist")  # keys that choose the class of a table
+WORDS: Final = (*KINDS, "name", "without")  # keys whose values are words, which need no source
 
 
 @lru_cache(maxsize=256)
 def load(path: Path, variant: str | None = None) -> Model:
-    """Return the model of a file or of a variant in it. Raises InvalidConfig with file and key."""
+    """Read and check the tables of a file, or of one of its variants. Raises InvalidConfig with the file and key."""
     tables = dict(_tables(path))
     found = tables.pop("variant", {})
     if variant is not None:
@@ -66,7 +67,7 @@ class Prose(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=64)
 def prose(path: Path) -> Prose:
-    """Return the prose of a file without checking its numbers. Raises InvalidConfig."""
+    """Return the texts of a file without checking its numbers. Raises InvalidConfig for missing texts."""
     try:
         return msgspec.convert(_tables(path), Prose)
     except msgspec.ValidationError as error:
@@ -75,7 +76,7 @@ def prose(path: Path) -> Prose:
 
 @lru_cache(maxsize=64)
 def variants(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's variants, in its order. Raises InvalidConfig."""
+    """Return the names of a file's variants, in the order of the file. Raises InvalidConfig."""
     return tuple(_tables(path).get("variant", {}))
 
 
@@ -103,9 +104,10 @@ def _laid_over(tables: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 
 
 def parameters(path: Path) -> list[Parameter]:
-    """Return all numbers and words of a file except its prose, in the order of the file.
+    """Return all numbers and words of a file except its texts, in the order of the file, with their sources.
 
-    The source of a variant's number is that of `variant.NAME.…`, or else that of the workload's number.
+    The source of a variant's number is stored under `variant.NAME.PATH`. If it is missing, the source of the number
+    that the variant replaces is used.
     """
     tables = dict(_tables(path))
     sources = dict(_leaves(tables.pop("sources", {}), ""))
@@ -121,7 +123,7 @@ def parameters(path: Path) -> list[Parameter]:
 
 
 def _source(sources: Mapping[str, Any], where: str) -> str | None:
-    """Return the source of this path, or of the nearest table above it."""
+    """Return the source of a number by its dotted path, or else of the nearest table that contains it, or None."""
     while where:
         if where in sources:
             return str(sources[where])
@@ -130,7 +132,10 @@ def _source(sources: Mapping[str, Any], where: str) -> str | None:
 
 
 def _leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted path and the value of each leaf. The path of a table in a list has its name or its index."""
+    """Yield the dotted path and the value of each number, word or list in nested tables.
+
+    A table in a list appears in the path by its key `name`, or by its index if it has no name.
+    """
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _leaves(each, f"{where}.{name}" if where else name)

@@ -1,10 +1,10 @@
-"""Keys of records, as ids by popularity. Id 0 is the most popular key.
+"""Draw the key of each record as an id. Ids are ordered by popularity: id 0 is the most popular key.
 
 Zipf's law is P(id) = (id + 1)^-skew / sum. It is drawn with Walker's alias table ("An efficient method for generating
-discrete random variables", ACM TOMS 1977) over groups of keys. Each of the most popular keys is a group. Other
-neighbouring keys share a group while their probabilities differ by at most 0.05 %. Keys of a group are equally likely,
-so no probability is off by more. A million keys make 15,000 groups. These stay in a core's cache; a table of all keys
-would not.
+discrete random variables", ACM TOMS 1977) over groups of keys. Each of the most popular keys is a group alone. Other
+neighbouring keys share a group while their probabilities differ by at most 0.05 %. All keys of a group are drawn with
+the same probability, so the error of a probability is at most 0.05 %. A million keys make 15,000 groups. A table of
+15,000 groups stays in a core's cache; a table of a million keys would not.
 """
 
 import math
@@ -19,15 +19,15 @@ from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import draws
 from kfbench.workloads.named.distributions import coarse
 
-KEY_IDS: Final = 1_000  # the stream of draws of `KeyDistribution.ids`
+KEY_IDS: Final = 1_000  # the number of the stream of random draws for `KeyDistribution.ids`
 MAX_CARDINALITY: Final = 2**40
 SHARE_BITS: Final = 22  # significant bits, so that shares are the same on every processor
-ALIKE: Final = 1 / 2_000  # the probabilities of a group differ by less
+ALIKE: Final = 1 / 2_000  # the largest relative difference of probabilities in a group
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyDistribution:
-    """The distribution of key ids over records. Raises InvalidConfig."""
+    """The rule that gives each record a key id. Raises InvalidConfig for invalid or contradicting fields."""
 
     cardinality: int | None = None  # the number of keys; None: each record has its own key
     skew: float = 0.0  # Zipf's exponent; 0: all keys are equally likely
@@ -42,7 +42,10 @@ class KeyDistribution:
             raise InvalidConfig("skew: keys in turn, or one key per record, have no skew")
 
     def ids(self, seed: int, start: int, records: int) -> NDArray[np.int64]:
-        """Return the key ids of the records start, start + 1, …: int64[records], each from 0 to cardinality - 1."""
+        """Return the key id of each record from number `start` on: int64[records].
+
+        Ids are from 0 to cardinality - 1. If cardinality is None, the id is the number of the record.
+        """
         if self.cardinality is None:
             return np.arange(start, start + records)
         if self.in_turn:
@@ -55,10 +58,10 @@ class KeyDistribution:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyGroups:
-    """Groups of neighbouring key ids, one item per group except in `table`."""
+    """Groups of neighbouring key ids. All arrays except `table` have one item per group."""
 
-    firsts: NDArray[np.int64]  # the first id
-    widths: NDArray[np.float64]  # the number of ids
+    firsts: NDArray[np.int64]  # the first id of the group
+    widths: NDArray[np.float64]  # the number of ids in the group
     shares: NDArray[np.float64]  # the probability of the group; shares add up to 1
     table: NDArray[np.uint64]  # the alias table of the shares, for `draws.grouped`
 
@@ -69,7 +72,10 @@ class KeyGroups:
 
 @lru_cache(maxsize=16)
 def zipf(cardinality: int, skew: float) -> KeyGroups:
-    """Group the keys of Zipf's law. Shares are exact to 10**-6, because integrals replace the sums of wide groups."""
+    """Group the keys of Zipf's law and return the groups with their probabilities.
+
+    For groups of several keys, an integral replaces the sum of the keys' probabilities. Its error is below 10**-6.
+    """
     if skew:
         alone = min(math.ceil(2 * skew / ALIKE), cardinality)
         steps = math.ceil(math.log(cardinality / alone) / ALIKE * skew)
@@ -88,11 +94,14 @@ def zipf(cardinality: int, skew: float) -> KeyGroups:
 
 
 def alias_table(shares: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return the alias table of shares float64[n], for `draws.grouped`: uint64[cells].
+    """Return the alias table for `draws.grouped`: uint64[cells], with the threshold in the upper 32 bits of an entry.
 
-    The number of cells is the next power of two, at least 2, so that a shift chooses a cell. Cells after the last share
-    start empty. Cells above the average give their excess to cells below it, in order. The two running sums show which
-    cell gives to which (Hübschle-Schneider and Sanders, "Parallel weighted random sampling", 2019).
+    The number of cells is a power of two, at least the number of shares and at least 2, so that a bit shift chooses a
+    cell. Cells after the last share start empty. Cells above the average give their excess to cells below the average,
+    in order. Two running sums, of excess and of lack, show which cell gives to which cell (Hübschle-Schneider and
+    Sanders, "Parallel weighted random sampling", 2019).
+
+    shares: float64[n], probabilities with the sum 1.
     """
     cells = 1 << max((len(shares) - 1).bit_length(), 1)
     keep, other = np.zeros(cells), np.arange(cells)

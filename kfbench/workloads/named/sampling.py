@@ -1,6 +1,7 @@
-"""Samples of a named workload: any slice of its endless sequence of records (see the laws in `base.workload`).
+"""Generate any consecutive records of a named workload's endless sequence (see the laws in `base.workload`).
 
-Draws depend on record numbers (`kernels/workload/draws.py`). Whole blocks of 65,536 records are made, then cut.
+Random draws depend only on record numbers (`kernels/workload/draws.py`). Blocks of 65,536 records are generated as a
+whole, then cut.
 """
 
 from functools import lru_cache
@@ -19,11 +20,14 @@ from kfbench.workloads.named.contents import records_of
 from kfbench.workloads.named.distributions import require
 from kfbench.workloads.named.tables import Model
 
-ROWS: Final = 2_048  # header fields of this number of batches stay in a cache until all columns are written
+ROWS: Final = 2_048  # batches per step; their header fields stay in the processor's cache until all are written
 
 
 def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
-    """Return the records start ... start + records - 1. A slice may cut batches. Raises InvalidConfig."""
+    """Return the records with the numbers start to start + records - 1. They may begin and end inside a batch.
+
+    Raises InvalidConfig for negative arguments, and if times or offsets would be above 2**62.
+    """
     check_slice(records, seed, start)
     _check_reach(model, records, start)
     _keep_freed_memory()
@@ -51,7 +55,7 @@ def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
 
 
 def _check_reach(model: Model, records: int, start: int) -> None:
-    """Raise InvalidConfig if times or offsets would be above MAX_US."""
+    """Raise InvalidConfig if times in µs or offsets would be above MAX_US (2**62)."""
     blocks = -(-(start + records) // BLOCK_RECORDS)
     lapse_us = blocks * block_us(model.arrival)
     each = model.batching.block_offsets if isinstance(model.batching, CompactionSurvivors) else BLOCK_RECORDS
@@ -63,7 +67,7 @@ def _check_reach(model: Model, records: int, start: int) -> None:
 
 
 def _batch_fields(model: Model, found: HeaderFields) -> BatchFields:
-    """Return the header fields of all batches. found: the fields that are not the same in every batch."""
+    """Return the header fields of all batches. found: the fields that differ between batches, by name."""
     if not found:
         return NO_FIELDS
     row = NO_FIELDS.rows.copy()
@@ -88,10 +92,10 @@ def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
 
 @lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
-    """Make glibc keep freed memory, up to 64 MiB.
+    """Make glibc (the C library) keep up to 64 MiB of freed memory for the process. Do this once per process.
 
-    A block needs arrays of half a megabyte. By default glibc returns each to the system, and the page faults of the
-    next arrays take a third of the whole time. After a larger array was freed, glibc keeps up to twice its size
-    (mallopt(3), M_MMAP_THRESHOLD).
+    A block needs arrays of half a megabyte. By default glibc returns the memory of a freed array to the system. Then
+    the page faults of the next arrays take a third of the whole time. After a larger array was freed (here of 32 MiB),
+    glibc keeps up to twice its size (mallopt(3), M_MMAP_THRESHOLD).
     """
     np.empty((32 << 20) - 8_192, np.uint8)

@@ -1,4 +1,7 @@
-"""The tables of a named workload's file (`file` lists them). Each table checks itself when it is read."""
+"""The classes of the tables in a named workload's TOML file (the docstring of `file` explains the keys).
+
+Each class checks its values when the file is read, and raises InvalidConfig.
+"""
 
 from typing import Annotated, Any, Final
 
@@ -21,12 +24,15 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimestampRules(_Table, frozen=True, kw_only=True):
-    """Rules for timestamps that differ from the time of arrival.
+    """The table [time]: timestamps that differ from the times at which records reach the producer.
 
-    same_in_batch: all records of a batch have the time of its first record, like the changes of one transaction.
-    period_ms: the time between the records of a batch. A device collects them; its last record has the time of arrival.
-    lag_ms: the age of a record at its arrival, drawn per record. It puts records out of order.
-    append_time: the broker's clock, 5 ms after the last record of the batch, replaces the timestamps.
+    Args:
+        same_in_batch: True if all records of a batch have the time of its first record, as in one database transaction.
+        period_ms: the time between two records of a batch, as in a device that collects records before it sends them.
+            The last record of a batch has its time of arrival. 0: not used.
+        lag_ms: the age of a record at its arrival, drawn per record. So records may be out of order.
+        append_time: True if the broker's append time replaces the timestamps. It is 5 ms after the arrival of the last
+            record of the batch.
     """
 
     same_in_batch: bool = False
@@ -43,7 +49,10 @@ class Producer(_Table, frozen=True, kw_only=True):
 
 
 class Part(_Table, frozen=True, kw_only=True):
-    """A template and the lengths of its texts. length: None: the natural lengths of the template."""
+    """A text template for keys, values or header values, and the distribution of their lengths.
+
+    length: the distribution of lengths in bytes; None: the lengths that the template produces.
+    """
 
     template: str
     length: Distribution | None = None
@@ -61,7 +70,7 @@ class Part(_Table, frozen=True, kw_only=True):
 
     @property
     def same_length(self) -> int | None:
-        """The length of the texts if all are equally long, else None."""
+        """The length of all texts in bytes if they are equally long, else None."""
         if self.length is None:
             least, most = self.parsed.least_bytes, self.parsed.most_bytes
         else:
@@ -99,7 +108,7 @@ class Other(_Table, frozen=True, kw_only=True):
 
 
 class Model(_Table, frozen=True, kw_only=True):
-    """The tables of a workload or of a variant."""
+    """All tables of a workload, or of a variant of it."""
 
     summary: str
     question: str
@@ -149,5 +158,5 @@ class Model(_Table, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> list[tuple[Key | None, Value]]:
-        """Key and value of each kind of record: the main one first, then those of [[other]]."""
+        """The key and value tables of each kind of record: plain records first, then those of the [[other]] tables."""
         return [(self.key, self.value), *((each.key or self.key, each.value or self.value) for each in self.other)]

@@ -1,1 +1,1 @@
-"""Payload of named workloads: texts with slots."""
+"""Generate the payload of named workloads from text templates with placeholders (slots)."""

@@ -1,4 +1,4 @@
-"""Parse a template's text into operations for the kernels (`template` documents the language)."""
+"""Parse the text of a payload template into operations for the kernels (`template` documents the language)."""
 
 import re
 from bisect import bisect_left
@@ -42,14 +42,17 @@ _HEAD: Final = re.compile(r"\$(\w*)((?: *\b(?:key|even|every +\d{1,19}|of +\d{1,
 
 
 def read_only(values: NDArray[Any], dtype: type[np.generic] | np.dtype[Any]) -> NDArray[Any]:
-    """Return a read-only contiguous column, because the kernels are compiled for this kind of array."""
+    """Return the values as a read-only contiguous array. The kernels are compiled for this kind of array."""
     column = np.ascontiguousarray(values, dtype).view()
     column.flags.writeable = False
     return column
 
 
 def channel_of(name: str) -> int:
-    """Return a 64-bit hash of a name. It must never change, because bytes of published runs depend on it."""
+    """Return a 64-bit hash of a name, for the random draws of a slot.
+
+    The hash function must never change, because the bytes of published runs depend on it.
+    """
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
@@ -66,18 +69,18 @@ class _Head:
 
 
 class _NamedSlots(NamedTuple):
-    """The slots of one name: their common head, and their bodies in the order of the text."""
+    """The slots that share a name. head: their common options; bodies: the distinct texts after the colon, in order."""
 
     head: _Head
     bodies: list[str]
 
 
 class _Unreadable(Exception):
-    """A slot cannot be read. The message is the reason."""
+    """A slot of a template is invalid. The message is the reason."""
 
 
 class Parser:
-    """A parser of one text."""
+    """A parser of one template. `program` parses it and returns the arrays for the kernels."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -165,7 +168,10 @@ class Parser:
             self._add(**fields, **follows, channel=channel_of(f"{name} {variety} {part}"))
 
     def _add(self, *, kind: int, width: int = 0, least: int = 0, most: int = 0, **fields: int) -> None:
-        """Add an operation. width: -1 if the width varies between `least` and `most`."""
+        """Add an operation, with the literal text before it.
+
+        width: the number of bytes that the operation writes; -1 if it varies between `least` and `most`.
+        """
         self.ops.append(
             {"kind": kind, "width": width, "elastic": 0, "literal_at": len(self.bytes)}
             | {"literal_bytes": len(self.literal)}
@@ -179,13 +185,17 @@ class Parser:
         self.most += fixed + most
 
     def add_words(self, words: Sequence[bytes], share: NDArray[np.float64]) -> dict[str, int]:
-        """Add words. Return the fields of a slot that chooses one of them."""
+        """Add a list of words. Return the fields of an operation that chooses one of them.
+
+        share: float64[words], numbers that are proportional to the probabilities of the words.
+        """
         row = len(self.picks)
         first = len(self.words)
         for word in words:
             self.words.append((len(self.bytes), len(word)))
             self.bytes += word
-        # Each word gets one pick, so no word is missing. The rest are divided by the shares.
+        # A random byte chooses the word. Each word gets at least one of the 256 byte values, so no word is missing. The
+        # other byte values are divided by the shares.
         until = np.rint(np.cumsum(1 + (256 - len(words)) * share / share.sum()))
         chosen = np.searchsorted(until, np.arange(256), side="right")
         self.picks.append(chosen.astype(np.uint8))
@@ -193,9 +203,15 @@ class Parser:
         return {"at": first, "picks": row}
 
     def add_steps(self, kind: int, low: int, span: int) -> dict[str, int]:
-        """Add the draws at which a number gets longer or shorter. Return the fields of the slot.
+        """Add the 32-bit draws from which on a decimal number has more or fewer characters.
 
-        This works because a larger draw never gives a smaller number (`kernels.number_of`).
+        So the length of the number is found without computing the number. This works because a larger draw never gives
+        a smaller number (`kernels.number_of`). Return the fields of the operation.
+
+        Args:
+            kind: kernels.INT or kernels.LOW.
+            low: the smallest number.
+            span: the count of possible numbers.
         """
         first = len(self.steps)
         self.fixed += len(str(low))
@@ -207,7 +223,7 @@ class Parser:
         return {"at": first, "size": len(self.steps) - first}
 
     def add_text(self, text: str) -> int:
-        """Add a text. Return its position."""
+        """Add a text to the program's bytes. Return its position there."""
         self.bytes += text.encode()
         return len(self.bytes) - len(text)
 
@@ -226,7 +242,10 @@ def _head(name: str, how: str) -> _Head:
 
 
 def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
-    """Yield literal text and the operation after it. A UUID has several operations."""
+    """Yield the fields of each operation of a slot, with the literal text before it. A UUID has several operations.
+
+    Raises _Unreadable.
+    """
     if "|" in body:
         yield b"", _words(body.split("|"), head, parser)
         return
@@ -293,7 +312,7 @@ def _integer(low: int, high: int, kind: str | None, head: _Head, parser: Parser)
 
 
 def _least_draw(kind: int, above: int, span: int) -> int:
-    """Return the smallest 32-bit draw whose number is at least `above` over the lowest one; 2**32 if there is none."""
+    """Return the smallest 32-bit draw that gives a number of at least low + `above`; 2**32 if there is none."""
 
     def number(drawn: int) -> int:
         share = (drawn * drawn >> 32) * drawn >> 32 if kind == kernels.LOW else drawn

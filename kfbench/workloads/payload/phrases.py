@@ -1,8 +1,8 @@
-"""The vocabulary of `<text>` slots."""
+"""The phrases that fill `<text>` slots of payload templates."""
 
 from typing import Final
 
-# Phrases of services, shops and devices. Their choice and skew are assumptions, tuned to the compression of real
+# Phrases of services, shops and devices. Their choice and skew are assumptions, tuned so that texts compress like real
 # topics. No phrase has a character that JSON escapes. Each has at most 31 bytes, or 32 with the space after it.
 PHRASES: Final = (
     """

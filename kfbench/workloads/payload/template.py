@@ -1,36 +1,39 @@
-"""Payload bytes from templates: text with slots. Field names repeat from record to record, values do not.
+"""Generate keys, values and header values from templates: literal text with slots (placeholders) for random content.
 
-So larger batches compress better, as on real topics. (Random and half-random payloads do not show this.) A template is
-literal text with slots in angle brackets (`<<` is a literal `<`):
+Literal text, such as field names, repeats from record to record, but the content of slots does not. So larger batches
+compress better, as on real topics. (Random and half-random payloads do not show this.) Slots are in angle brackets
+(`<<` is a literal `<`):
 
     <5d>              5 random characters: d digits, x hex, a and A letters, w letters and digits, b base64url, raw any
-                      byte, zeros the byte 0. Without a number the slot is elastic
-    <uuid>            36 characters, version 4
+                      byte, zeros the byte 0. Without a number the slot is elastic: its length is chosen so that the
+                      record gets its wanted length
+    <uuid>            a random UUID of version 4: 36 characters
     <GET|POST|PUT>    one of up to 256 words. The k-th is about 1/k as likely as the first. Words may differ in width or
-                      be empty. If a word is repeated, its chances add up
+                      be empty. If a word is listed twice, its probabilities add up
     <int 1..5000>     a decimal number in this range. `<int 1..5000 low>`: small numbers are more likely (the cube of a
                       uniform draw). `<int -40..60 drift>`: near the numbers of neighbouring records. It moves from one
-                      level to the next over 64 records, with noise of a sixteenth of the range
-    <count 1000>      rises by 1 per record, from 1000 on. `<count 1000 step 40>`: rises by 40 on average
-    <id 6>            six digits of the key. Keys below 10**6 have distinct digits
-    <time iso>        2026-01-01T00:00:00.000Z. clf: 01/Jan/2026:00:00:00 +0000; s, ms: numbers. `<time ms -50>`: a
-                      random time up to 50 ms before the record's time
-    <text>            phrases of a skewed vocabulary, elastic. `<text 20..80>`: with a length in this range
+                      random level to the next over 64 records, with noise of a sixteenth of the range
+    <count 1000>      a number that rises by 1 per record, from 1000 on. `<count 1000 step 40>`: by 40 on average
+    <id 6>            six digits that depend on the key's id. Ids below 10**6 have distinct digits
+    <time iso>        the record's timestamp, such as 2026-01-01T00:00:00.000Z. clf: 01/Jan/2026:00:00:00 +0000; s, ms:
+                      seconds and ms since 1970. `<time ms -50>`: a random time up to 50 ms before the timestamp
+    <text>            random phrases with a skewed choice, elastic. `<text 20..80>`: with a length in this range
 
-A head before the slot, `<$NAME HOW:SLOT>`, gives it a name, and names what its draws depend on:
+A head before the slot, `<$NAME HOW:SLOT>`, gives the slot a name. HOW says what its random content depends on:
 
     <$user:8x> … <$user>       the second slot repeats the bytes of the first
     <$user of 90:8x> … <$user:Android|iOS>   the second slot has other bytes, but the same user has the same bytes
-    <$ of 100:8x>              one of 100 values; the k-th is about 1/k as likely as the first
-    <$ every 20:8x>            the same bytes for 20 neighbouring records
+    <$ of 100:8x>              one of 100 values. The k-th is about 1/k as likely as the first
+    <$ every 20:8x>            the same bytes for 20 neighbouring records, then other bytes
     <$ key:Berlin|Paris>       the same bytes for all records of a key. A slot with a name has the same draws in a
                                record's key, value and headers
     <$ even:a|b|c>             all words are equally likely
 
 `key` or `every` may come before `of`, and a name before both: `<$session every 20 of 1000:uuid>`.
 
-A record's bytes depend only on seed, purpose, and the record's number, key, time and length. Elastic slots fill the
-wanted length of a record; they share the room evenly. If the wanted length is below that of the rest, the end is cut.
+A record's bytes depend only on the seed, the purpose (the number of a stream of random draws), and the record's number,
+key, timestamp and length. Elastic slots fill the record up to its wanted length, and share the room evenly. If the rest
+of the record is already longer than the wanted length, its end is cut.
 """
 
 from dataclasses import dataclass, field
@@ -52,12 +55,12 @@ SCRATCH: Final = 1_024  # records at a time: 24 KiB
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Template:
-    """A compiled text with slots.
+    """A compiled template: literal text with slots. A record here is one text that it generates.
 
     Args:
         text: the text of the template.
-        least_bytes: the shortest possible record if all elastic slots are empty.
-        most_bytes: the longest possible record if all elastic slots are empty.
+        least_bytes: the length of the shortest possible record if all elastic slots are empty.
+        most_bytes: the length of the longest possible record if all elastic slots are empty.
         elastic_slots: the number of elastic slots.
     """
 
@@ -77,20 +80,26 @@ class Template:
     @classmethod
     @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Self:
-        """Compile a text. Raises InvalidConfig with the position (from 1) of a slot that cannot be read."""
+        """Compile a template. Raises InvalidConfig with the position (from 1) of an invalid slot."""
         return cls(text=text, **Parser(text).program())
 
     @property
     def elastic(self) -> bool:
-        """True if a record can have any length from `most_bytes` on."""
+        """True if the template can generate records of any length from `most_bytes` on."""
         return self.elastic_slots > 0
 
     def room_bytes(self, total_bytes: int) -> int:
-        """Return the size of a buffer for records of `total_bytes`, because `fill` writes past the end of a record."""
+        """Return the buffer size that `fill` needs for records with `total_bytes` bytes in total.
+
+        It is larger than `total_bytes`, because `fill` writes past the end of a record before the next one.
+        """
         return total_bytes + self.most_bytes + kernels.SLACK_BYTES
 
     def natural(self, seed: int, purpose: int, numbers: Int64, *, keys: Int64 | None = None) -> Int32:
-        """Return the lengths of these records with empty elastic slots, int32[n]."""
+        """Return the natural length of each record, with empty elastic slots: int32[n].
+
+        Arguments are explained at `fill`.
+        """
         numbers = read_only(numbers, np.int64)
         if self.least_bytes == self.most_bytes:
             return np.full(len(numbers), self.least_bytes, np.int32)
@@ -112,13 +121,16 @@ class Template:
         timestamps_ms: Int64 | None = None,
         out: Bytes | None = None,
     ) -> Filled:
-        """Write these records one after another.
+        """Generate records, one after another in one buffer. Return the bytes and the start of each record.
 
         Args:
-            numbers: int64[n], the seeds of the draws: record numbers, or key ids, so that equal keys have equal bytes.
-            lengths: int32[n], -1 for a null; None: natural lengths.
-            keys: int64[n], the ids for slots that depend on the key; None: `numbers`.
-            timestamps_ms: int64[n], for slots with times; None: from 2026 on, 1 ms per number.
+            seed: the seed of the workload.
+            purpose: the number of a stream of random draws.
+            numbers: int64[n], one number per record that its random content depends on. For values, it is the number of
+                the record. For keys, it is the id of the key, so that equal keys have equal bytes.
+            lengths: int32[n], the wanted length of each record, -1 for a null; None: natural lengths.
+            keys: int64[n], key ids for slots that depend on the key; None: `numbers`.
+            timestamps_ms: int64[n], timestamps for `<time>` slots; None: the start of 2026 plus 1 ms per number.
             out: uint8, a buffer of at least `room_bytes` to write into; None: a new buffer.
 
         Raises InvalidConfig if a length is too large for a template without elastic slots. Raises InvalidRecords for an

@@ -1,6 +1,6 @@
-"""The golden vectors, as data: each has a name, batches that Kafka writes, and steps that then change the bytes.
+"""The specs of all golden vectors, as data: a name, batches that Kafka writes, and steps that then change the bytes.
 
-`vector` has what the other modules build on. A module has the vectors of one noun, a function per category.
+`vector` has the helpers of the other modules. Each other module covers one subject, with a function per category.
 """
 
 from tests.oracle.cases.batches import control, empty, level, producer, segment
@@ -21,7 +21,7 @@ CATEGORIES = (
 
 
 def vectors() -> list[Vector]:
-    """Return all vectors, category by category. Their names are distinct."""
+    """Return all vectors, one category after another. Their names are unique."""
     found = [vector for category in CATEGORIES for vector in category()]
     names = [vector.name for vector in found]
     assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)

@@ -1,4 +1,4 @@
-"""Vectors of batch headers and of logs: producers, control batches, segments, levels, empty batches."""
+"""Golden vectors of batch headers and logs: producers, control batches, segments, levels, empty batches."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ def control() -> Iterator[Vector]:
 
 
 class OddControlRecord(NamedTuple):
-    """A control record that Kafka's writer would not write. key, value: hexadecimal, or None for null."""
+    """A control record that Kafka's writer never writes. key, value: hexadecimal, or None for null."""
 
     name: str
     key: str
@@ -92,7 +92,7 @@ ODD_CONTROL_RECORDS: Final = (
 
 
 def _odd_control_records() -> Iterator[Vector]:
-    steps = sealed_patch(21, "0020")  # the attributes: a control batch
+    steps = sealed_patch(21, "0020")  # attributes with the control bit
     fields = {"producerId": 1, "producerEpoch": 0, "baseSequence": 0}
     for name, key, value, refused, note in ODD_CONTROL_RECORDS:
         content = record({"hex": key}, None if value is None else {"hex": value})

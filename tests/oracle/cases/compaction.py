@@ -1,4 +1,4 @@
-"""Vectors of compaction: `MemoryRecords.filterTo` with the cleaner's filter."""
+"""Golden vectors of compaction: Kafka's `MemoryRecords.filterTo` with the filter of its log cleaner."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -38,7 +38,10 @@ def compaction() -> Iterator[Vector]:
 def compacted(
     name: str, batches: list[Spec], retain: list[int], *before: Spec, declined: str = "", note: str = "", **options: Any
 ) -> Vector:
-    """Return a vector whose last step keeps the offsets `retain`. before: earlier steps. options: the cleaner's."""
+    """Return a vector whose last step compacts the log and keeps the records with the offsets `retain`.
+
+    before: steps before it. options: the cleaner's options.
+    """
     step = {"op": "compact", "retain": retain} | CLEANER | options
     return Vector(name=f"compaction_{name}", batches=batches, steps=[*before, step], declined=declined, note=note)
 

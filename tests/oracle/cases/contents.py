@@ -1,4 +1,4 @@
-"""Vectors of record contents: sizes, nulls, timestamps, offsets, headers, varints."""
+"""Golden vectors of record contents: sizes, nulls, timestamps, offsets, headers, varints."""
 
 from collections.abc import Iterator
 

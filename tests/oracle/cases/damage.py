@@ -1,4 +1,4 @@
-"""Vectors of damaged batches, and of oddities that Kafka's reader takes."""
+"""Golden vectors of damaged batches, and of odd batches that Kafka's reader accepts."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -19,14 +19,14 @@ from tests.oracle.cases.vector import (
 )
 from tests.oracle.client import Spec
 
-ONE: Final = batch(2, "none", [record("k", "v")])  # its record begins at byte 61
+ONE: Final = batch(2, "none", [record("k", "v")])  # its only record starts at byte 61
 TWO: Final = batch(2, "none", series(2))
 NULL_KEY: Final = batch(2, "none", [record(None, "v")])
 WITH_HEADER: Final = batch(2, "none", [record("k", "v", headers=[["h", "v"]])])
 
 
 class Change(NamedTuple):
-    """A batch of v2 with some bytes overwritten, and its checksum made true again."""
+    """Bytes to overwrite in a v2 batch. The checksum is corrected afterwards."""
 
     name: str
     batch: Spec
@@ -62,7 +62,7 @@ V2_CHANGES: Final = (
 
 
 def damaged(name: str, spec: Spec, *steps: Spec, refused: bool = True, note: str = "") -> Vector:
-    """Return a vector of one batch whose bytes are changed."""
+    """Return a vector of one batch whose bytes are changed after Kafka wrote it."""
     return Vector(name=f"corrupt_{name}", batches=[spec], steps=list(steps), refused=refused, note=note)
 
 
@@ -91,7 +91,7 @@ def _checksums_and_headers() -> Iterator[Vector]:
 
 
 def _messages(magic: int) -> Iterator[Vector]:
-    """Messages of v0 or v1: codec, key length, value length, cut sets."""
+    """Yield vectors of damaged v0 or v1 messages: codec, key length, value length, cut sets."""
     gzip, one = batch(magic, "gzip", series(2)), batch(magic, "none", [record("key", "value")])
     null_key = batch(magic, "none", [record(None, "value")])
     key_at = 18 if magic == 0 else 26

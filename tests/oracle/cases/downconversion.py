@@ -1,4 +1,4 @@
-"""Vectors of down-conversion: `RecordsUtil.downConvert`."""
+"""Golden vectors of down-conversion: Kafka's `RecordsUtil.downConvert`."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,10 @@ from tests.oracle.client import Spec
 def converted(
     name: str, batches: list[Spec], magic: int, first: int = 0, note: str = "", declined: str = "", *before: Spec
 ) -> Vector:
-    """Return a vector whose last step converts to `magic`. first: the consumer's offset. before: steps before it."""
+    """Return a vector whose last step converts the log to `magic`.
+
+    first: the offset that the consumer wants. before: earlier steps.
+    """
     step = {"op": "convert", "toMagic": magic, "firstOffset": first}
     return Vector(name=f"downconvert_{name}", batches=batches, steps=[*before, step], note=note, declined=declined)
 

@@ -1,4 +1,4 @@
-"""Vectors of a leader that validates a request: `LogValidator`."""
+"""Golden vectors of Kafka's `LogValidator`, with which a leader checks and changes a produce request."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -59,9 +59,9 @@ def validate() -> Iterator[Vector]:
 def validated(
     name: str, written: Spec | list[Spec], to_magic: int, codec: str, *before: Spec, declined: str = "", **options: Any
 ) -> Vector:
-    """Return a vector whose last step is the leader's.
+    """Return a vector whose last step validates the request as a leader.
 
-    before: steps before it. options: the leader's options, and `note` for the vector.
+    before: earlier steps. options: options of the leader, and `note`, a remark on the vector.
     """
     batches = written if isinstance(written, list) else [written]
     sources = [each.get("compression", "none") for each in batches]
@@ -115,7 +115,7 @@ def _sound_contents() -> Iterator[Vector]:
 
 
 def _offsets_of_old_clients() -> Iterator[Vector]:
-    """Any offsets of v0 and v1 clients are taken."""
+    """Yield vectors of requests from v0 and v1 clients. Kafka accepts any offsets in them."""
     zero = {"op": "stamp", "lastOffset": 0}
     yield validated("v1_gzip_inner_zero", inner_set((0, 1), (0, 1), (0, 1)), 1, "gzip", zero, note="written anew")
     yield validated("v1_gzip_inner_holes", inner_set((0, 1), (2, 1), (3, 1)), 1, "gzip", note="written anew")
@@ -161,7 +161,7 @@ def _coordinator_batches() -> Iterator[Vector]:
 
 
 def _refused_batches() -> Iterator[Vector]:
-    """Requests that break a rule of whole batches."""
+    """Yield vectors of requests that break a rule of whole batches."""
 
     one, gzip = batch(2, "none", series(3)), batch(2, "gzip", series(3))
     yield validated("nothing", [], 2, "none", **INVALID)
@@ -212,7 +212,7 @@ def _refused_batches() -> Iterator[Vector]:
 
 
 def _refused_records() -> Iterator[Vector]:
-    """Requests with records that Kafka lists as invalid."""
+    """Yield vectors of requests with records that Kafka reports as invalid."""
     for magic, codec in ((0, "none"), (0, "gzip"), (1, "none"), (1, "gzip"), (2, "none"), (2, "gzip")):
         keyless = [record("k", "v"), record(None, "v"), record("k", "w"), record(None, None)]
         written = batch(magic, codec, keyless)
@@ -232,16 +232,16 @@ def _refused_records() -> Iterator[Vector]:
             yield validated(f"v{magic}_{codec}_{when}_append", written, magic, codec, **limits, **APPENDS, note=note)
         stamped = batch(magic, codec, series(2), timestampType="LOG_APPEND_TIME", appendTime=APPENDED)
         yield validated(f"v{magic}_{codec}_stamped_by_producer", stamped, magic, codec, **APPENDS, **LATE)
-        if (magic, codec) != (1, "gzip"):  # its inner messages would keep the bit, which no writer writes
+        if (magic, codec) != (1, "gzip"):  # inner messages would keep the append-time bit, which no writer writes
             note = "under create time a producer's append time passes as a timestamp"
             yield validated(f"v{magic}_{codec}_stamped_by_producer_create", stamped, magic, codec, note=note)
         both = batch(magic, codec, [record(None, "v", now), record("k", "v", now + 501)])
-        refusal = INVALID if (magic, codec) == (1, "none") else LATE  # its first message is a batch of its own
+        refusal = INVALID if (magic, codec) == (1, "none") else LATE  # a plain message counts as a batch of its own
         yield validated(f"v{magic}_{codec}_no_key_and_late", both, magic, codec, compacted=True, **limits, **refusal)
 
 
 def _refused_inner_messages() -> Iterator[Vector]:
-    """Compressed requests with damage under the codec."""
+    """Yield vectors of compressed requests whose decompressed messages are damaged."""
     for magic, other in ((0, 1), (1, 0)):
         odd = inner_set((0, magic), (1, other), magic=magic)
         yield validated(f"v{magic}_inner_v{other}", odd, magic, "gzip", **INVALID)

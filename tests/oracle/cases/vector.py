@@ -1,4 +1,4 @@
-"""Golden vectors as data: the specs of batches for Kafka's writer, and the steps that change the bytes afterwards.
+"""Helpers for specs of golden vectors: batches for Kafka's writer, and steps that change the bytes afterwards.
 
 A key or value is a text, {"hex": ...}, {"repeat": text, "times": n}, {"json": bytes, "seed": n} or null. `expand` turns
 it into the hexadecimal that Kafka's side takes. Steps are a broker's (stamp, convert, compact, validate) or done by
@@ -25,10 +25,10 @@ SEAL: Final[Spec] = {"op": "seal"}
 
 @dataclass(frozen=True, kw_only=True)
 class Vector:
-    """One golden vector: batches that Kafka writes, then steps.
+    """One golden vector: batches that Kafka writes, then steps that change the bytes.
 
-    refused: Kafka's reader must refuse the result. declined: the error with which Kafka's broker must refuse the last
-    step; nothing is written then.
+    refused: Kafka's reader must refuse the result. declined: error name with which Kafka's broker must refuse the last
+    step. Nothing is written in that case.
     """
 
     name: str
@@ -59,7 +59,7 @@ def expand(content: Any) -> str | None:
 
 
 def _json(size: int, seed: int) -> bytes:
-    """Return text that compresses like a log of events."""
+    """Return text of `size` bytes that compresses like a log of events."""
     draw, text = random.Random(seed), ""
     while len(text) < size:
         event = {"user": f"u-{draw.randrange(10**5):06}", "event": draw.choice(["click", "view", "cart"])}
@@ -76,7 +76,7 @@ def series(count: int, step_ms: int = 7) -> list[Spec]:
 
 
 def batch(magic: int, codec: str, records: list[Spec], **fields: Any) -> Spec:
-    """Return the spec of a batch. Records of v0 lose their timestamps."""
+    """Return the spec of a batch. Timestamps are left out for v0, which has none."""
     if magic == 0:
         records = [{name: value for name, value in each.items() if name != "timestamp"} for each in records]
     return {"magic": magic, "compression": codec, "records": records} | fields
@@ -88,7 +88,10 @@ def marker(offset: int, kind: str, producer: int = 4711, **fields: Any) -> Spec:
 
 
 def inner_set(*entries: tuple[int, int], magic: int = 1, codec: str = "gzip", **fields: int) -> Spec:
-    """Return a compressed set whose messages have these (offset, magic), even if no Kafka writer would write them."""
+    """Return the spec of a compressed set with one message per (offset, magic) in `entries`.
+
+    Kafka's own writer would refuse some sets.
+    """
     records = [
         {"timestamp": T0 + i if own else -1, "key": f"k{i}", "value": f"v{i}", "offset": offset, "magic": own}
         for i, (offset, own) in enumerate(entries)
@@ -97,17 +100,17 @@ def inner_set(*entries: tuple[int, int], magic: int = 1, codec: str = "gzip", **
 
 
 def patch(at: int, digits: str) -> Spec:
-    """Return the step that overwrites bytes from `at` on; below 0, `at` counts from the end."""
+    """Return the step that overwrites bytes from position `at`. A negative `at` counts from the end."""
     return {"op": "patch", "at": at, "hex": digits}
 
 
 def sealed_patch(at: int, digits: str) -> list[Spec]:
-    """Return the steps that overwrite bytes from `at` on and make the checksum true again."""
+    """Return the steps that overwrite bytes from position `at` and then correct the checksum."""
     return [patch(at, digits), SEAL]
 
 
 def cut(size: int | str) -> Spec:
-    """Return the step that removes bytes at the end; "all" removes all."""
+    """Return the step that removes `size` bytes at the end. "all" removes every byte."""
     return {"op": "cut", "bytes": size}
 
 
@@ -116,15 +119,15 @@ def add(digits: str) -> Spec:
 
 
 def inside(*steps: Spec) -> Spec:
-    """Return the step that changes the plain bytes under the codec."""
+    """Return the step that applies `steps` to the decompressed bytes."""
     return {"op": "inside", "steps": list(steps)}
 
 
 def pack(how: str) -> Spec:
-    """Return the step that compresses the plain bytes again in another way (`hand.py`)."""
+    """Return the step that compresses the payload again in another way. how: a name in `hand.py`."""
     return {"op": "inside", "pack": how}
 
 
 def every(least: int = 0) -> Iterator[tuple[int, str]]:
-    """Return each magic from `least` on with each of its codecs."""
+    """Yield each magic from `least` to 2 with each of its codecs."""
     return ((magic, codec) for magic in range(least, 3) for codec in CODECS[magic])

@@ -1,4 +1,4 @@
-"""Vectors of compressed sets of v0 and v1, and of what their clients wrote into them."""
+"""Golden vectors of compressed sets of v0 and v1, with the oddities that clients wrote into them."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from tests.oracle.client import Spec
 
 
 def changed(name: str, spec: Spec, steps: list[Spec], refused: bool, note: str = "") -> Vector:
-    """Return a vector of one set whose bytes are changed by hand."""
+    """Return a vector of one compressed set, with its changes and the expected result."""
     return Vector(name=f"wrapper_{name}", batches=[spec], steps=steps, refused=refused, note=note)
 
 

@@ -1,1 +1,1 @@
-"""The parts that peers share: arms, timing, the base of Python clients."""
+"""The code that peers (timed implementations) share: their interface, the timing, and the base of Python clients."""

@@ -1,4 +1,7 @@
-"""The interface of a peer, and an arm: one peer, format and operation on one cell's records."""
+"""The interface of a peer (a timed implementation) and of an arm (one timed call).
+
+An arm is one operation of one peer in one format, on the records of one cell (measurement).
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -16,9 +19,9 @@ from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The records of a cell. logs: our encoded bytes, by format.
+    """The records that all peers encode and decode. Offsets start at 0 in each batch, as in a producer.
 
-    Offsets start at 0 in each batch, as in clients' writers.
+    logs: the bytes that our formats encode from the records, by format.
     """
 
     records: Records
@@ -26,7 +29,7 @@ class Task:
     logs: dict[str, bytes]
 
     def read(self, name: str) -> Records:
-        """Return the records as a reader gets them from this format. v0 has no times."""
+        """Return the records that a reader gets from this format. In v0 they have no timestamps."""
         if FORMATS[name].capabilities.timestamps:
             return self.records
         return self.records.at_times(np.full(len(self.records), NO_TIMESTAMP))
@@ -34,7 +37,12 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A timed arm. sample: times a number of calls in a row; again: True for the second arm of BASE_FORMAT (A/A)."""
+    """One operation of one peer in one format, to be timed.
+
+    Args:
+        sample: runs the operation a number of times in a row and returns the CPU and wall time of all calls.
+        again: True for the arm that times the base format a second time (A/A), to show the noise.
+    """
 
     peer: str
     format: str
@@ -44,12 +52,12 @@ class Arm:
 
 
 class Peer(Protocol):
-    """A timed implementation.
+    """An implementation of Kafka's formats that can be timed.
 
-    Args:
+    Attributes:
         version: the version of the implementation.
-        machine: the JVM or other program that runs it, with its options; None for this Python.
-        warm_up_s: the minimum and maximum seconds of warm-up, for all arms of an operation together.
+        machine: the JVM or other program that runs it, with its options; None for this Python process.
+        warm_up_s: the minimum and maximum duration of the warm-up in seconds, for all arms of an operation together.
     """
 
     name: str
@@ -58,15 +66,16 @@ class Peer(Protocol):
     warm_up_s: tuple[float, float]
 
     def arms(self, task: Task) -> Iterator[Arm]:
-        """Verify and yield the arms of each format that Kafka writes.
+        """Yield the arms of each format that Kafka writes, after checking the peer's output.
 
-        Raises Differs if the peer's bytes differ from `task.logs`, or its records from `task.read`.
+        Raises Differs if the bytes that the peer writes differ from `task.logs`, or if the records that it reads differ
+        from `task.read`.
         """
         ...
 
 
 class Absent(Exception):
-    """A peer is not installed. The message names what is missing."""
+    """A peer is not installed. The message is the reason, such as a missing package."""
 
 
 class Differs(Exception):

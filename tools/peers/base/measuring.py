@@ -1,4 +1,4 @@
-"""Time the arms of all peers in the same rounds, each round in a new random order."""
+"""Time the arms (timed calls) of all peers. Each round times every arm once, in a new random order."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,14 +22,17 @@ POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "ke
 BLOCK: Final = "cpu-value"
 SAMPLE_NS: Final = 1_000_000
 NO_FASTER: Final = 100  # a peer is warm after this number of rounds without a faster call
-STILL_FASTER: Final = 0.02
+STILL_FASTER: Final = 0.02  # a call counts as faster if it takes at least this share less time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """The samples of an arm. Item i was measured in round i, which is the same round for all arms of an operation.
+    """The times of an arm, one sample per round. All arms of an operation are timed in the same rounds.
 
-    cpu_ns, wall_ns: int64[rounds], the time of inner_loops calls.
+    Args:
+        warm_up_rounds: the number of rounds before the timed ones.
+        inner_loops: the number of calls per sample.
+        cpu_ns, wall_ns: int64[rounds], the CPU and wall time of `inner_loops` calls.
     """
 
     arm: Arm
@@ -41,9 +44,9 @@ class Timed:
 
 @cache
 def cells() -> tuple[Cell, ...]:
-    """Return cells of the default profile's block BLOCK, in the formats that Kafka writes.
+    """Return the cells (recipes for records) to time: those of the default profile's block BLOCK with axes in POINTS.
 
-    They have the same payload as the rows of a report's run.
+    They have the formats that Kafka writes. Their payload is the same as in the runs of reports.
     """
     found = [
         replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})
@@ -54,7 +57,7 @@ def cells() -> tuple[Cell, ...]:
 
 
 def task(cell: Cell) -> Task:
-    """Return the cell's records. Offsets start at 0 in each batch, as in a producer."""
+    """Generate the cell's records and encode them in our formats. Each batch has offsets from 0, as in a producer."""
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     size = int(cell.axes["batch_size"])
     records = sample.records.at_offsets(np.arange(cell.records, dtype=np.int64) % size)
@@ -62,7 +65,10 @@ def task(cell: Cell) -> Task:
 
 
 def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list[Timed]:
-    """Time all arms of all peers. Raises Differs before anything is timed."""
+    """Time all arms of all peers on a task's records.
+
+    Raises Differs, before anything is timed, if a peer writes other bytes or reads other records than we do.
+    """
     arms = {peer.name: list(peer.arms(given)) for peer in peers}
     found: list[Timed] = []
     for operation in OPERATIONS:
@@ -78,7 +84,10 @@ def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list
 
 
 def warm_up(arms: Sequence[Arm], least_s: float, most_s: float) -> int:
-    """Call the arms until none gets faster. Return the number of rounds."""
+    """Call all arms in rounds until no call gets faster for 100 rounds (NO_FASTER). Return the number of rounds.
+
+    The warm-up takes at least `least_s` seconds. It ends after `most_s` seconds in any case.
+    """
     began, fastest = time.monotonic(), [np.inf] * len(arms)
     rounds = quiet = 0
     while (spent_s := time.monotonic() - began) < most_s and (quiet < NO_FASTER or spent_s < least_s):
@@ -112,7 +121,11 @@ def _rounds(arms: Sequence[Arm], warm_up_rounds: Mapping[str, int], rounds: int,
 
 @contextmanager
 def holding_host(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the host lock. While waiting, show who holds it. Raises HostLockUnusable; HostLockHeld after patience_s."""
+    """Hold the host lock while the `with` body runs, so that no other timing disturbs ours.
+
+    If another process holds it, show the holder with `say`, and wait. Raises HostLockHeld after `patience_s` seconds,
+    and HostLockUnusable.
+    """
     with ExitStack() as stack:
         try:
             stack.enter_context(host_lock(0))

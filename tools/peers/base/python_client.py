@@ -1,6 +1,6 @@
-"""The base of Python clients, which write one record per call and return one record per step.
+"""The base of peers that are Python clients. They write one record per call and read one record per iteration.
 
-Reading checks each batch's checksum, as consumers do by default, and accesses the fields that a consumer needs.
+Reading checks each batch's checksum, like a consumer by default, and accesses the fields that a consumer needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,12 +17,18 @@ from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
 # Clients write different leader epochs into v2 batches. The broker overwrites the field, and no checksum covers it.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
 NO_LIMIT_BYTES = 1 << 30
-NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
+NO_PRODUCER = (0, -1, -1, -1)  # not transactional; no producer id, producer epoch and base sequence
 Row = tuple[int, int | None, bytes | None, bytes | None]
 
 
 class PythonClient:
-    """A peer with a builder of batches, a builder of messages and a reader."""
+    """A peer made of three classes of a Python client.
+
+    Args:
+        batches: the class that builds v2 batches.
+        messages: the class that builds v0 and v1 messages.
+        reader: the class that reads batches and messages.
+    """
 
     machine: str | None = None
     warm_up_s = (0.0, 0.2)
@@ -46,7 +52,7 @@ class PythonClient:
             yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
 
     def writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
-        """Return a call that makes one batch from each group."""
+        """Return a function that builds one batch per group of rows. name: the format."""
 
         def batches() -> list[bytes]:
             made = []
@@ -88,7 +94,7 @@ class PythonClient:
 
 
 def rows_of(records: Records) -> list[Row]:
-    """Return the records as clients read them. A missing time is None."""
+    """Return the records as rows of offset, timestamp (None if missing), key and value, to compare with a client's."""
     times = [None if time == NO_TIMESTAMP else time for time in records.timestamps_ms.tolist()]
     payload = [(records.key(i), records.value(i)) for i in range(len(records))]
     return [(offset, time, *pair) for offset, time, pair in zip(records.offsets.tolist(), times, payload, strict=True)]
@@ -105,7 +111,12 @@ def without_epochs(log: bytes, name: str) -> bytes:
 
 
 def starting(name: str, *, batches: str, messages: str, reader: str) -> Start:
-    """Return the `start` of a client. batches, messages, reader: its classes, as module.Class."""
+    """Return the function `start` of a peer module (see `tools.peers`).
+
+    Args:
+        name: the client's name in the package registry.
+        batches, messages, reader: the client's classes as "module.Class" (see PythonClient).
+    """
 
     @contextmanager
     def start() -> Iterator[PythonClient]:

@@ -1,1 +1,1 @@
-"""Kernels of the columnar batch: the columns of all records, then the payload (keys, values, header bytes)."""
+"""Kernels of the columnar batch: metadata as one column per field, then the payload (keys, values, header bytes)."""

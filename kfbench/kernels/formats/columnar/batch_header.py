@@ -36,31 +36,33 @@ BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
     layouts.BY_ROWS_TAG,
 )  # fmt: skip
 HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS = (1 << tag for tag in (BASE_TAG, HORIZON_TAG, ANCHOR_TAG, BY_ROWS_TAG))
-EXTENSION_BYTES = 2 + 8  # of each extension except BY_ROWS_TAG, which no encoder writes
+EXTENSION_BYTES = 2 + 8  # size of each extension except BY_ROWS_TAG, which no encoder writes
 TIME_LIMIT = 1 << layouts.TIMESTAMP_BITS - 1  # timestamps from -TIME_LIMIT to TIME_LIMIT - 1 fit the header
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
 
 
 class Outline(NamedTuple):
-    """The values of a batch header that follow from its records. All fields but the last two are int64."""
+    """The values of a batch header, derived from the records of the batch. All fields but the last two are int64."""
 
     count: int
     base_offset: int
     last_delta: int
     base_time: int
-    default_base_time: int  # the base timestamp that readers assume without an extension
+    default_base_time: int  # the base timestamp that readers assume if no extension stores one
     max_time: int
     latest: int  # the latest create time
     greatest_age: int
     sum_of_ages: int
-    has_holes: bool  # record i is not at baseOffset + i for each i, or the last offset is not that of the last record
+    has_holes: (
+        bool  # some record i has not the offset baseOffset + i, or the last offset is not that of the last record
+    )
     is_too_far: bool  # an offset delta or the number of records does not fit an int32
 
 
 @leaf
 def outline(timestamps, offsets, first, end, row):
-    """Return the Outline of the records from `first` up to `end`. Fields that `row` sets take precedence."""
+    """Derive the header values of a batch from its records first to end - 1. Fields that `row` sets take precedence."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
     default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
@@ -75,7 +77,7 @@ def outline(timestamps, offsets, first, end, row):
         default = timestamps[first]
         latest, earliest, sum_of_times, strays = span_of(timestamps, offsets, first, count, base_offset)
         far |= count - 1 + 2**31
-        if strays:  # without strays no delta is larger than count - 1
+        if strays:  # if each record i has the offset base + i, no delta is larger than count - 1
             for i in range(first, end):
                 far |= offsets[i] - base_offset + 2**31
         strays |= last_delta ^ (count - 1)
@@ -93,13 +95,16 @@ def outline(timestamps, offsets, first, end, row):
 
 @leaf
 def is_wide(time_ms):
-    """Return whether a timestamp needs more than the 48 bits in the header."""
+    """Return whether a timestamp needs more than the 48 bits that the header has for it."""
     return time_ms < -TIME_LIMIT or time_ms >= TIME_LIMIT
 
 
 @leaf
 def is_anchored(row, batch):
-    """Return whether the batch needs the anchor extension. Under append time it does if any create time is known."""
+    """Return whether the batch needs the extension "anchor": the time from which the ages of records count.
+
+    With log append time, the batch needs it if any create time is known.
+    """
     if row.timestamp_type:
         return batch.count > 0 and (batch.latest != NO_TIMESTAMP or batch.greatest_age != 0)
     return batch.count > 0 and batch.latest != batch.max_time
@@ -135,7 +140,10 @@ def _put_extension(out, at, tag, value):
 
 @leaf
 def put_header(out, at, row, batch, extensions):
-    """Write a batch header except for length, checksum and attributes. Return the position of the columns."""
+    """Write a batch header without length, checksum and attributes. Return the next position, where columns begin.
+
+    extensions: the number of extensions to write.
+    """
     put_i64(out, at, batch.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
@@ -166,7 +174,7 @@ def put_header(out, at, row, batch, extensions):
 
 @leaf
 def put_max_time(out, at, time_ms):
-    """Write the maximum timestamp of the batch at `at`. It fits 48 bits."""
+    """Write the maximum timestamp, which must fit 48 bits, into the header of the batch at `at`."""
     put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
     put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # the low 32 bits
 
@@ -177,7 +185,7 @@ def crc_holds(data, at, end):
 
 
 class Extensions(NamedTuple):
-    """The extensions of a batch header. All fields are int64. A timestamp without an extension has its default."""
+    """The extensions of a batch header: optional timestamps. All fields are int64. Missing ones have their default."""
 
     state: int
     base_time: int  # valid with HAS_BASE
@@ -185,7 +193,7 @@ class Extensions(NamedTuple):
     anchor: int
     max_time: int
     tags: int  # one bit per tag: HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS
-    position: int  # behind the extensions
+    position: int  # the position after the extensions
 
 
 class Header(NamedTuple):
@@ -198,14 +206,14 @@ class Header(NamedTuple):
     base_time: int  # valid with HAS_BASE
     horizon: int  # valid with HAS_HORIZON
     max_time: int
-    anchor: int  # the time that ages count from
+    anchor: int  # the time from which the ages of records count
     extensions: int  # one bit per tag: HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS
     body: int  # position of the columns
 
 
 @part
 def _read_extensions(data, p, end, max_time):
-    """Return the Extensions at p. max_time: the maximum timestamp in the fixed part of the header."""
+    """Read the Extensions at position p. max_time: the maximum timestamp in the fixed part of the header."""
     base_time, horizon, anchor, found = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
     number, p = get_uvarint(data, p, end)
     state, last_tag = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
@@ -237,7 +245,7 @@ def _read_extensions(data, p, end, max_time):
 
 @leaf
 def read_header(data, at, end):
-    """Return the Header of a batch of at least HEADER bytes."""
+    """Read the header of the batch data[at:end]. The batch must have at least HEADER bytes."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES)) & 0xFFFF
     max_time = np.int64(get_i16(data, at + MAX_TIME)) << 32 | np.int64(get_u32(data, at + MAX_TIME + 2))
     p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)

@@ -1,4 +1,7 @@
-"""The choice of the smallest kind for a column. docs/columnar.md has the rules.
+"""Choose how to write a column of int64 values in the fewest bytes. docs/columnar.md has the rules.
+
+A kind is a way of packing, for example packed values (BITS) or packed steps from value to value (DELTA). Patches are
+the high bits of the few values that are wider than the packed width. Quotients are high bits in unary code.
 
 All arithmetic is modulo 2**64. Common parameters:
 
@@ -19,7 +22,7 @@ from kfbench.kernels.simd import simd_int64
 from kfbench.kernels.simd.intrinsics import bit_count
 from kfbench.kernels.wire.varint import uvarint_bytes, varint_bytes
 
-CODES, LENGTHS, OFFSETS, AGES = range(4)  # contents of a column: they decide which kinds are tried
+CODES, LENGTHS, OFFSETS, AGES = range(4)  # contents of a column: the content decides which kinds are tried
 BUCKETS = 65 + 7  # one per width, and 7 more because each byte of an uvarint holds 7 bits
 MAX_TRIED, MIN_BITS = 16, 4  # a dictionary is tried up to 16 values, from a range of 4 bits on
 QUOTIENT_BITS = 2  # quotients are tried where the largest residual has this many bits more than the mean
@@ -36,19 +39,22 @@ class Bounds(NamedTuple):
 
 
 class ColumnPlan(NamedTuple):
-    """The form in which a column is written. All fields are int64."""
+    """The kind and the parameters with which a column is written. All fields are int64."""
 
     size_bytes: int
     kind: int
     width: int  # bits per packed value
     base: int
-    first: int  # value 0, in the kinds that pack steps
+    first: int  # value 0, if the kind packs the steps between successive values
     slope: int
-    number: int  # of patches, or of values in the dictionary
+    number: int  # number of patches, or number of values in the dictionary
 
 
 class Residuals(NamedTuple):
-    """The values, or the steps between them, minus the least one. They are packed as uint64. All fields are int64."""
+    """Description of the residuals: the values, or the steps between them, minus the least one.
+
+    Residuals are packed as uint64. All fields are int64.
+    """
 
     number: int
     base: int  # the least value or step
@@ -60,7 +66,7 @@ class Residuals(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """The size of packed residuals. All fields are int64."""
+    """The total size of residuals when packed, and the parameters of that packing. All fields are int64."""
 
     size_bytes: int
     width: int
@@ -69,29 +75,30 @@ class Packing(NamedTuple):
 
 @leaf
 def width_of(value):
-    """Return the width in bits that a uint64 is packed with."""
+    """Return the number of bits with which a uint64 is packed: its bit length, or 64 above 56."""
     bits = bits_of(value)
     return bits if bits <= packed.MAX_BITS else np.int64(packed.WORD)
 
 
 @leaf
 def _has_sum(residuals):
-    """Return whether the sum of the residuals fits an int64 in every case."""
+    """Return whether the sum of the residuals certainly fits an int64, by their number and largest bit length."""
     return residuals.bits + bits_of(np.uint64(residuals.number)) <= 63
 
 
 @leaf
 def _is_uneven(residuals, by_bits):
-    """Return whether the largest residual has at least `by_bits` more bits than the mean."""
+    """Return whether the largest residual has at least `by_bits` more bits than the mean residual."""
     return residuals.bits >= by_bits and residuals.total >> (residuals.bits - by_bits) < residuals.number
 
 
 @leaf
 def _plan_patches(x, residuals, budget_bytes, wide):
-    """Return the smallest Packing with patches. It has 0 patches if none is smaller than `budget_bytes`.
+    """Find the bit width with which packing plus patches takes the fewest bytes. Return that Packing.
 
-    A residual wider than the width becomes a patch. Widths are tried from the widest down, because few residuals are
-    wide. Wide residuals are counted again for each width: a histogram would need the bit length of each residual.
+    It has 0 patches if no width takes less than `budget_bytes`. A residual wider than the width becomes a patch. Widths
+    are tried from the widest down, because few residuals are wide. Wide residuals are counted again for each width: a
+    histogram would need the bit length of each residual.
     """
     n, base, sign, top = residuals.number, residuals.base, residuals.sign, np.uint64(residuals.bits)
     best = Packing(budget_bytes, ZERO, ZERO)
@@ -105,10 +112,10 @@ def _plan_patches(x, residuals, budget_bytes, wide):
             if sign
             else simd_int64.count_wide(x, n, base, bits - U1, sign)
         )
-        # With one bit less in the width, a patch of 0, 7, 14 ... bits takes one byte more.
+        # If the packed width falls by one bit, a patch that had 0, 7, 14 ... bits takes one byte more.
         wide[bits] = number + wide[bits + U7]
         patch_bytes = uvarint_bytes(np.uint64(number)) + packed_bytes(number, index_bits) + wide[bits]
-        if patch_bytes >= best.size_bytes:  # lower widths have more patches
+        if patch_bytes >= best.size_bytes:  # smaller widths have even more bytes of patches
             break
         width = np.int64(bits) - 1
         size = packed_bytes(n, width) + patch_bytes
@@ -119,7 +126,7 @@ def _plan_patches(x, residuals, budget_bytes, wide):
 
 @leaf
 def _with_patches(x, residuals, kind, plan, wide):
-    """Return a plan with patches if it is smaller than `plan`, else `plan`.
+    """Return a ColumnPlan with patches if it takes fewer bytes than `plan`, else `plan`.
 
     Patches are tried if the largest residual has 4 bits more than the mean, or 3 bits more among fewer than 16
     residuals, because an outlier raises the mean of few residuals more.
@@ -137,7 +144,7 @@ def _with_patches(x, residuals, kind, plan, wide):
 
 @part
 def _plan_quotients(x, residuals, budget_bytes):
-    """Return the Packing with quotients. Its size is `budget_bytes` + 1 if it does not fit into `budget_bytes`."""
+    """Compute the Packing with quotients in unary code. Its size is `budget_bytes` + 1 if it exceeds `budget_bytes`."""
     n, base, sign = residuals.number, residuals.base, residuals.sign
     too_large = Packing(budget_bytes + 1, ZERO, ZERO)
     width = max(bits_of(np.uint64(residuals.total)) - bits_of(np.uint64(n)), 0)  # bit length of the mean, or one less
@@ -155,7 +162,7 @@ def _plan_quotients(x, residuals, budget_bytes):
 
 @leaf
 def _with_quotients(x, residuals, kind, plan, budget_bytes):
-    """Return a plan with quotients if it takes at most `budget_bytes`, else `plan`."""
+    """Return a ColumnPlan with quotients if it takes at most `budget_bytes`, else `plan`."""
     if _has_sum(residuals) and _is_uneven(residuals, np.int64(QUOTIENT_BITS)):
         found = _plan_quotients(x, residuals, budget_bytes - residuals.head_bytes)
         size = found.size_bytes + residuals.head_bytes
@@ -166,7 +173,10 @@ def _with_quotients(x, residuals, kind, plan, budget_bytes):
 
 @leaf
 def find_distinct(x, n, known):
-    """Return the number of distinct values, or 0 if above MAX_TRIED. Fill `known` in order of first appearance."""
+    """Return the number of distinct values in x[:n], or 0 if there are more than MAX_TRIED.
+
+    Fill `known` with the distinct values in order of first appearance.
+    """
     number = ZERO
     for i in range(np.uint64(n)):
         k = np.int64(0)
@@ -187,7 +197,10 @@ def _dictionary_bytes(n, base, width, number):
 
 @leaf
 def _with_dictionary(x, n, bounds, plan, known):
-    """Return a plan with a dictionary if it is tried and smaller than `plan`, else `plan`."""
+    """Return a ColumnPlan with a dictionary if it takes fewer bytes than `plan`, else `plan`.
+
+    It is tried only if the values span at least MIN_BITS bits and a sample has few distinct hashes.
+    """
     width = width_of(np.uint64(bounds.high - bounds.low))
     if width < MIN_BITS:
         return plan
@@ -213,7 +226,7 @@ def bounds_of(x, n):
 
 @leaf
 def choose_even(bounds, n):
-    """Return the smaller plan of the kinds BITS and BASED."""
+    """Return the ColumnPlan of the kind BITS or BASED, whichever takes fewer bytes. Only the Bounds are needed."""
     width = width_of(np.uint64(bounds.high - bounds.low))
     size = 1 + varint_bytes(bounds.low) + packed_bytes(n, width)
     if bounds.low >= 0:
@@ -247,7 +260,10 @@ def _seven_eighths(size):
 
 @leaf
 def _choose_for_trends(x, n, bounds, sign, scratch):
-    """Return the ColumnPlan of offsets or ages. Kinds that pack steps are tried too."""
+    """Return the smallest ColumnPlan for offsets or ages. They often rise or fall evenly.
+
+    Kinds that pack the steps between successive values are therefore tried too.
+    """
     plan, first = choose_even(bounds, n), x[0]
     slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else ZERO
     lowest, highest, least, greatest = simd_int64.trend_of(x, n, slope, sign)
@@ -278,7 +294,7 @@ def _choose_for_trends(x, n, bounds, sign, scratch):
 
 @part
 def choose(x, n, bounds, content, scratch):
-    """Return the ColumnPlan of x[:n]. content: CODES, LENGTHS, OFFSETS or AGES."""
+    """Return the smallest ColumnPlan for x[:n]. content: CODES, LENGTHS, OFFSETS or AGES."""
     if content >= OFFSETS:
         return _choose_for_trends(x, n, bounds, np.int64(-1 if content == AGES else 1), scratch)
     return _choose_for_lengths(x, n, bounds, content, scratch)
@@ -286,5 +302,5 @@ def choose(x, n, bounds, content, scratch):
 
 @leaf
 def size_of(x, n, content, scratch):
-    """Return the size in bytes of the column of x[:n]."""
+    """Return the size in bytes of a column with the values x[:n] in its smallest kind."""
     return choose(x, n, bounds_of(x, n), content, scratch).size_bytes

@@ -1,4 +1,7 @@
-"""Kernels that read one value of a column without the others. Parameters are those of `columns`; i is the index."""
+"""Kernels that read value i of a column without unpacking the others.
+
+Parameters are those of the module `columns`, and i, the index of the value.
+"""
 
 from typing import NamedTuple
 
@@ -15,20 +18,23 @@ from kfbench.kernels.wire.varint import get_uvarint, get_varlong
 
 
 class LengthAround(NamedTuple):
-    """One length of a column, and the bytes of the items around it. All fields are int64."""
+    """One length of a column, and sums of the lengths before and around it. All fields are int64."""
 
     state: int
-    position: int  # behind the column
+    position: int  # the position after the column
     length: int
     before: int  # sum of the lengths before it
     total: int  # sum of all lengths
 
 
 class PatchedAround(NamedTuple):
-    """The effect of patches on value i and the values around it. All fields but `largest` are int64."""
+    """Sums over the patches of a column: how much they add to value i and to other values.
+
+    A patch has the bits of a value above the packed width. All fields but `largest` are int64.
+    """
 
     state: int
-    position: int  # behind the patches
+    position: int  # the position after the patches
     current: int  # added to value i
     before: int  # added to the values before i
     total: int  # added to all values
@@ -38,9 +44,9 @@ class PatchedAround(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over packed values, int64 each."""
+    """Sums and counts over the packed values of a column, int64 each."""
 
-    before: int  # sum of the first values
+    before: int  # sum of the values before value i
     nonzero_before: int  # how many of these are not 0
     total: int  # sum of all values
     nonzero: int
@@ -48,7 +54,7 @@ class Sums(NamedTuple):
 
 @leaf
 def _sum(data, p, first, n, width):
-    """Return the Sums of the first `first` and of all n packed values. Their bytes lie in `data`."""
+    """Compute the Sums of the first `first` packed values and of all n values. All their bytes must lie in `data`."""
     before = nonzero_before = total = nonzero = ZERO
     if width == 0:
         return Sums(before, nonzero_before, total, nonzero)
@@ -74,7 +80,7 @@ def _sum(data, p, first, n, width):
 
 @leaf
 def _patched_around(data, p, end, n, i, head):
-    """Return the PatchedAround of the patches at p, which belong to n packed values."""
+    """Add up the patches at position p, which belong to n packed values. Return the PatchedAround for value i."""
     current, before, total = ZERO, ZERO, ZERO
     zeros_before, zeros, largest = ZERO, ZERO, U0
     patches = packed.read_patches(data, p, end, n)
@@ -97,7 +103,7 @@ def _patched_around(data, p, end, n, i, head):
 
 @leaf
 def _dictionary_value(data, end, n, head, i):
-    """Return the state, the next position and value i of a dictionary column, without its base."""
+    """Read value i of a dictionary column. Return the state, the next position and the value without the base."""
     at = head.position + packed_bytes(head.packed, head.width)
     state, index_width, next_position = packed.check_indexes(data, at, end, n, head.packed)
     if state != status.SOUND:
@@ -110,7 +116,7 @@ def _dictionary_value(data, end, n, head, i):
 
 @part
 def read_at(data, p, end, n, sign, i):
-    """Return the state, the next position and value i."""
+    """Read value i of the column at p. Return the state, the next position and the value."""
     head = read_head(data, p, end, n)
     state, kind, width, start, value = head.state, head.kind, head.width, head.position, head.first
     if state != status.SOUND:
@@ -142,7 +148,7 @@ def _no_length(state, p):
 
 @leaf
 def _length_state(value, length, max_bytes):
-    """Return the state of a length. value: its code, or the length itself."""
+    """Check a length against int32 and `max_bytes`. Return its state. value: the stored code, or the length itself."""
     if value < 0 or value > packed.INT32_MAX or length > packed.INT32_MAX:
         return status.COLUMN_LENGTH
     return status.LIMIT_FIELD if length > max_bytes else status.SOUND
@@ -150,10 +156,10 @@ def _length_state(value, length, max_bytes):
 
 @part
 def _walk_around(data, p, end, n, has_nulls, shift, i, max_bytes):
-    """Return the LengthAround of any column of lengths or codes by reading each value.
+    """Read each value of a column of lengths or codes. Return the LengthAround of length i.
 
     Args:
-        data, p, end, n, i: as in the module
+        data, p, end, n, i: see the module docstring
         has_nulls: whether the column stores codes
         shift: a length minus its code
         max_bytes: largest length allowed
@@ -204,7 +210,7 @@ def _walk_around(data, p, end, n, has_nulls, shift, i, max_bytes):
         if has_nulls:
             current = value + shift if value else np.int64(packed.NULL)
         state = _length_state(value, current, max_bytes)
-        if state != status.SOUND:  # the next value would overwrite it
+        if state != status.SOUND:  # stop, because the next value would overwrite `state`
             break
         if k < i:
             before += max(current, 0)
@@ -218,7 +224,7 @@ def _walk_around(data, p, end, n, has_nulls, shift, i, max_bytes):
 
 @part
 def _read_around(data, p, end, n, has_nulls, i, with_total, max_bytes):
-    """Return the LengthAround of any column. Args: as in `read_around`."""
+    """Read length i of a column of any kind, and the sums around it. Args: as in `read_around`."""
     shift = ZERO
     if has_nulls:
         shift, p = get_uvarint(data, p, end)
@@ -240,7 +246,7 @@ def _read_around(data, p, end, n, has_nulls, i, with_total, max_bytes):
         state, p, current = patched.state, patched.position, patched.current
         high_before, high_total, largest = patched.before, patched.total, patched.largest
         zeros_before, zeros = patched.zeros_before, patched.zeros
-        if largest >> U31:  # still sound if the base brings the length back into range
+        if largest >> U31:  # maybe no damage: adding the base modulo 2**64 may bring the length into range
             return _walk_around(data, column, end, n, has_nulls, shift, i, max_bytes)
     elif kind == packed.RICE:
         found = quotients.around(data, p, end, n, i)
@@ -266,10 +272,10 @@ def _read_around(data, p, end, n, has_nulls, i, with_total, max_bytes):
 
 @leaf
 def read_around(data, p, end, n, has_nulls, i, with_total, max_bytes):
-    """Return the LengthAround of a column of n lengths.
+    """Read length i of a column of n lengths, and the sum of the lengths before it. Return the LengthAround.
 
     Args:
-        data, p, end, n, i: as in the module
+        data, p, end, n, i: see the module docstring
         has_nulls: whether the column stores codes
         with_total: whether the sum of all lengths is needed; without it `total` is undefined
         max_bytes: largest length allowed

@@ -1,4 +1,4 @@
-"""Kernels that write columns in the form that `choosing` plans, and columns of lengths, where a null is -1.
+"""Kernels that write a column of int64 values in the form that `choosing` plans. In columns of lengths, -1 means null.
 
 Functions that write return the next position, or FULL if there is no room. Common parameters:
 
@@ -23,22 +23,25 @@ from kfbench.kernels.simd.intrinsics import put_le64, put_u8, trailing_zeros
 from kfbench.kernels.simd.simd_int64 import gaps_of, lower, lower_steps, marks_of, take_lengths
 from kfbench.kernels.wire.varint import put_uvarint, put_varint, uvarint_bytes
 
-FULL = -1  # no position
+FULL = -1  # returned instead of a position if there is no room
 U2, U4, U64 = (np.uint64(value) for value in (2, 4, 64))
 
 
 class LengthColumn(NamedTuple):
-    """The lengths in x, or their codes if any is null. All fields but `bounds` are int64."""
+    """Description of the lengths that were copied to x. All fields but `bounds` are int64.
+
+    If any length is null, x has codes instead: 0 for null, else length - least + 1.
+    """
 
     nulls: int
-    least: int  # of the lengths that are not null
+    least: int  # the smallest length that is not null
     total_bytes: int
-    bounds: Bounds  # of x
+    bounds: Bounds  # least, greatest and sum of the values in x
 
 
 @leaf
 def pack(out, at, x, n, width):
-    """Write the low `width` bits of each value. Up to 16 bytes behind them are overwritten if `out` has them."""
+    """Pack the low `width` bits of each value x[:n]. Up to 16 bytes of `out` after them may be overwritten."""
     bits = np.uint64(width)
     mask = (U1 << bits) - U1
     end = at + packed_bytes(n, width)
@@ -54,12 +57,12 @@ def pack(out, at, x, n, width):
     elif width:
         for i in range(np.uint64(n), np.uint64(n) + U8):
             x[i] = 0
-        if width <= 8:  # eight values are `width` bytes
+        if width <= 8:  # eight values take `width` bytes
             for i in range(U0, np.uint64(n), U8):
                 put_le64(out, at, join8(x, i, bits, mask))
                 at += width
             return end
-        if width <= 14:  # eight values are less than two words
+        if width <= 14:  # eight values take less than two words
             half = bits << U2
             for i in range(U0, np.uint64(n), U8):
                 low, high = join4(x, i, bits, mask), join4(x, i + U4, bits, mask)
@@ -80,7 +83,7 @@ def pack(out, at, x, n, width):
 
 @leaf
 def _put_dictionary(out, at, x, n, plan, known):
-    """Write the distinct values, then the values as indexes of them."""
+    """Write the distinct values of a dictionary column, then the index of each value among them."""
     choosing.find_distinct(x, n, known)
     for i in range(np.uint64(n)):
         k = ZERO
@@ -95,7 +98,7 @@ def _put_dictionary(out, at, x, n, plan, known):
 
 @leaf
 def _put_patches(out, at, x, n, width, number):
-    """Write the patches: the indexes of all residuals wider than `width`, then their bits above it."""
+    """Write the patches: first the index of each residual wider than `width`, then the bits of each above `width`."""
     shift, index_bits = np.uint64(width), np.uint64(bits_of(np.uint64(n - 1)))
     at = put_uvarint(out, at, np.uint64(number))
     word, fill = U0, U0
@@ -115,10 +118,10 @@ def _put_patches(out, at, x, n, width, number):
 
 @part
 def put(out, at, x, n, plan, sign, scratch):
-    """Write a column, for which there is room.
+    """Write the column x[:n] as `plan` says. `out` must have room for it.
 
     Args:
-        out, at, x, n, scratch: as in the module
+        out, at, x, n, scratch: see the module docstring
         plan: the ColumnPlan
         sign: -1 for ages, else 1
     """
@@ -141,7 +144,7 @@ def put(out, at, x, n, plan, sign, scratch):
         at = put_varint(out, at, plan.slope)
     if kind == packed.DICTIONARY:
         return _put_dictionary(out, at, x, n, plan, scratch)
-    if width == 0 and kind < packed.PATCHED:  # nothing is packed
+    if width == 0 and kind < packed.PATCHED:  # the column has no packed bytes
         return at
     if is_delta:
         lower_steps(x, m, plan.base, sign)
@@ -167,7 +170,7 @@ def write(out, at, x, n, bounds, content, scratch):
     """Write x[:n] in its smallest form.
 
     Args:
-        out, at, x, n, scratch: as in the module
+        out, at, x, n, scratch: see the module docstring
         bounds: the Bounds of x[:n]
         content: CODES, LENGTHS, OFFSETS or AGES
     """
@@ -194,7 +197,7 @@ def write_lengths(out, at, x, n, lengths, scratch):
 
 @leaf
 def write_values(out, at, x, n, content, scratch):
-    """Write x[:n] after finding its Bounds."""
+    """Compute the Bounds of x[:n] and write the column in its smallest form."""
     return write(out, at, x, n, bounds_of(x, n), content, scratch)
 
 
@@ -205,18 +208,21 @@ def _all_null(n):
 
 @leaf
 def _take_codes(x, n, nulls, least, greatest, sum_of_lengths):
-    """Turn lengths, some of them null, into codes. Return the LengthColumn."""
+    """Turn the lengths in x[:n], some of them null, into codes: 0 for null, else length - least + 1.
+
+    Return the LengthColumn.
+    """
     shift = 1 - least
     for i in range(np.uint64(n)):
         x[i] = x[i] + shift if x[i] != packed.NULL else ZERO
-    total_bytes = sum_of_lengths + nulls  # each null counted as -1
+    total_bytes = sum_of_lengths + nulls  # in sum_of_lengths, each null counts as -1
     bounds = Bounds(ZERO, greatest + shift, total_bytes + shift * (n - nulls))
     return LengthColumn(nulls, least, total_bytes, bounds)
 
 
 @leaf
 def fill_lengths(x, lengths, first, stride, n):
-    """Fill x[:n] with every `stride`th length from `first` on. Return the LengthColumn."""
+    """Copy every `stride`-th of `lengths` from index `first` on to x[:n]. Return the LengthColumn."""
     length = np.int64(lengths[first])
     least_any = greatest = length
     total = ZERO
@@ -239,9 +245,9 @@ def fill_lengths(x, lengths, first, stride, n):
 
 @leaf
 def fill_placed_lengths(x, lengths, starts, first, n):
-    """Fill x[:n] with the lengths from `first` on. Return whether the items are contiguous, and the LengthColumn.
+    """Copy n lengths from index `first` on to x[:n]. Return whether the items are contiguous, and the LengthColumn.
 
-    If all lengths are null, the content of x is undefined.
+    Items are contiguous if each starts at the end of the previous one. If all lengths are null, x is undefined.
     """
     nulls, least, greatest, total = take_lengths(x, lengths, first, n)
     if nulls == n:

@@ -1,8 +1,8 @@
 """The layout of bit-packed int64 columns, and kernels that read all values of a column.
 
-A column stores its kind, its width and the residuals: the part of each value that the kind does not predict. The table
-in formats/columnar.py has all kinds. `choosing` chooses the kind, `column_writing` writes the column, and
-`column_values` reads single values. All arithmetic is modulo 2**64.
+A column stores its kind, its width and its residuals. The residual is the part of a value that the kind does not
+predict. The table in formats/columnar.py has all kinds. `choosing` chooses the kind, `column_writing` writes the
+column, and `column_values` reads single values. All arithmetic is modulo 2**64.
 
 Each function that reads returns the state first (see `status`), then the next position. Common parameters, also of
 `column_values`:
@@ -15,7 +15,7 @@ Each function that reads returns the state first (see `status`), then the next p
     start, step: int64 each
     sign: -1 for ages, which fall where timestamps rise; else 1
     r: index in x of the first value
-    x int64[]: output or scratch, with room for GROUP more values; the content behind the values is undefined
+    x int64[]: output or scratch, with room for GROUP more values; the content after the values is undefined
 """
 
 from typing import NamedTuple
@@ -42,34 +42,34 @@ U0, U1, U3, U7, U31 = (np.uint64(value) for value in (0, 1, 3, 7, 31))
 
 
 class ColumnHead(NamedTuple):
-    """The part of a column before its packed values. All fields are int64."""
+    """The head of a column: all parameters that are stored before its packed values. All fields are int64."""
 
     state: int
     kind: int
     width: int
-    first: int  # value 0, in the kinds that pack steps
+    first: int  # value 0, if the kind packs the steps between successive values
     base: int
     slope: int
     packed: int  # number of packed values; in a dictionary the number of distinct values
-    position: int  # of the packed values
+    position: int  # where the packed values begin
 
 
 class Patches(NamedTuple):
-    """The patches of a column: the bits above the width, for the few values that have some. All fields are int64."""
+    """The patches of a column: for a few values, the bits above the packed width. All fields are int64."""
 
     state: int
     number: int
     indexes: int  # position of the packed indexes of the patched values
     index_bits: int
-    position: int  # of the patched bits, one uvarint per patch
+    position: int  # where the high bits begin, one uvarint per patch
 
 
 class Patch(NamedTuple):
-    """One patch."""
+    """One patch: the high bits of a value that is wider than the packed width of its column."""
 
     state: int  # int64
-    position: int  # of the next patch, int64
-    index: int  # of the patched value, int64
+    position: int  # where the next patch begins, int64
+    index: int  # index of the patched value in the column, int64
     high: int  # the bits above the width, uint64
 
 
@@ -86,7 +86,7 @@ def packed_bytes(n, width):
 
 @leaf
 def packed_value(data, p, i, width):
-    """Return value i of the values packed at p, a uint64 of at most 56 bits. All of them lie in `data`."""
+    """Return packed value i as a uint64. The values begin at p, have at most 56 bits each, and all lie in `data`."""
     bit = np.uint64(i) * np.uint64(width)
     at = p + np.int64(bit >> U3)
     shift = bit & U7
@@ -101,15 +101,15 @@ def packed_value(data, p, i, width):
 
 @leaf
 def packed_int64(data, p, i, width):
-    """Return value i of the values packed at p. The width is not 0."""
+    """Return packed value i of any width except 0 as an int64. The values begin at p."""
     return np.int64(load_le64(data, p + 8 * i) if width == WORD else packed_value(data, p, i, width))
 
 
 @leaf
 def group_end(p, n, width):
-    """Return the end of the bytes that are read for n values packed at p.
+    """Return the position after the last byte that `unpack` reads for n values packed at p.
 
-    A whole word is read for each value of the last group.
+    It reads 8 bytes for each value of the last group of eight, so this may be after the last packed byte.
     """
     return p + ((((n - 1) | 7) * width) >> 3) + 8
 
@@ -118,7 +118,7 @@ def group_end(p, n, width):
 def unpack(data, p, n, width, start, step, sign, x, r):
     """Unpack n >= 1 values: x[r + k] = start + k * step + sign * value k.
 
-    Args: as in the module; all packed values lie in `data`.
+    Args: see the module docstring; all packed values lie in `data`.
     """
     first = np.uint64(r)
     if width == 0:
@@ -143,7 +143,7 @@ def unpack(data, p, n, width, start, step, sign, x, r):
 
 @leaf
 def is_padded(data, p, n, width):
-    """Return whether the padding bits behind the n values packed at p are 0. Their bytes lie in `data`."""
+    """Return whether the unused bits after the n values packed at p are 0. All bytes must lie in `data`."""
     used = (n * width) & 7
     return used == 0 or get_u8(data, p + packed_bytes(n, width) - 1) >> used == 0
 
@@ -161,7 +161,7 @@ def _no_column(p):
 
 @leaf
 def read_head(data, p, end, n):
-    """Return the ColumnHead at p. It is sound only if all packed values lie before `end`."""
+    """Read the ColumnHead at p. Its state is SOUND only if all packed values lie before `end`."""
     if p >= end:
         return _no_column(p)
     descriptor = np.int64(get_u8(data, p))
@@ -195,7 +195,7 @@ def read_head(data, p, end, n):
 
 @leaf
 def check_indexes(data, p, end, n, number):
-    """Check the size and padding of n packed indexes below `number`. Return the state, their width and their end."""
+    """Check size and padding of n packed indexes into `number` items. Return the state, the bit width and the end."""
     width = bits_of(np.uint64(number - 1))
     size = packed_bytes(n, width)
     if size > end - p:
@@ -207,7 +207,7 @@ def check_indexes(data, p, end, n, number):
 def _read_dictionary(data, end, n, head, start, sign, x, r):
     """Read a dictionary column: x[r + k] = start + sign * value k. Return the state and the next position.
 
-    Args: as in the module; head: the ColumnHead.
+    Args: see the module docstring; head: the ColumnHead.
     """
     at = head.position + packed_bytes(head.packed, head.width)
     state, index_width, next_position = check_indexes(data, at, end, n, head.packed)
@@ -225,7 +225,7 @@ def _read_dictionary(data, end, n, head, start, sign, x, r):
 def read(data, p, end, n, start, sign, x, r):
     """Read the column at p: x[r + k] = start + sign * value k. Return the state and the next position.
 
-    Args: as in the module.
+    Args: see the module docstring.
     """
     head = read_head(data, p, end, n)
     kind, width = head.kind, head.width
@@ -253,7 +253,7 @@ def read(data, p, end, n, start, sign, x, r):
 
 @leaf
 def read_patches(data, p, end, n):
-    """Return the Patches at p, which belong to n packed values."""
+    """Read the begin of the Patches at p, which belong to n packed values."""
     number, p = get_uvarint(data, p, end)
     index_bits = bits_of(np.uint64(n - 1))
     size = packed_bytes(number, index_bits)
@@ -266,10 +266,10 @@ def read_patches(data, p, end, n):
 
 @leaf
 def read_patch(data, patches, k, p, end, n, width, before):
-    """Return patch k.
+    """Read patch k of a column.
 
     Args:
-        data, end, width: as in the module
+        data, end, width: see the module docstring
         patches: from `read_patches`
         p: position of the bits of patch k
         n: number of packed values
@@ -286,7 +286,7 @@ def read_patch(data, patches, k, p, end, n, width, before):
 def _add_patches(data, p, end, n, width, sign, x, first):
     """Add the patches at p, times `sign`, to n values. Return the state and the next position.
 
-    Args: as in the module; n: number of packed values; first uint64: index in x of the first of them.
+    Args: see the module docstring; n: number of packed values; first uint64: index in x of the first of them.
     """
     patches = read_patches(data, p, end, n)
     state, p, index = patches.state, patches.position, np.int64(-1)
@@ -298,13 +298,13 @@ def _add_patches(data, p, end, n, width, sign, x, first):
     return state, p
 
 
-# Columns of lengths. The length of a null is -1. A column with nulls stores codes: 0 for a null, else
-# length - least length + 1.
+# The functions below read columns of lengths. The length of a null is -1. A column with nulls stores codes: 0 for a
+# null, else length - least length + 1.
 
 
 @leaf
 def read_length(data, p, end, has_column, max_bytes):
-    """Return the state, the next position and the key or value length of a batch of one record."""
+    """Read the key or value length in a batch of one record. Return the state, the next position and the length."""
     if not has_column:
         return status.SOUND, p, np.int64(NULL)
     length, p = get_uvarint(data, p, end)
@@ -317,10 +317,10 @@ def read_length(data, p, end, has_column, max_bytes):
 
 @part
 def read_lengths(data, p, end, n, has_nulls, max_bytes, x, lengths, to):
-    """Read a column into lengths[to:to + n]. Return the state, the next position and the sum of the lengths.
+    """Read a column of lengths into lengths[to:to + n]. Return the state, the next position and the sum of the lengths.
 
     Args:
-        data, p, end, n: as in the module
+        data, p, end, n: see the module docstring
         has_nulls: whether the column stores codes
         max_bytes: largest length allowed
         x: scratch, which may be `lengths`

@@ -13,14 +13,14 @@ from kfbench.kernels.wire.sequence import last_sequence
 
 @kernel
 def describe(data, positions, starts, ends, bounds, created, sound, rows):
-    """Fill a BATCH row for each sound batch, except for `canonical`.
+    """Fill a BATCH row for each undamaged batch. The field `canonical` is left to `mark_canonical`.
 
     Args:
         data uint8[], positions int64[batches + 1]: the log and the positions of its batches, checked by `reading.index`
-        starts, ends int64[batches]: bounds of the plain payload of each batch
-        bounds int64[sound batches + 1]: bounds of their records
-        created int64[records]: create times
-        sound int64[sound batches]: batch numbers
+        starts, ends int64[batches]: bounds of the uncompressed payload of each batch
+        bounds int64[sound batches + 1]: number of the first record of each undamaged batch
+        created int64[records]: create times in ms
+        sound int64[sound batches]: the numbers of the undamaged batches
         rows BATCH[sound batches]: filled
     """
     for i in range(len(sound)):
@@ -62,13 +62,15 @@ def describe(data, positions, starts, ends, bounds, created, sound, rows):
 def mark_canonical(
     data, positions, bodies, source, starts, ends, sound, encoded, encoded_positions, encoded_bodies, rows
 ):
-    """Set `canonical` of each row: whether the encoder writes the same bytes. Lengths and checksums are not compared.
+    """Set `canonical` of each row: whether our encoder writes the same bytes for the records of the batch.
+
+    Batch lengths and checksums are not compared.
 
     Args:
         data uint8[], positions int64[batches + 1], bodies int64[batches]: the log, its batches and their payloads
-        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of batch b
-        sound int64[sound batches], rows BATCH[sound batches]: batch numbers, and rows to fill
-        encoded uint8[], encoded_positions, encoded_bodies: the sound batches, encoded again without a codec
+        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the uncompressed payload of batch b
+        sound int64[sound batches], rows BATCH[sound batches]: numbers of the undamaged batches, and rows to fill
+        encoded uint8[], encoded_positions, encoded_bodies: the undamaged batches, encoded again without a codec
     """
     for i in range(len(sound)):
         b = sound[i]

@@ -35,13 +35,13 @@ def _refused(state):
 
 @leaf
 def _place(state, p, age, delta, key, value, is_by_rows):
-    """Return the Fetched record.
+    """Compute the positions of a record's key and value in the payload. Return the Fetched record.
 
     Args:
-        state, age, delta: fields of the record
+        state, age, delta: fields of the result
         p: position of the payload
-        key, value: a LengthAround each
-        is_by_rows: whether the payload is record by record
+        key, value: the LengthAround of the record's key length and value length
+        is_by_rows: whether the payload is record by record, not all keys before all values
     """
     if is_by_rows:
         key_at = p + key.before + value.before
@@ -53,7 +53,7 @@ def _place(state, p, age, delta, key, value, is_by_rows):
 
 @leaf
 def _read_only_record(data, p, end, bits, is_by_rows, max_bytes):
-    """Return the Fetched record of a batch of one. Its columns begin at p."""
+    """Read the record of a batch with only one record. p: the position of the columns."""
     age, delta = ZERO, ZERO
     if bits & layout.AGES:
         age, p = get_varlong(data, p, end)
@@ -70,7 +70,7 @@ def _read_only_record(data, p, end, bits, is_by_rows, max_bytes):
 
 @leaf
 def _read_record(data, p, end, n, bits, i, is_by_rows, max_bytes):
-    """Return the Fetched record i.
+    """Read record i of a batch with at least two records.
 
     Args:
         data uint8[], p, end: the log, the position of the columns, the end of the batch
@@ -103,7 +103,7 @@ def _read_record(data, p, end, n, bits, i, is_by_rows, max_bytes):
 
 @leaf
 def _check(header, i, max_records, max_in_log):
-    """Return the state of a request for record i of a batch."""
+    """Check that record i of a batch exists and can be fetched. Return SOUND or the `status` of the problem."""
     if header.state != status.SOUND:
         return header.state
     if i < 0 or i >= header.count:

@@ -1,4 +1,4 @@
-"""Fields of a columnar batch that a broker reads or overwrites in place. The batch header was checked before."""
+"""Read or overwrite single header fields of a columnar batch in place, for brokers. The header was checked before."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from kfbench.kernels.simd.intrinsics import get_i32, get_i64, get_u8, put_i16, p
 from kfbench.kernels.wire.varint import get_uvarint
 from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
-ABSENT = 0  # no extension begins at this position
+ABSENT = 0  # returned as the position of an extension that the batch does not have
 
 
 @leaf
 def producer(data, at, bits):
-    """Return the producer ID and the base sequence. Both are -1 in a batch without producer state."""
+    """Return the producer ID and the base sequence of a batch. Both are -1 if the batch stores no producer."""
     if bits & layout.PRODUCER == 0:
         return np.int64(NO_PRODUCER_ID), np.int64(NO_SEQUENCE)
     return get_i64(data, at + layout.HEADER), np.int64(get_i32(data, at + layout.HEADER + layout.SEQUENCE_AT))
@@ -55,9 +55,9 @@ def has_wide_maximum(data, at, end, bits):
 
 @leaf
 def horizon_to_base_time(out, at, end, bits):
-    """Turn the delete horizon into a base timestamp.
+    """Turn the extension that stores the delete horizon into one that stores the same time as base timestamp.
 
-    v2 stores both in one field, which keeps its value when the delete horizon bit is cleared.
+    v2 stores both in one field. This field keeps its value when the delete horizon bit is cleared.
     """
     here = _extension_at(out, at, end, bits, layout.HORIZON_TAG)
     if here != ABSENT:

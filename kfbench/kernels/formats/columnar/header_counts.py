@@ -25,9 +25,11 @@ from kfbench.kernels.wire.varint import get_uvarint
 
 @leaf
 def _read_counts(data, p, end, n, max_headers, x, header_bounds, r):
-    """Fill header_bounds[r + 1:r + n + 1] for a batch with headers. Return the state and the next position.
+    """Read the header counts of a batch with headers into header_bounds[r + 1:r + n + 1], as running sums.
 
-    Args: as in the module; max_headers: headers allowed in the batch.
+    Return the state and the next position.
+
+    Args: see the module docstring; max_headers: headers allowed in the batch.
     """
     to, before = np.uint64(r), header_bounds[r]
     mode = ZERO
@@ -62,12 +64,14 @@ def _read_counts(data, p, end, n, max_headers, x, header_bounds, r):
 
 @leaf
 def read_header_counts(data, p, end, n, bits, limits, x, header_bounds, r):
-    """Fill header_bounds[r + 1:r + n + 1] for any batch. Return the state and the next position.
+    """Read the header counts of a batch with or without headers into header_bounds[r + 1:r + n + 1], as running sums.
+
+    Return the state and the next position.
 
     Args:
-        data, p, end, n, x, header_bounds, r: as in the module; header_bounds is empty if no batch has headers
+        data, p, end, n, x, header_bounds, r: see the module docstring; header_bounds is empty if no batch has headers
         bits: attributes of the batch
-        limits: bytes per field, headers per batch, headers in the log
+        limits: the largest bytes per field, headers per batch, and headers in the log
     """
     has_headers = len(header_bounds) > 0
     if not bits & HEADERS:

@@ -20,7 +20,7 @@ CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms 
 MOST_VALUES = 256  # in a dictionary that is read
 # Most bytes of columns per header, in a batch of two headers: a key length, a form and a column of two lengths.
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8
-SLACK = CHARACTERS  # bytes behind buffers of digits, because whole vectors are read and written
+SLACK = CHARACTERS  # bytes of room after buffers of digits, because whole vectors are read and written
 # Masks of eight bytes.
 ZEROS = 0x3030303030303030  # eight characters "0"
 ONES, SIXES = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06))
@@ -29,17 +29,17 @@ FULL_WORD = np.uint64(2**64 - 1)
 
 
 class Stretch(NamedTuple):
-    """The lowest run of set bits in a byte. Each bit of it stands for one byte of a word."""
+    """A stretch: the lowest run of adjacent set bits in a byte. Each bit stands for one byte of an 8-byte word."""
 
-    number: int  # of bits in the run
-    mask: int  # uint64: the lowest `number` bytes of a word
-    shift: int  # uint64: bits of the word below the first byte of the run
-    rest: int  # uint64: the byte without the run
+    number: int  # number of bits in the run
+    mask: int  # uint64 with all bits set in its lowest `number` bytes
+    shift: int  # uint64: number of bits of the word below the first byte of the run
+    rest: int  # uint64: the byte, with the bits of the run cleared
 
 
 @leaf
 def stretch_of(byte):
-    """Return the first Stretch of a byte that is not 0."""
+    """Return the lowest Stretch of set bits in `byte`, which must not be 0."""
     low = byte & (~byte + U1)
     stretch = byte & ~(byte + low)
     begin = bits_of(low) - 1

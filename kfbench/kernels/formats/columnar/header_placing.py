@@ -1,4 +1,7 @@
-"""A kernel that finds the keys and values of headers in the plain payload. It expands the hex templates."""
+"""Find the keys and values of record headers in the uncompressed payload, and expand hex templates to values.
+
+A hex template stores values of one length that differ only in hex digits. It has the shared characters once.
+"""
 
 import numpy as np
 
@@ -13,14 +16,14 @@ from kfbench.kernels.wire import status
 
 @leaf
 def _expand_templates(data, source, at, n, first, stride, template_bytes, digits, headers, out, to):
-    """Write the template values of a batch to out[to:to + template_bytes]. Return whether all padding is 0.
+    """Expand the hex templates of a batch to out[to:to + template_bytes]. Return whether all padding bits are 0.
 
     Args:
-        data uint8[], source uint8[]: the log, and the buffer with the plain payload
+        data uint8[], source uint8[]: the log, and the buffer with the uncompressed payload
         at: position of the header bytes of the batch in `source`
         n: number of records
         first, stride uint64: the first header, and the number of headers per record
-        template_bytes: size of these values
+        template_bytes: size of the expanded values in bytes
         digits uint8[]: scratch
         headers: the Headers, whose starts are relative to to + template_bytes
         out uint8[], to: the values are written from `to` on, the last header position first
@@ -40,14 +43,15 @@ def _expand_templates(data, source, at, n, first, stride, template_bytes, digits
 @kernel
 def place(data, source, starts, ends, bounds, header_bounds, header_columns, totals, template_bytes, digits, state,
           headers, out):  # fmt: skip
-    """Turn starts that are relative to the header bytes into positions in `source`.
+    """Turn the starts of header keys and values into absolute positions in `source`.
 
-    The values get positions in `out` instead, if `out` has room. A damaged batch gets its state.
+    They were relative to the header bytes of each batch. If `out` is not empty, values get positions in `out` instead.
+    A damaged batch gets its state.
 
     Args:
-        source uint8[], starts int64[batches], ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of b
+        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the uncompressed payload of batch b
         digits uint8[]: scratch with room for the `max_digits` of `header_reading.index`, and SLACK
-        out uint8[]: room for the template values and header bytes of all sound batches, and SLACK; or empty
+        out uint8[]: room for the template values and header bytes of all undamaged batches, and SLACK; or empty
         data, bounds, header_bounds, header_columns, totals, template_bytes, state, headers: as in
             `header_reading.index`
     """

@@ -1,9 +1,11 @@
 """Kernels that read the header columns of columnar batches. `header_placing` then finds keys and values in the payload.
 
-Starts are relative to the header bytes in the payload of the batch. If headers are by position, only the keys of the
-first record get a start. The values of a template are not in the payload: `header_placing` writes them in front of a
-copy of it, the last position first. Their starts are negative, and the first one is -1 - (position of the template in
-`data`).
+A header position is the index of a header in its record. "By position" means that all records have the same header
+keys, and each position has its own columns. Starts are relative to the header bytes in the payload of the batch. If
+headers are by position, only the keys of the first record get a start.
+
+The values of a hex template are not in the payload. `header_placing` writes them in front of a copy of the payload, the
+last position first. Their starts are negative. The first start is -1 - (position of the template in `data`).
 
 Common parameters:
 
@@ -32,7 +34,7 @@ from kfbench.kernels.wire.varint import get_uvarint
 
 
 class Headers(NamedTuple):
-    """The output: one length and one start per key and per value."""
+    """The output arrays: length and start of each header key and of each header value."""
 
     key_lengths: np.ndarray  # int32[]
     key_starts: np.ndarray  # int64[]
@@ -48,7 +50,7 @@ class Room(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The headers at one position: `number` headers, every `stride`-th from `first` on."""
+    """The output rows for the headers at one position: `number` rows, every `stride`-th from `first` on."""
 
     lengths: np.ndarray  # int32[headers]
     starts: np.ndarray  # int64[headers]
@@ -61,23 +63,23 @@ class ReadHeaders(NamedTuple):
     """The result of reading the header columns of a batch or of one position. All fields are int64."""
 
     state: int
-    position: int  # behind the columns
-    payload_end: int  # end of the keys and values in the payload, relative to the header bytes
+    position: int  # the position after the columns
+    payload_end: int  # end of the keys and values in the payload, relative to the begin of the header bytes
     template_bytes: int  # size of the values that templates expand to
     total_bytes: int  # size of the keys and values of all records
 
 
 class Summary(NamedTuple):
-    """The header columns of all sound batches. All fields are int64."""
+    """Sizes and limits over the header columns of all undamaged batches. All fields are int64."""
 
     expanded_bytes: int  # size of header bytes and template values; 0 without a template
-    max_digits: int  # of one template
-    header_bytes_left: int  # of the limit
+    max_digits: int  # the largest number of hex digits in one template
+    header_bytes_left: int  # `max_in_log` minus the bytes that were read
 
 
 @leaf
 def _get_value_length(data, p, end, max_bytes):
-    """Return the state, the next position and the length of a value. A null has -1."""
+    """Read the length of a header value. Return the state, the next position and the length, -1 for a null."""
     length, p = get_uvarint(data, p, end)
     length -= 1
     if p > end or length > INT32_MAX:
@@ -100,7 +102,7 @@ def _broken(state, p):
 
 @leaf
 def _fill(slots, length, start, step):
-    """Give all slots the same length, and starts that are `step` bytes apart."""
+    """Store the same length in all output rows of `slots`, and starts that are `step` bytes apart."""
     h = slots.first
     for _ in range(slots.number):
         slots.lengths[h], slots.starts[h] = length, start
@@ -120,9 +122,9 @@ def _read_constant(data, p, end, max_bytes, begin, slots):
 
 @part
 def _read_plain(data, p, end, has_nulls, max_bytes, begin, x, slots):
-    """Read a column of value lengths. Return the ReadHeaders.
+    """Read the values at one position in the plain form: a column of lengths. Return the ReadHeaders.
 
-    Args: as in the module; has_nulls: whether the column stores codes.
+    Args: see the module docstring; has_nulls: whether the column stores codes.
     """
     start, h, n = begin, slots.first, slots.number
     state, p, total = packed.read_lengths(data, p, end, n, has_nulls, max_bytes, x, x, np.uint64(0))
@@ -136,7 +138,10 @@ def _read_plain(data, p, end, has_nulls, max_bytes, begin, x, slots):
 
 @part
 def _read_dictionary(data, p, end, max_bytes, begin, room, slots):
-    """Read a dictionary of values, then one index per record. Return the ReadHeaders. Args: as in the module."""
+    """Read the values at one position in the dictionary form: distinct values, then one index per record.
+
+    Return the ReadHeaders. Args: see the module docstring.
+    """
     x, dictionary, start, total = room.x, room.dictionary, begin, ZERO
     h, n = slots.first, slots.number
     known, p = get_uvarint(data, p, end)
@@ -164,7 +169,10 @@ def _read_dictionary(data, p, end, max_bytes, begin, room, slots):
 
 @leaf
 def _read_template(data, p, end, max_bytes, begin, template_bytes, slots):
-    """Read the mask of a hex template. Return the ReadHeaders. Args: as in the module."""
+    """Read the mask of a hex template: one bit per character, set if it differs. Do not expand the template.
+
+    Return the ReadHeaders. Args: see the module docstring.
+    """
     template, n = p, slots.number
     state, p, length = _get_key_length(data, p, end, max_bytes)
     size = packed_bytes(length, 1)
@@ -185,7 +193,10 @@ def _read_template(data, p, end, max_bytes, begin, template_bytes, slots):
 
 @leaf
 def _read_values(data, p, end, max_bytes, begin, template_bytes, room, slots):
-    """Read the form and the values of one position. Return the ReadHeaders. Args: as in the module."""
+    """Read the form byte of one header position, then its values. Return the ReadHeaders.
+
+    Args: see the module docstring.
+    """
     form = np.int64(get_u8(data, p)) if p < end else np.int64(-1)
     p += 1
     if form == forms.CONSTANT:
@@ -201,7 +212,10 @@ def _read_values(data, p, end, max_bytes, begin, template_bytes, room, slots):
 
 @leaf
 def _read_by_position(data, p, end, n, first, m, max_bytes, room, headers):
-    """Read headers by position. Return the ReadHeaders. Args: as in the module."""
+    """Read the headers of a batch whose records all have the same header keys. Each key has its own columns.
+
+    Return the ReadHeaders. Args: see the module docstring.
+    """
     start = template_bytes = total = ZERO
     number, p = get_uvarint(data, p, end)
     stride = np.uint64(number)
@@ -223,9 +237,9 @@ def _read_by_position(data, p, end, n, first, m, max_bytes, room, headers):
 
 @leaf
 def _read_pairs(data, p, end, first, m, max_bytes, headers):
-    """Read a key length and a value length per header. Return the state and the next position.
+    """Read a key length and a value length for each of m headers. Return the state and the next position.
 
-    Args: as in the module.
+    Args: see the module docstring.
     """
     for h in range(first, first + np.uint64(m)):
         state, p, key_length = _get_key_length(data, p, end, max_bytes)
@@ -242,7 +256,7 @@ def _read_pairs(data, p, end, first, m, max_bytes, headers):
 def _read_lengths(data, p, end, first, m, max_bytes, x, headers):
     """Read the columns of m >= 2 key lengths and m value lengths. Return the state and the next position.
 
-    Args: as in the module.
+    Args: see the module docstring.
     """
     state, p, _ = packed.read_lengths(data, p, end, m, False, max_bytes, x, x, np.uint64(0))
     if state != status.SOUND:
@@ -263,7 +277,7 @@ def _read_lengths(data, p, end, first, m, max_bytes, x, headers):
 def _read_batch(data, p, end, n, start, m, max_bytes, room, headers):
     """Read the headers of a batch. Return the ReadHeaders.
 
-    Args: as in the module; start: index of the first header.
+    Args: see the module docstring; start: index of the first header.
     """
     first, mode = np.uint64(start), np.int64(forms.BY_RECORD)
     if n > 1:
@@ -292,12 +306,12 @@ def _read_batch(data, p, end, n, start, m, max_bytes, room, headers):
 
 @leaf
 def _are_digits_padded(data, end, n, first, stop, at, headers):
-    """Return whether the padding nibble behind an odd number of digits is 0 in each template of a batch.
+    """Return whether, in each hex template of a batch, the unused half byte after an odd number of digits is 0.
 
     Args:
-        data, end, n: as in the module
+        data, end, n: see the module docstring
         first, stop: bounds of the headers of the first record
-        at: position of the header bytes in the plain payload
+        at: position of the header bytes in the uncompressed payload
         headers: the Headers that were read
     """
     for h in range(np.uint64(first), np.uint64(stop)):

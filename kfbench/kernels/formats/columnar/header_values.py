@@ -1,14 +1,15 @@
 """Kernels that write the header values at one position in the smallest form: constant, plain, dictionary or template.
 
-The payload of a position is staged in `Scratch.staged`, because the size of the columns that precede it in the batch
-is known only at the end. Functions that write a position return the next position in `out`, or FULL if there is no
-room, and the end of the staged payload. Common parameters:
+A header position is the index of a header in its record. The payload of a position is first collected ("staged") in
+`Scratch.staged`, because the size of the columns that precede it in the batch is known only at the end. Functions that
+write a position return the next position in `out`, or FULL if there is no room, and the end of the staged payload.
+Common parameters:
 
     out uint8[], at: output, and the position in it to write at
     items: the values, as Items
     has_one_length: whether all values are known to have one length
     scratch: the Scratch
-    staged_end: end of the payload that is staged so far
+    staged_end: end of the payload in `Scratch.staged` so far
 """
 
 from typing import NamedTuple
@@ -38,7 +39,7 @@ class Scratch(NamedTuple):
 
     x: np.ndarray  # int64[records, or headers, of the largest batch + GROUP]
     plans: np.ndarray  # int64[BUCKETS]
-    indexes: np.ndarray  # as x
+    indexes: np.ndarray  # int64[], as large as x
     known: np.ndarray  # int64[KNOWN]
     mask: np.ndarray  # uint8[longest header value]
     runs: np.ndarray  # int64[longest header value + 1]
@@ -47,25 +48,25 @@ class Scratch(NamedTuple):
 
 
 class PlainPlan(NamedTuple):
-    """The plain form: a column of lengths, then all values."""
+    """Sizes of the header values at one position in the plain form: a column of lengths, then all values."""
 
-    size_bytes: int  # of the column of lengths
+    size_bytes: int  # size of the column of lengths
     lengths: LengthColumn
     column: ColumnPlan
 
 
 class Distinct(NamedTuple):
-    """The dictionary of a position. All fields are int64."""
+    """The dictionary of the header values at one position. All fields are int64."""
 
-    number: int  # of distinct values; 0 if a dictionary is too large
-    size_bytes: int  # of its lengths and indexes
+    number: int  # number of distinct values; 0 if a dictionary is too large
+    size_bytes: int  # size of its lengths and indexes
 
 
 @leaf
 def length_differences(lengths, h, end, step, stride):
-    """Compare every `step`-th length from h up to `end` with the one `stride` before it.
+    """Compare every `step`-th length, from index h up to `end`, with the length `stride` rows before it.
 
-    Return the bits in which any pair differs; 0 if all are equal.
+    Return the bits in which any pair differs. The result is 0 if all pairs are equal.
     """
     unlike = ZERO
     while h < end:
@@ -76,7 +77,7 @@ def length_differences(lengths, h, end, step, stride):
 
 @leaf
 def _share_one_place(items):
-    """Return whether all items have the same start."""
+    """Return whether all items have the same start, so that they are the same bytes of one buffer."""
     h = items.first
     for _ in range(items.number - 1):
         h += items.stride
@@ -98,11 +99,11 @@ def _least_distinct(items, end):
 
 @part
 def _find_distinct(items, same_end, is_decided_by_word, budget_bytes, indexes, known):
-    """Find the Distinct values. Their number is 0 if the dictionary takes more than `budget_bytes`.
+    """Find the distinct header values at one position. Their number is 0 if a dictionary exceeds `budget_bytes`.
 
     Args:
         items: the values
-        same_end: length of the suffix that all values share
+        same_end: number of bytes at the end of each value that are the same in all values
         is_decided_by_word: whether values differ only in the 8 characters before that suffix
         budget_bytes: most bytes allowed for columns and payload
         indexes int64[]: filled with the dictionary index of each value
@@ -145,7 +146,7 @@ def _find_distinct(items, same_end, is_decided_by_word, budget_bytes, indexes, k
 
 @leaf
 def _plan_plain(items, has_one_length, scratch):
-    """Return the PlainPlan. Fill scratch.x unless all lengths are the same."""
+    """Compute the size of the plain form. Fill scratch.x with lengths or codes, unless all lengths are the same."""
     n, length = items.number, np.int64(items.lengths[items.first])
     if not has_one_length:
         lengths = fill_lengths(scratch.x, items.lengths, items.first, items.stride, n)
@@ -173,7 +174,10 @@ def _put_constant(out, at, items, staged, staged_end):
 
 @leaf
 def _put_plain(out, at, items, plan, has_one_length, scratch, staged_end):
-    """Write the plain form. Args: as in the module; plan: the PlainPlan."""
+    """Write the values at one position as a column of lengths, and stage the values themselves.
+
+    Args: see the module docstring; plan: the PlainPlan.
+    """
     if plan.lengths.nulls:
         at = put_uvarint(out, at, np.uint64(plan.lengths.least))
     if has_one_length:
@@ -199,9 +203,9 @@ def _put_dictionary(out, at, items, number, scratch, staged_end):
 
 @leaf
 def _put_varied(out, at, items, has_one_length, variation, scratch, staged_end):
-    """Write values that are not all the same. They are plain unless another form is smaller.
+    """Write header values that are not all equal in the smallest form: plain, dictionary or hex template.
 
-    Args: as in the module; variation: the Variation, if they have one length.
+    Args: see the module docstring; variation: the Variation, valid if all values have one length.
     """
     n, length = items.number, np.int64(items.lengths[items.first])
     plain = _plan_plain(items, has_one_length, scratch)
@@ -243,7 +247,7 @@ def _put_varied(out, at, items, has_one_length, variation, scratch, staged_end):
 
 @leaf
 def put_values(out, at, items, has_one_length, scratch, staged_end):
-    """Write the form and the columns of the values at one position. Stage their payload."""
+    """Write the form byte and the columns of the header values at one position. Stage their payload."""
     h, stride, n = items.first, items.stride, items.number
     if not has_one_length:
         has_one_length = length_differences(items.lengths, h + stride, h + np.uint64(n) * stride, stride, stride) == 0

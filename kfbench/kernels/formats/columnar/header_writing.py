@@ -37,12 +37,12 @@ class Headers(NamedTuple):
 
 
 class HeaderSizes(NamedTuple):
-    """The headers of one batch after writing their columns. All fields but `is_staged` are int64."""
+    """The sizes of the headers of one batch, after their columns were written. All fields but `is_staged` are int64."""
 
-    position: int  # behind the columns, or FULL
+    position: int  # the position after the columns, or FULL
     key_bytes: int  # size of the keys in the payload
     value_bytes: int  # size of the values in the payload
-    is_staged: bool  # whether the payload is in `Scratch.staged`
+    is_staged: bool  # whether the payload was already collected in `Scratch.staged`
 
 
 @leaf
@@ -54,7 +54,7 @@ def headers_of(columns):
 
 @leaf
 def _have_same_keys(headers, first, n):
-    """Return whether n >= 2 records have equal numbers of headers, and the same key at each position."""
+    """Return whether n >= 2 records have the same number of headers, with the same keys in the same order."""
     bounds, lengths, starts = headers.bounds, headers.key_lengths, headers.key_starts
     start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
     stride = np.uint64(bounds[first + U1]) - start
@@ -90,7 +90,7 @@ def _put_pairs(out, at, headers, start, end):
 
 @leaf
 def _put_by_record(out, at, headers, first, n, scratch):
-    """Write the columns of n >= 2 records with different keys. Return the next position, or FULL."""
+    """Write the header columns of n >= 2 records whose header keys differ. Return the next position, or FULL."""
     bounds, x = headers.bounds, scratch.x
     start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
     m = np.int64(end - start)
@@ -114,7 +114,7 @@ def _put_by_record(out, at, headers, first, n, scratch):
 
 @leaf
 def _payload_bytes(headers, start, end):
-    """Return the size in bytes of all keys, and of all values."""
+    """Return the total size in bytes of the keys, and of the values, of the headers start to end - 1."""
     key_bytes = value_bytes = ZERO
     for h in range(start, end):
         key_bytes += np.int64(headers.key_lengths[h])
@@ -124,7 +124,7 @@ def _payload_bytes(headers, start, end):
 
 @part
 def _put_columns(out, at, headers, first, n, scratch):
-    """Write the columns of n >= 2 records. Return the HeaderSizes."""
+    """Write the header columns of a batch of n >= 2 records. Return the HeaderSizes."""
     bounds = headers.bounds
     start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
     if not _have_same_keys(headers, first, n):
@@ -154,7 +154,7 @@ def _put_columns(out, at, headers, first, n, scratch):
 
 @leaf
 def put_columns(out, at, headers, first, n, scratch):
-    """Write the columns of n >= 1 records, at least one of which has headers. Return the HeaderSizes."""
+    """Write the header columns of a batch of n >= 1 records. At least one has headers. Return the HeaderSizes."""
     if n > 1:
         return _put_columns(out, at, headers, first, n, scratch)
     start, end = np.uint64(headers.bounds[first]), np.uint64(headers.bounds[first + U1])
@@ -167,7 +167,7 @@ def put_columns(out, at, headers, first, n, scratch):
 
 @leaf
 def put_payload(out, at, headers, first, n):
-    """Write the keys and values of the headers, for which there is room. Return the next position."""
+    """Write the header keys, then the header values, of n records. `out` must have room. Return the next position."""
     for h in range(np.uint64(headers.bounds[first]), np.uint64(headers.bounds[first + np.uint64(n)])):
         at = put_bytes(out, at, headers.keys, headers.key_starts[h], np.int64(headers.key_lengths[h]))
         at = put_bytes(out, at, headers.values, headers.value_starts[h], np.int64(headers.value_lengths[h]))

@@ -27,7 +27,7 @@ def quotient_bytes(n, total):
 
 @leaf
 def put(out, at, x, n, shift):
-    """Write the quotients x[:n] >> shift. Return the next position."""
+    """Write the quotients x[i] >> shift of n values in unary code. Return the next position."""
     word, fill = U0, U0
     for i in range(U0, np.uint64(n), LANES):
         number = min(np.int64(LANES), n - np.int64(i))
@@ -51,7 +51,7 @@ def _put_one(out, at, word, fill, quotient):
 
 @leaf
 def _word(data, at, end):
-    """Return the 8 bytes at `at` < end. Bytes behind the end of `data` are 0."""
+    """Return the 8 bytes at position `at` < end as a uint64. Bytes after the end of `data` are 0."""
     if at + 8 <= len(data):
         return load_le64(data, at)
     word = U0
@@ -62,7 +62,10 @@ def _word(data, at, end):
 
 @leaf
 def _check_end(data, p, bit, end):
-    """Return the state and the end of the stream at p. `bit` is the number of its last set bit."""
+    """Check that the stream at p ends before `end`, with unused bits 0. Return the state and the next position.
+
+    bit: the number of the last set bit of the stream.
+    """
     at = p + (bit >> 3)
     if at >= end:
         return status.COLUMN, at
@@ -71,7 +74,7 @@ def _check_end(data, p, bit, end):
 
 @leaf
 def add(data, p, end, n, shift, sign, x, first):
-    """Add sign * (quotient << shift) to each of n values. Return the state and the next position.
+    """Read n quotients and add sign * (quotient << shift) to each of n values. Return the state and the next position.
 
     Args:
         data uint8[], p, end: the log, the position of the stream, the end of its batch
@@ -113,10 +116,10 @@ _place_of = leaf(_fast_place_of if FAST_DEPOSIT else _portable_place_of)
 
 
 class QuotientAround(NamedTuple):
-    """Quotient i of a stream and the sums around it. All fields are int64."""
+    """Quotient i of a stream, the sum of the quotients before it and the sum of all. All fields are int64."""
 
     state: int
-    position: int  # behind the stream
+    position: int  # the position after the stream
     current: int  # quotient i, if i < n
     before: int  # sum of the quotients before it
     total: int  # sum of all quotients
@@ -124,7 +127,7 @@ class QuotientAround(NamedTuple):
 
 @leaf
 def around(data, p, end, n, i):
-    """Return the QuotientAround of quotient i in the stream of n quotients at p."""
+    """Read quotient i in the stream of n quotients at p, and the sums around it. Return the QuotientAround."""
     before = current = np.int64(-1)  # bit numbers of the ones of quotients i - 1 and i
     at, seen = p, np.int64(0)
     while at < end:
@@ -145,7 +148,7 @@ def around(data, p, end, n, i):
 
 @leaf
 def next_one(data, p, end, bit):
-    """Return the number of the first set bit from `bit` on. The stream at p has one."""
+    """Return the number of the first set bit at or after bit number `bit` of the stream at p. There must be one."""
     at = p + (bit >> 3)
     word = _word(data, at, end) >> np.uint64(bit & 7)
     while word == U0:

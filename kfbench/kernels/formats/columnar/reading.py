@@ -1,4 +1,4 @@
-"""Kernels that read columnar batches: headers, columns, and the positions of keys and values in the payload.
+"""Kernels that read columnar batches: batch headers, columns, and the positions of keys and values in the payload.
 
 Common parameters:
 
@@ -32,20 +32,20 @@ from kfbench.kernels.wire.varint import get_varlong
 
 
 class Survey(NamedTuple):
-    """The batch headers of a log."""
+    """A summary of the batch headers of a log."""
 
-    records: int  # that all sound batches claim
-    largest: int  # records of the largest batch
+    records: int  # number of records that the headers of all undamaged batches state
+    largest: int  # number of records of the largest batch
     has_append_time: bool  # in any batch
     has_headers: bool  # in any batch
 
 
 @kernel
 def survey(data, positions, max_records, max_in_log, check_crcs, counts, state):
-    """Read each batch header. Return the Survey.
+    """Read and check each batch header of a log. Return the Survey.
 
     Args:
-        data, positions, state: as in the module
+        data, positions, state: see the module docstring
         max_records, max_in_log: records allowed per batch, and in the log
         check_crcs: whether to check the CRC of batches that are damaged or claim more records than they have bytes
         counts int64[batches]: filled with the number of records
@@ -82,7 +82,7 @@ def survey(data, positions, max_records, max_in_log, check_crcs, counts, state):
 
 
 class RecordColumns(NamedTuple):
-    """The output columns: one item per record, with room for GROUP more."""
+    """The output arrays of reading kernels: one item per record, with room for GROUP more."""
 
     timestamps: np.ndarray  # int64[]: as consumers see them; the same array as `created` without log append time
     created: np.ndarray  # int64[]: create times, as the producer set them
@@ -97,7 +97,7 @@ class ReadColumns(NamedTuple):
     """The result of reading the columns of one batch. All fields are int64."""
 
     state: int
-    position: int  # behind the columns; with one record it may lie behind the end of the batch
+    position: int  # the position after the columns; with one record it may be after the end of the batch
     key_bytes: int  # sum of the key lengths
     value_bytes: int
 
@@ -106,7 +106,7 @@ class ReadColumns(NamedTuple):
 def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
     """Read create times and offsets of n >= 1 records. Return the state and the next position.
 
-    Args: as in the module; created int64[], offsets int64[]: filled from row r on.
+    Args: see the module docstring; created int64[], offsets int64[]: filled from row r on.
     """
     bits, to = header.attributes, np.uint64(r)
     if n == 1:
@@ -138,12 +138,12 @@ def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
 
 @leaf
 def _read_lengths(data, p, end, n, has_column, has_nulls, max_bytes, x, lengths, to):
-    """Read the lengths of n >= 2 records into lengths[to:to + n]. Without a column all are null.
+    """Read the key or value lengths of n >= 2 records into lengths[to:to + n]. Without a column, all are null (-1).
 
     Return the state, the next position and the sum of the lengths.
 
     Args:
-        data, p, end, n, max_bytes, x: as in the module
+        data, p, end, n, max_bytes, x: see the module docstring
         has_column: whether the batch has this column
         has_nulls, lengths, to: as in `columns.read_lengths`
     """
@@ -165,7 +165,10 @@ def _read_lengths(data, p, end, n, has_column, has_nulls, max_bytes, x, lengths,
 
 @leaf
 def _read_columns(data, end, n, header, base_offset, max_bytes, x, columns, r):
-    """Read ages, offsets and lengths of n >= 1 records. Return the ReadColumns. Args: as in the module."""
+    """Read the columns of ages, offsets, key lengths and value lengths of n >= 1 records. Return the ReadColumns.
+
+    An age is the time by which a record is older than the anchor of its batch. Args: see the module docstring.
+    """
     bits, to = header.attributes, np.uint64(r)
     state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
@@ -193,7 +196,7 @@ def _read_columns(data, end, n, header, base_offset, max_bytes, x, columns, r):
 
 @leaf
 def _place(columns, r, n, at, key_bytes, is_by_rows):
-    """Fill the key starts and value starts of n records whose payload begins at `at`."""
+    """Compute the key starts and value starts of n records, whose payload begins at position `at`."""
     key_lengths, key_starts = columns.key_lengths, columns.key_starts
     value_lengths, value_starts = columns.value_lengths, columns.value_starts
     # With one record both orders are equal, and a vector load would wait for the lengths that were just stored.
@@ -223,10 +226,10 @@ def _are_controls_sound(source, columns, r, n):
 
 @leaf
 def _set_times(columns, header, r, n, has_two_clocks):
-    """Fill the timestamps that consumers see of n records from row r on. Create times are already there."""
+    """Fill the timestamps that consumers see for n records, from row r on. The create times must be filled already."""
     if header.attributes & layout.APPEND:
         put_line(columns.timestamps, np.uint64(r), n, header.max_time, ZERO)
-        if not header.extensions & layout.HAS_ANCHOR:  # the broker has overwritten the anchor of the ages
+        if not header.extensions & layout.HAS_ANCHOR:  # the broker has overwritten the time from which ages count
             put_line(columns.created, np.uint64(r), n, np.int64(layout.NO_TIMESTAMP), ZERO)
     elif has_two_clocks:
         for i in range(np.uint64(r), np.uint64(r + n)):
@@ -236,17 +239,17 @@ def _set_times(columns, header, r, n, has_two_clocks):
 @kernel
 def index(data, positions, counts, limits, check_crcs, has_two_clocks, with_payload, x, state, columns, header_bounds,
           bodies, totals, codecs, bounds):  # fmt: skip
-    """Read the columns of each sound batch. Return the number of bytes that were read.
+    """Read the columns of each undamaged batch. Return the number of bytes that were read.
 
-    No payload is moved, and a compressed payload is not read. A damaged batch has no records.
+    No payload is copied, and a compressed payload is not read. A damaged batch gets no records.
 
     Args:
-        data, positions, x, state, columns: as in the module
+        data, positions, x, state, columns: see the module docstring
         counts int64[batches]: from `survey`
-        limits: bytes per field, headers per batch, headers in the log
+        limits: the largest bytes per field, headers per batch, and headers in the log
         check_crcs: whether to check checksums
-        has_two_clocks: whether timestamps and created are two arrays
-        with_payload: whether to fill the starts of keys and values, if the payload is plain and has no headers
+        has_two_clocks: whether `timestamps` and `created` are two arrays
+        with_payload: whether to fill the starts of keys and values, if the payload is uncompressed without headers
         header_bounds int64[records + 1 + GROUP]: filled; empty if no batch has headers
         bodies int64[batches]: filled with the position of the payload, or of the header columns
         totals int64[batches]: filled with the size of keys and values
@@ -297,10 +300,10 @@ def index(data, positions, counts, limits, check_crcs, has_two_clocks, with_payl
 
 @kernel
 def times(data, positions, counts, state, timestamps, offsets, bounds):
-    """Read the offsets of each sound batch and the timestamps that consumers see. Check no checksum.
+    """Read only offsets and timestamps (those that consumers see) of each undamaged batch. Check no checksum.
 
     Args:
-        data, positions, state: as in the module
+        data, positions, state: see the module docstring
         timestamps int64[records + GROUP], offsets int64[records + GROUP]: filled
         counts, bounds: as in `index`
     """
@@ -325,13 +328,13 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
 
 @kernel
 def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
-    """Fill the starts of keys and values in batches with a codec or headers, after `index`.
+    """Fill the starts of keys and values in batches that have a codec or headers. Call it after `index`.
 
     Args:
-        data, positions, state: as in the module
-        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of batch b
+        data, positions, state: see the module docstring
+        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the uncompressed payload of batch b
         bounds: as in `index`
-        totals, header_totals int64[batches]: size of keys and values, and of headers
+        totals, header_totals int64[batches]: bytes of keys and values per batch, and bytes of headers per batch
         columns: as in `index`; up to GROUP rows of the next batch are overwritten before they are filled
     """
     rows = RecordColumns(*columns)

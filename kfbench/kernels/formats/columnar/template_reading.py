@@ -1,4 +1,4 @@
-"""Kernels that expand hex templates into their values."""
+"""Kernels that expand hex templates: values of one length that differ only in hex digits, stored compactly."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def bits_set(data, p, size):
 
 @leaf
 def _digits_of(word):
-    """Return eight nibbles as hex digits in a word. The first digit is in the highest byte."""
+    """Return eight half bytes as eight hex digit characters in a uint64. The first digit is in the highest byte."""
     word = (word | word << U16) & FOURS
     word = (word | word << U8) & PAIRS
     word = (word | word << U4) & NIBBLES
@@ -35,7 +35,7 @@ def _digits_of(word):
 
 @part
 def _spell(source, at, number, digits):
-    """Write `number` nibbles from source[at] on as hex digits, rounded up to a multiple of eight."""
+    """Write `number` half bytes, from source[at] on, as hex digit characters. A multiple of eight is written."""
     end = at + packed_bytes(number, 4)
     to = np.int64(0)
     for k in range(at, end - 3, 4):  # compilers vectorise it
@@ -51,7 +51,7 @@ def _spell(source, at, number, digits):
 
 @leaf
 def _same_characters(source, at, number, mask):
-    """Return a word with the `number` characters at `at` in the bytes whose mask bit is 0. Other bytes are 0."""
+    """Return a uint64 with `number` characters from source[at] on, in the bytes whose mask bit is 0. The rest is 0."""
     word = U0
     if at + 8 <= len(source):
         word = load_le64(source, at)
@@ -70,13 +70,13 @@ def _same_characters(source, at, number, mask):
 
 @leaf
 def _put_words(out, to, length, n, word, digits, digit, varying, stretch):
-    """Write one word of each value, with one stretch of digits.
+    """Write the same 8-byte word of each value: its shared characters and one run of adjacent digits (a stretch).
 
     Args:
-        out uint8[], to, length: the first word is written at `to`, each next one `length` bytes behind
+        out uint8[], to, length: the first word is written at `to`, each next one `length` bytes later
         n: number of values
         word uint64: the characters that all values share
-        digits uint8[], digit, varying: the first value has its digits at `digit`, each next one `varying` behind
+        digits uint8[], digit, varying: the first value has its digits at `digit`, each next one `varying` bytes later
         stretch: the Stretch of the word for the digits
     """
     for _ in range(n):
@@ -87,7 +87,9 @@ def _put_words(out, to, length, n, word, digits, digit, varying, stretch):
 
 @leaf
 def _put_words_of_two(out, to, length, n, word, digits, digit, varying, stretch, second):
-    """Write one word of each value, with two stretches of digits. This is faster than loading the word again.
+    """Write the same 8-byte word of each value, with two runs of adjacent digits (stretches).
+
+    This is faster than to write one run first and to load the word again for the second.
 
     Args: as in `_put_words`; second: the second Stretch.
     """
@@ -102,7 +104,7 @@ def _put_words_of_two(out, to, length, n, word, digits, digit, varying, stretch,
 
 @leaf
 def _add_to_words(out, to, length, n, digits, digit, varying, stretch):
-    """Add one more stretch of digits to one word of each value. Args: as in `_put_words`."""
+    """Add one more run of adjacent digits (a stretch) to the same word of each value. Args: as in `_put_words`."""
     for _ in range(n):
         put_le64(out, to, load_le64(out, to) | (load_le64(digits, digit) & stretch.mask) << stretch.shift)
         to += length
@@ -111,17 +113,17 @@ def _add_to_words(out, to, length, n, digits, digit, varying, stretch):
 
 @leaf
 def expand(data, p, n, source, at, out, to, digits):
-    """Write the n values of a template. Return the length of a value, and whether the padding nibble is 0.
+    """Write the n values of a hex template. Return the length of a value, and whether the padding half byte is 0.
 
-    Each word is written for all values before the next word, so that its shared characters are spread once. Up to 7
-    bytes are written behind each value. Words are therefore written from the last to the first: the begin of the next
-    value is written later. Most words have one or two stretches of digits.
+    The values are written in words of 8 bytes. Each word is written for all values before the next one, so that its
+    shared characters are loaded once. Up to 7 bytes are written after each value. Words are therefore written from the
+    last to the first: the begin of the next value is written later. Most words have one or two runs of digits.
 
     Args:
         data uint8[], p: the log, and the position of the template in it
         n: number of values
         source uint8[], at: the payload, and the position of the template bytes in it
-        out uint8[], to: output from `to` on, with SLACK behind the values
+        out uint8[], to: output from `to` on, with room for SLACK more bytes after the values
         digits uint8[]: scratch for all digits, and SLACK
     """
     length, p = get_uvarint(data, p, len(data))

@@ -28,17 +28,17 @@ class Items(NamedTuple):
 
 
 class Variation(NamedTuple):
-    """The characters in which values of one length differ."""
+    """The characters (byte positions) in which values of one length differ."""
 
-    number: int  # of these characters
+    number: int  # number of these characters
     runs: int  # number of runs of these characters, at most 8 characters each
-    end: int  # of the last run
+    end: int  # end of the last run
     are_digits: bool  # whether they are hex digits in the first value
 
 
 @leaf
 def word_before(data, end):
-    """Return the 8 bytes before `end`. Bytes before the begin of `data` are 0."""
+    """Return the 8 bytes before position `end` as a uint64. Bytes before the begin of `data` are 0."""
     if end >= 8:
         return load_le64(data, end - 8)
     word = U0
@@ -49,7 +49,7 @@ def word_before(data, end):
 
 @leaf
 def differing_bits(items, end, size):
-    """Return the bits that differ between items in the `size` bytes, 1 to 8, before byte `end` of each item."""
+    """Compare `size` bytes (1 to 8) before byte `end` of all items. Return a uint64 with the bits that differ."""
     first = word_before(items.data, items.starts[items.first] + end)
     bits, h = U0, items.first
     for _ in range(items.number - 1):
@@ -60,9 +60,9 @@ def differing_bits(items, end, size):
 
 @leaf
 def put_differences(items, length, bits):
-    """Write the bits that differ between items, for each of `length` characters, then a word of zeros.
+    """Compare items of `length` bytes. Write one byte per character with the bits that differ, then 8 zero bytes.
 
-    The last vector ends with the value and overlaps the one before, so that no byte behind the value is read.
+    The last vector ends with the item and overlaps the vector before it, so that no byte after the item is read.
     """
     data, starts, h, stride, n = items.data, items.starts, items.first, items.stride, items.number
     if length < 8:
@@ -80,7 +80,7 @@ def put_differences(items, length, bits):
 
 @leaf
 def _non_digits(word):
-    """Return a word with bits in HIGH_NIBBLES unless all eight characters ^ ZEROS in `word` are hex digits."""
+    """Check eight characters, given as characters ^ ZEROS. All are hex digits if the result & HIGH_NIBBLES is 0."""
     letters = (word >> U6) & ONES
     word -= (letters << U6) + (letters << U3) - letters  # 71 for each letter: "a" ^ "0" becomes 10
     return ((word + SIXES) ^ (letters << U4)) | word  # a letter must be 10 to 15, another digit below 10
@@ -88,11 +88,11 @@ def _non_digits(word):
 
 @leaf
 def find_variation(items, length, bits, mask, runs):
-    """Return the Variation of items of one length.
+    """Find the runs of characters in which items of one length differ. Return the Variation.
 
     Args:
         items: the items
-        length: of each item, in bytes
+        length: length of each item in bytes
         bits uint8[]: the output of `put_differences`
         mask uint8[length]: filled with one bit per character, set if it differs
         runs int64[length + 1]: filled with the begin and the length of each run
@@ -127,13 +127,13 @@ def find_variation(items, length, bits, mask, runs):
 
 @part
 def stage_template(items, length, runs, number, digits, staged, at):
-    """Stage the payload of a template. Return its end, and whether all varying characters are hex digits.
+    """Write the payload of a hex template to `staged`. Return its end, and whether all varying characters are digits.
 
     Args:
         items: values of one length
-        length: of each value, in bytes
+        length: length of each value in bytes
         runs int64[2 * number]: begin and length of each run of varying characters
-        number: of runs
+        number: number of runs
         digits uint8[]: scratch for the digits of all values, and SLACK
         staged uint8[], at: output, and the position in it to write at
     """

@@ -41,7 +41,7 @@ from kfbench.kernels.wire.lengths import delta_code
 from kfbench.kernels.wire.sealing import OK
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 
-# Most bytes of a batch without its payload. A column is never larger than its values packed above one base.
+# Upper bounds for the bytes of a batch without its payload. No column takes more than its values packed above one base.
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10
 MAX_BATCH_OVERHEAD = (
     layout.HEADER + layout.PRODUCER_BYTES + 5 + 5 + 1 + 4 * layout.EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
@@ -64,7 +64,7 @@ PARTS = (
     "header_key",
     "header_value",
 )
-SUMMED_FROM = 512  # from this size in bytes on, a payload is summed while it is copied
+SUMMED_FROM = 512  # from this size in bytes on, the checksum of a payload is computed while it is copied
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
@@ -78,10 +78,10 @@ class Field(NamedTuple):
 
 
 class WrittenLengths(NamedTuple):
-    """The result of writing a column of lengths."""
+    """The result of writing a column of key or value lengths."""
 
-    position: int  # behind it, or FULL
-    bits: int  # attributes bits to set
+    position: int  # the position after the column, or FULL
+    bits: int  # bits to set in the attributes of the batch
     total_bytes: int  # sum of the lengths
     is_run: bool  # whether the items are contiguous
 
@@ -91,14 +91,14 @@ class WrittenColumns(NamedTuple):
 
     bits: int  # attributes bits to set
     keys: WrittenLengths
-    values: WrittenLengths  # its position is behind all columns
+    values: WrittenLengths  # its position is after all columns
 
 
 class RunningCrc(NamedTuple):
-    """The checksum of a batch while its payload is copied."""
+    """The checksum of a batch so far, while its payload is copied."""
 
     crc: int
-    position: int  # end of the bytes that are summed; NEVER if a codec follows
+    position: int  # end of the bytes that the checksum covers; NEVER if the batch will be compressed
 
 
 @leaf
@@ -109,13 +109,13 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 @leaf
 def _put_lengths(out, at, field, first, n, bit, x, plans):
-    """Write the column of n >= 2 lengths, unless all are null. Return the WrittenLengths.
+    """Write the column of n >= 2 key or value lengths. Write nothing if all are null. Return the WrittenLengths.
 
     Args:
-        out, at, first, x, plans: as in the module; `at` may be FULL
+        out, at, first, x, plans: see the module docstring; `at` may be FULL
         field: the Field
         n: number of records
-        bit: attributes bit of the column
+        bit: attribute bit which says that the batch has this column
     """
     bits = np.int64(bit)
     if at == FULL:
@@ -132,7 +132,7 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
 def _put_times(out, at, columns, first, batch, x, plans):
     """Write the columns of ages and offsets of n >= 2 records. Return the next position, or FULL.
 
-    Args: as in the module.
+    Args: see the module docstring.
     """
     n = batch.count
     if batch.greatest_age:
@@ -151,7 +151,7 @@ def _put_times(out, at, columns, first, batch, x, plans):
 
 @leaf
 def _put_length(out, at, length, bit):
-    """Write the length of a batch of one record, unless it is null. Return the WrittenLengths."""
+    """Write the key or value length of a batch's only record, unless it is null. Return the WrittenLengths."""
     if length < 0:
         return WrittenLengths(at, ZERO, ZERO, True)
     if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
@@ -163,7 +163,7 @@ def _put_length(out, at, length, bit):
 def _put_only_record(out, at, offsets, keys, values, first, batch):
     """Write the columns of a batch of one record, whose age is 0. Return the WrittenColumns.
 
-    Args: as in the module; offsets int64[]: of all records.
+    Args: see the module docstring; offsets int64[]: of all records.
     """
     bits = np.int64(layout.OFFSETS if batch.has_holes else 0)
     if batch.has_holes:
@@ -180,9 +180,9 @@ def _put_only_record(out, at, offsets, keys, values, first, batch):
 
 @leaf
 def _put_columns(out, at, columns, keys, values, first, batch, room):
-    """Write the columns of any batch, except header columns. Return the WrittenColumns.
+    """Write the columns of a batch with any number of records, except header columns. Return the WrittenColumns.
 
-    Args: as in the module.
+    Args: see the module docstring.
     """
     if batch.count == 1:
         return _put_only_record(out, at, columns[1], keys, values, first, batch)
@@ -198,7 +198,7 @@ def _put_columns(out, at, columns, keys, values, first, batch, room):
 
 @leaf
 def _put_run(out, at, data, start, total, running):
-    """Copy `total` bytes. Return the next position and the updated RunningCrc."""
+    """Copy data[start : start + total] to out[at:]. Return the next position and the updated RunningCrc."""
     if total < SUMMED_FROM or running.position == sealing.NEVER:
         return put_bytes(out, at, data, start, total), running
     crc, position = crc32c_copy(running.crc, out, running.position, at, data, start, total)
@@ -210,7 +210,7 @@ def _put_items(out, at, field, first, end, column, running):
     """Copy the keys or values of the records `first` up to `end`. Return the next position and the updated RunningCrc.
 
     Args:
-        out, at, first: as in the module
+        out, at, first: see the module docstring
         field: the Field
         end uint64: bound of the records
         column: the WrittenLengths of its column
@@ -219,7 +219,7 @@ def _put_items(out, at, field, first, end, column, running):
     if column.total_bytes == 0:
         return at, running
     start = field.starts[first]
-    # The first item of a run may be a null, which may have any start.
+    # The first of several contiguous items may be a null. The start of a null may be any number.
     if column.is_run and start >= 0 and column.total_bytes <= len(field.data) - start:
         return _put_run(out, at, field.data, start, column.total_bytes, running)
     for i in range(first, end):
@@ -236,7 +236,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
     With a codec, the caller compresses the payloads, and sets length and checksum.
 
     Args:
-        columns: as in the module
+        columns: see the module docstring
         bounds int64[batches + 1]: bounds of the records of each batch
         fields BATCH_FIELDS[batches or 1]: a single row holds for all batches
         codec: number of the codec, 0 for none
@@ -296,7 +296,7 @@ encode_with_headers = variant(_encode, "encode_with_headers", WITH_HEADERS=True)
 
 @leaf
 def _lengths_bytes(lengths, first, n, x, plans):
-    """Return the size of the column of n >= 1 lengths, and the sum of the lengths."""
+    """Return the size in bytes of the column of n >= 1 key or value lengths, and the sum of the lengths."""
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length)) if length >= 0 else ZERO, max(length, 0)
@@ -310,7 +310,7 @@ def _lengths_bytes(lengths, first, n, x, plans):
 
 @leaf
 def _times_bytes(columns, first, batch, x, plans):
-    """Return the sizes of the column of ages and of the column of offsets."""
+    """Return the size in bytes of the column of ages, and of the column of offsets."""
     n, ages, offsets = batch.count, ZERO, ZERO
     if n > 1 and batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
@@ -331,9 +331,9 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         columns: the columns of the shapes
         bounds, fields: as in `_encode`
         header_sizes int64[3 * batches]: from `header_writing.sizes`; empty without headers
-        x, plans: as in the module
+        x, plans: see the module docstring
         out int64[batches]: filled with sizes in bytes
-        parts int64[len(PARTS)]: the size of each part is added; may be empty
+        parts int64[len(PARTS)]: the size in bytes of each part of all batches is added; may be empty
     """
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])

@@ -1,4 +1,7 @@
-"""Figures as SVG text. The same numbers give the same bytes: fixed hash salt, no date, text kept as text."""
+"""Draw figures as SVG text. The same numbers give the same bytes on every machine.
+
+For this, the hash salt is fixed, the date is left out, and text stays text.
+"""
 
 from kfbench.report.render.plots.bars import group_of, histograms, stacked
 from kfbench.report.render.plots.canvas import thinned

@@ -1,4 +1,4 @@
-"""Bars: the fields of a format stacked, and histograms."""
+"""Draw bar charts: the fields of each format as stacked bars, and histograms."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ from kfbench.report.render.plots.canvas import as_svg, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The group of a field is the first whose word is in its name.
+# A word in the name of a field -> the group of the field. The first word that matches counts.
 GROUP_WORDS: Final = {
     "batch_header": "batch header",
     "timestamp": "timestamps",
@@ -27,7 +27,7 @@ GROUP_WORDS: Final = {
 
 
 def group_of(field: str) -> str | None:
-    """Return the group in `look.GROUPS` of a field of a breakdown; None for payload."""
+    """Return the group (a key of `look.GROUPS`) that a field belongs to; None for payload."""
     if field in PAYLOAD:
         return None
     return next((group for word, group in GROUP_WORDS.items() if word in field), "lengths and counts")
@@ -35,9 +35,9 @@ def group_of(field: str) -> str | None:
 
 @as_svg
 def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
-    """Draw overhead bytes per record by group of fields: a bar per format, a panel per batch size.
+    """Draw overhead in bytes per record, split into groups of fields. Each format has a bar.
 
-    panels: title -> a row per format, a column per group.
+    panels: title of a panel (a batch size) -> frame with a row per format and a column per group.
     """
     rows = max(len(frame) for frame in panels.values())
     figure, all_axes = new_figure(5.9, 1.3 + 0.36 * rows, columns=len(panels), sharey=True)
@@ -74,11 +74,10 @@ def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
 
 @as_svg
 def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
-    """Draw the shares of classes, a panel per title.
+    """Draw histograms, one panel each.
 
-    panels: "title (x label)" -> a row per class, a column per series, shares from 0 to 1. The first series is drawn as
-    bars,
-    the others as lines of steps over them.
+    panels: "title (x label)" -> frame with a row per bin and a column per series. The values are shares from 0 to 1.
+    The first series is drawn as bars, the others as step lines over the bars.
     """
     figure, all_axes = new_figure(9.2, 2.3, columns=len(panels))
     for axes, (title_and_label, frame) in zip(all_axes, panels.items(), strict=True):

@@ -1,4 +1,4 @@
-"""The shared look of figures: settings, axes, ticks and labels."""
+"""Settings, axes, ticks and labels that all figures share."""
 
 import io
 import math
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 DOTTED: Final = (0, (1, 2))
-LABEL_GAP: Final = 0.062  # between labels at the ends of lines, as a share of the height
-RC: Final[Any] = MappingProxyType(  # a union of 300 literals in matplotlib's types
+LABEL_GAP: Final = 0.062  # least distance of labels at the ends of lines, as a share of the axis
+RC: Final[Any] = MappingProxyType(  # Any: in matplotlib the keys are a union of 300 literals
     {
         "svg.fonttype": "none",
         "svg.hashsalt": "kfbench",
         "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],  # matplotlib brings it: the layout is the same on every machine
+        "font.sans-serif": ["DejaVu Sans"],  # part of matplotlib, so the layout is the same on every machine
         "font.size": 10.0,
         "text.color": INK,
         "axes.edgecolor": INK,
@@ -55,7 +55,7 @@ RC: Final[Any] = MappingProxyType(  # a union of 300 literals in matplotlib's ty
 
 
 def as_svg(draw: "Callable[P, Figure]") -> Callable[P, str]:
-    """Run a drawing function with the shared settings; return its figure as SVG text."""
+    """Decorate a drawing function: it runs with the shared settings, and returns its figure as SVG text."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -70,7 +70,7 @@ def as_svg(draw: "Callable[P, Figure]") -> Callable[P, str]:
 def new_figure(
     width: float, height: float, columns: int = 1, rows: int = 1, *, sharex: bool = False, sharey: bool = False
 ) -> "tuple[Figure, list[Axes]]":
-    """Return a figure of this size in inches, and its axes row by row."""
+    """Return a new figure and its axes, row by row. width, height: in inches."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -80,7 +80,7 @@ def new_figure(
 
 
 def set_ticks(axes: "Axes", which: str, values: Sequence[float]) -> None:
-    """Place ticks with their numbers on the axis `which`, "x" or "y"."""
+    """Place ticks at these values on one axis, and label them with their numbers. which: "x" or "y"."""
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
     axis = getattr(axes, f"{which}axis")
@@ -91,14 +91,14 @@ def set_ticks(axes: "Axes", which: str, values: Sequence[float]) -> None:
 
 
 def set_ratio_ticks(axes: "Axes", low: float, high: float, most: int) -> None:
-    """Show the ratios from low to high on a logarithmic x axis, with at most `most` ticks: 0.5×, 1×, 2×."""
+    """Let a logarithmic x axis go from low to high, with at most `most` ticks such as 0.5×, 1×, 2×."""
     axes.set_xlim(low, high)
     set_ticks(axes, "x", ratio_ticks(low, high, most))
     axes.set_xticklabels([f"{v:g}×" for v in axes.get_xticks()])
 
 
 def ratio_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round ratios for the range: fine steps near 1, coarse steps for wide ranges."""
+    """Return at most `most` round ratios between low and high. A narrow range gets fine steps near 1."""
     width = math.log(high / low)
     for candidates in (
         (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
@@ -114,14 +114,17 @@ def ratio_ticks(low: float, high: float, most: int) -> list[float]:
     ):
         inside = [v for v in candidates if low <= v <= high]
         nearest = min((math.log(b / a) for a, b in pairwise(inside)), default=width)
-        fits = len(inside) <= most and nearest * 1.1 * most >= width  # or their labels would touch
+        fits = len(inside) <= most and nearest * 1.1 * most >= width  # otherwise the labels would touch
         if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and fits:
             return inside
     return [1.0]
 
 
 def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
-    """Return about `most` tick positions of a log axis: powers of 10 if there are three, else every nth level."""
+    """Return about `most` of the levels as ticks for a logarithmic axis.
+
+    If there are at least three powers of 10, these are returned. Otherwise every n-th level is returned.
+    """
     if len(levels) <= most:
         return list(levels)
     powers = [v for v in levels if str(int(v)).rstrip("0") in ("1", "")]
@@ -129,7 +132,7 @@ def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
 
 
 def label_line_ends(figure: "Figure", axes: "Axes", ends: Mapping[str, float]) -> None:
-    """Write names at the right ends of lines instead of a legend. Names that would touch are moved apart.
+    """Write the name of each line at its right end instead of a legend. Names that would overlap are moved apart.
 
     ends: name -> the line's last value.
     """
@@ -157,7 +160,10 @@ def label_line_ends(figure: "Figure", axes: "Axes", ends: Mapping[str, float]) -
 
 
 def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
-    """Return label heights near the wanted ones, in the same order, at least `gap` apart; shares of an axis."""
+    """Move labels apart so that they are at least `gap` apart, and keep their order.
+
+    positions: the wanted heights. All heights are shares of the axis, from 0 to 1.
+    """
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     placed = [positions[i] for i in order]
     for _ in range(200):
@@ -177,7 +183,7 @@ def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
 
 
 def add_format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) -> None:
-    """Put a legend of the formats' marks above the figure."""
+    """Add a legend with the colours and markers of the formats above the figure."""
     handles = [
         axes.plot([], [], color=style(name).light, marker=style(name).marker, linestyle="none", label=name)[0]
         for name in formats
@@ -186,7 +192,7 @@ def add_format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) ->
 
 
 def set_rows(all_axes: "Sequence[Axes]", labels: Sequence[str]) -> None:
-    """Name the rows of panels from top to bottom, with lines between them."""
+    """Label the rows of all panels from top to bottom, and draw a thin line between rows."""
     all_axes[0].set_yticks(range(len(labels)), labels)
     all_axes[0].set_ylim(len(labels) - 0.5, -0.5)
     for axes in all_axes:
@@ -197,6 +203,5 @@ def set_rows(all_axes: "Sequence[Axes]", labels: Sequence[str]) -> None:
 
 
 def hide(unused: "Iterable[Axes]") -> None:
-    """Hide the axes that have no panel."""
     for axes in unused:
         axes.set_visible(False)

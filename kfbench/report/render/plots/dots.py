@@ -1,4 +1,4 @@
-"""Ratios as dots on a logarithmic axis, with a row per case and a panel per codec or operation."""
+"""Draw ratios as dots on a logarithmic axis. Each case has a row, and each codec or operation has a panel."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """The rows of all panels: their labels, and the formats next to each other in each row.
+    """Compute the vertical positions of dots. Each label has a row, and each row has a place for each format.
 
-    height: the share of a row that its formats take.
+    All panels have the same rows. height: the share of a row's height that its formats use.
     """
 
     def __init__(self, frames: Iterable[pd.DataFrame], height: float) -> None:
@@ -27,18 +27,21 @@ class Rows:
         self._step = height / max(len(self.formats), 1)
 
     def y(self, label: str, format_name: str) -> float:
-        """Return the height of a dot. Rows are 1 apart."""
+        """Return the y coordinate of a format's dot. The distance of two rows is 1."""
         middle = (len(self.formats) - 1) / 2
         return self.labels.index(label) + (self.formats.index(format_name) - middle) * self._step
 
 
 @as_svg
 def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mapping[str, Band] | None = None) -> "Figure":
-    """Draw ratios with intervals: a dot and a bar each. A panel without a row says "not measured" there.
+    """Draw ratios with their intervals, each as a dot with a bar.
 
-    panels: title -> frame with columns label, format, median, low, high (low and high may be NaN). noise: the A/A band
-    of all
-    panels, or one per title.
+    If a panel lacks a row that other panels have, it shows "not measured" there.
+
+    Args:
+        panels: title -> frame with columns label, format, median, low, high. low and high may be NaN.
+        xlabel: the label of the x axis.
+        noise: the ratios of v2 to itself (A/A), drawn as a grey band: one band for all panels, or one per title.
     """
     rows = Rows(panels.values(), 0.72)
     height = 1.5 + (0.16 * len(rows.formats) + 0.18) * len(rows.labels)
@@ -72,9 +75,13 @@ def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mappin
 
 @as_svg
 def paths(panels: Mapping[str, pd.DataFrame], xlabel: str, row_height: float = 0.42) -> "Figure":
-    """Draw ratios of broker paths or workloads: a row each, a dot per format, a panel per codec, one x axis.
+    """Draw ratios of broker paths or workloads without intervals. All panels have the same x axis.
 
-    panels: title -> frame with columns label, format, median. row_height: in inches.
+    Args:
+        panels: title (a codec) -> frame with columns label, format, median. Each label has a row, and each format a
+            dot.
+        xlabel: the label of the x axis.
+        row_height: the height of a row in inches.
     """
     frames = list(panels.values())
     rows = Rows(frames, 0.74)

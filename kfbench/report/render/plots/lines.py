@@ -1,4 +1,4 @@
-"""Lines over an axis: overhead, break-even, varint steps, and growth with the number of records."""
+"""Draw line charts: overhead, break-even, steps of varints, and growth with the number of records."""
 
 import math
 import sys
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW: Final = 5  # lines that have room for a name each
+FEW: Final = 5  # with at most this many lines, each line has a label
 OVERHEAD_TICKS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 35, 50, 70, 100, 200, 500)
 RATIO_TICKS: Final = (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5)
 OVERHEAD: Final = "overhead, bytes per record"
 
 
 def draw_lines(axes: "Axes", table: pd.DataFrame) -> dict[str, float]:
-    """Draw a line per column of the table; return the last value of each."""
+    """Draw one line per column of the table. Return the last value of each line by its name."""
     ends = {}
     for name in table.columns:
         line = table[name].dropna()
@@ -36,16 +36,17 @@ def draw_lines(axes: "Axes", table: pd.DataFrame) -> dict[str, float]:
 
 
 class Points(NamedTuple):
-    """The points of a line."""
+    """The x and y coordinates of the points of a line."""
 
     xs: list[float]
     ys: list[float]
 
 
 def cut_at_edge(line: "pd.Series[float]", edge: float) -> Points:
-    """Return the points of a falling line on two logarithmic axes, down to the lower edge of the picture.
+    """Return the points of a falling line down to y = edge. Both axes are logarithmic.
 
-    A clipped line would still exist under the caption, where a search of the page finds it.
+    The rest of the line must not be drawn and clipped. The invisible part would lie under the caption, where a text
+    search in the page finds it.
     """
     xs: list[float] = []
     ys: list[float] = []
@@ -65,9 +66,9 @@ def _set_log_range(axes: "Axes", low: float, high: float, ticks: tuple[float, ..
 
 @as_svg
 def overhead(table: pd.DataFrame, floor: "pd.Series[float] | None" = None) -> "Figure":
-    """Draw overhead bytes per record over batch size.
+    """Draw overhead in bytes per record over batch size.
 
-    table: a row per batch size, a column per format. floor: the metadata floor, with the same index.
+    table: a row per batch size, a column per format. floor: the metadata floor (lower limit) per batch size.
     """
     figure, (axes,) = new_figure(5.7, 3.9)
     axes.set_xscale("log")
@@ -75,7 +76,7 @@ def overhead(table: pd.DataFrame, floor: "pd.Series[float] | None" = None) -> "F
     ends = draw_lines(axes, table)
     low, high = float(table.min().min()), float(table.max().max())
     if floor is not None:
-        low = min(low, max(float(floor.min()), low / 10))  # zero has no place on this axis
+        low = min(low, max(float(floor.min()), low / 10))  # a logarithmic axis has no zero
         points = cut_at_edge(floor, low * 0.85)
         axes.fill_between(points.xs, points.ys, low * 0.85, color=GRID, linewidth=0)
         axes.plot(points.xs, points.ys, color=INK, linewidth=1.0)
@@ -92,7 +93,7 @@ def overhead(table: pd.DataFrame, floor: "pd.Series[float] | None" = None) -> "F
 
 @as_svg
 def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
-    """Draw overhead relative to the base format over batch size. Below 1 a format has less overhead.
+    """Draw overhead relative to the base format over batch size. Below 1, a format has less overhead than the base.
 
     ratios: a row per batch size, a column per format.
     """
@@ -111,9 +112,10 @@ def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
 
 @as_svg
 def steps(table: pd.DataFrame, boundaries: Mapping[float, str], xlabel: str) -> "Figure":
-    """Draw overhead over an axis along which varints grow.
+    """Draw overhead over an axis on which varints grow by a byte at certain values.
 
-    boundaries: value at which a varint grows (drawn dotted) -> its name.
+    table: a row per value of the axis, a column per format. boundaries: value at which a varint grows (drawn as a
+    dotted line) -> its label.
     """
     figure, (axes,) = new_figure(5.7, 3.2)
     axes.set_xscale("symlog", linthresh=1, linscale=0.4)
@@ -136,11 +138,10 @@ def steps(table: pd.DataFrame, boundaries: Mapping[float, str], xlabel: str) -> 
 
 @as_svg
 def growth(table: pd.DataFrame) -> "Figure":
-    """Draw CPU seconds over records on logarithmic axes. Dotted lines show a constant cost per record.
+    """Draw CPU seconds over the number of records, on logarithmic axes. Dotted lines show a constant cost per record.
 
     table: a row per number of records, a column per workload. With more than FEW workloads, only the cheapest and the
-    dearest
-    have names.
+    most expensive one are labelled.
     """
     figure, (axes,) = new_figure(5.7, 3.9)
     axes.set_xscale("log")

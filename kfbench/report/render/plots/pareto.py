@@ -1,4 +1,4 @@
-"""Bytes against CPU time, and the front of formats that no other format beats in both."""
+"""Draw bytes against CPU time, with the front: the formats that no other format beats in both."""
 
 import textwrap
 from collections.abc import Mapping
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL_WIDTH: Final = 34  # in characters
+PANEL_WIDTH: Final = 34  # width of the text in a panel, in characters
 
 
 @as_svg
 def pareto(panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: Band | None = None) -> "Figure":
-    """Draw two ratios of each format, an interval of the second as a bar, and the front as a line of steps.
+    """Draw each format as a dot: bytes on the x axis, CPU time with its interval on the y axis. Both are ratios to v2.
 
-    A format behind the front without its own mark is left out. noise: the A/A band.
+    The front is a dotted step line. A format that is not on the front and has no own marker is left out.
 
-    panels: title -> frame with columns format, lost (in words; a format that loses something is hollow and named),
-    bytes,
-    median, low, high, front, and beyond (True: named, not drawn).
+    Args:
+        panels: title -> frame with columns format, lost, bytes, median, low, high, front and beyond. lost: the lost
+            fields in words; such a format is drawn hollow and named. beyond: True if the format is only named, not
+            drawn.
+        xlabel, ylabel: the labels of the axes.
+        noise: the CPU ratios of v2 to itself (A/A), drawn as a grey band.
     """
     columns = min(2, len(panels))
     lines = -(-len(panels) // columns)
@@ -43,7 +46,7 @@ def pareto(panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: 
         _draw_formats(axes, shown)
         words = [*_names("more of both", frame[frame["beyond"]]), *_names("hollow", shown[shown["lost"] != ""])]
         low, high = axes.get_ylim()
-        axes.set_ylim(low - 0.06 * (high - low), high + 0.1 * len(words) * (high - low))  # room for words
+        axes.set_ylim(low - 0.06 * (high - low), high + 0.1 * len(words) * (high - low))  # room for the text
         axes.annotate("\n".join(words), (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=7.5)
         _draw_front(axes, shown[shown["front"]].sort_values("bytes", kind="stable"))
         axes.set_title(title)
@@ -59,23 +62,26 @@ def _draw_formats(axes: "Axes", shown: pd.DataFrame) -> None:
         look, has_style = style(str(row.format)), str(row.format) in STYLES
         marker, fill = look.marker, "none" if row.lost else look.light
         if row.lost and not has_style:
-            marker = "o"  # a cross has nothing to fill
+            marker = "o"  # the marker x cannot be hollow
         axes.plot([row.bytes, row.bytes], [row.low, row.high], color=look.light, linewidth=1.2)
         axes.plot([row.bytes], [row.median], color=look.light, marker=marker, mfc=fill, linestyle="none")
-        if not has_style:  # the legend names the others by their marks
+        if not has_style:  # the legend has only formats with a style
             point = (float(row.bytes), float(row.median))
             axes.annotate(str(row.format), point, xytext=(4, -10), textcoords="offset points", fontsize=8)
 
 
 def _names(title: str, frame: pd.DataFrame) -> list[str]:
-    """Return, for example, "title: v0, without times; v1", in lines of a panel's width."""
+    """Return lines of text, for example "title: v0, without times; v1". Each line is at most PANEL_WIDTH long."""
     lost = dict(zip(frame["format"], frame["lost"], strict=True))
     words = [f"{name}, without {lost[name]}" if lost[name] else name for name in in_order(lost)]
     return textwrap.wrap(f"{title}: {'; '.join(words)}", PANEL_WIDTH) if words else []
 
 
 def _draw_front(axes: "Axes", front: pd.DataFrame) -> None:
-    """Draw the front in steps: the least time of the formats with at most these bytes."""
+    """Draw the front (formats that no other format beats in both) as a step line.
+
+    At each number of bytes, it shows the least CPU time of all formats with at most this number.
+    """
     if front.empty:
         return
     axes.autoscale(False)

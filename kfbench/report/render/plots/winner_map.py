@@ -1,4 +1,4 @@
-"""A map that names the smallest format of each cell."""
+"""Draw a map with the name of the smallest format in each cell."""
 
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @as_svg
 def winners(cells: pd.DataFrame, xlabel: str, ylabel: str) -> "Figure":
-    """Draw cells in the colour of their smallest format. The colour is stronger where it saves more.
+    """Draw a table of coloured cells. Each has the colour of its smallest format, which is stronger if it saves more.
 
-    cells: frame with columns x, y (labels, in drawing order), words, format ("" for a tie), saving (share).
+    cells: frame with columns x and y (labels, in drawing order), words (the text of the cell), format ("" for a tie),
+    and saving (share of v2's bytes, from 0 to 1).
     """
     from matplotlib.patches import Rectangle
 
@@ -25,7 +26,9 @@ def winners(cells: pd.DataFrame, xlabel: str, ylabel: str) -> "Figure":
     for cell in cells.itertuples():
         x, y = across.index(cell.x), down.index(cell.y)
         shade = style(str(cell.format)).light if cell.format else GRID
-        strength = 0.14 + 0.2 * cell.saving / most if cell.format else 0.35  # words keep 4.5:1 on either page
+        strength = (
+            0.14 + 0.2 * cell.saving / most if cell.format else 0.35
+        )  # text keeps a contrast of 4.5:1 on a light and a dark page
         axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, alpha=strength, linewidth=0))
         axes.annotate(cell.words, (x, y), ha="center", va="center", fontsize=8)
     axes.set_xlim(-0.5, len(across) - 0.5)

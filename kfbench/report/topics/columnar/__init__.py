@@ -1,1 +1,1 @@
-"""columnar, this project's research format: its rows, tables and section."""
+"""The section about columnar, this project's research format."""

@@ -1,6 +1,6 @@
-"""The rows of columnar, this project's research format, with v2, v3, headers first and the metadata floor.
+"""The measurements of columnar, this project's research format, compared with v2, v3 and headers-first.
 
-Only its own section shows these rows. The other sections are about formats of Kafka and of its proposals.
+Only the section about columnar shows these rows. The other sections are about formats of Kafka and of its proposals.
 """
 
 import json
@@ -27,15 +27,24 @@ from kfbench.tables import Interval, number
 
 NAME: Final = "columnar"
 RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)
-COMPARED: Final = (NAME, NEW, HEADERS_FIRST)  # in tables, relative to BASE_FORMAT
+COMPARED: Final = (NAME, NEW, HEADERS_FIRST)  # the formats in tables, relative to BASE_FORMAT
 TIMED: Final = (*OPERATIONS, *READINGS.values())
-OWN: Final = 0  # the batch size that stands for a workload's own batches
-HEADER_PARTS: Final = "batch_header"  # and names that begin with it and a dot
-PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are no metadata
+OWN: Final = 0  # batch size 0 means: the batches that the workload defines
+HEADER_PARTS: Final = (
+    "batch_header"  # the batch header's part of a breakdown; names of its fields begin with it and a dot
+)
+PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are not metadata
 
 
 class At(NamedTuple):
-    """A workload, batch size and codec. place: index of the label; batch: records per batch, or OWN."""
+    """The conditions of a measurement: a workload, a batch size and a codec.
+
+    Args:
+        label: the workload in words.
+        place: the position of the workload in tables.
+        batch: records per batch; OWN: the batches that the workload defines.
+        with_codec: codec and level in words.
+    """
 
     label: str
     place: int
@@ -44,17 +53,18 @@ class At(NamedTuple):
 
     @property
     def codec_order(self) -> str:
-        """The sort key of the codec: no codec comes first."""
+        """A text to sort by codec. No codec comes first."""
         return "" if self.with_codec == NONE else self.with_codec
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Bytes per record of each format on one workload under one codec.
+    """The bytes per record of each format on one workload under one codec.
 
     Args:
-        metadata: bytes per record other than keys, values and headers, of each format and of the floor; only
-            without a codec.
+        of: format -> all bytes per record.
+        metadata: format -> bytes per record without keys, values and headers. It also has the metadata floor (a lower
+            limit). Empty under a codec.
         columns: the part of `metadata` outside the batch header.
     """
 
@@ -73,9 +83,9 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """CPU time of one operation, or of one broker path, on one workload, compared round by round.
+    """CPU time ratios of one operation or broker path on one workload, each with an interval.
 
-    of: each format relative to v2. against: columnar relative to each rival. again: v2 relative to itself.
+    of: format -> its ratio to v2. against: other format -> columnar's ratio to it. again: v2's ratio to itself (A/A).
     """
 
     at: At
@@ -87,7 +97,10 @@ class Times:
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """A cell in which columnar takes more than a rival: more bytes, or more CPU time beyond a tie."""
+    """A measurement in which columnar takes more bytes or more CPU time than another format (the rival).
+
+    A tie in CPU time is no loss. what: "bytes" or the operation. ratio: columnar relative to the rival.
+    """
 
     what: str
     at: At
@@ -96,11 +109,10 @@ class Loss:
 
 
 class Columnar:
-    """The rows of all cells of one run in which columnar was measured.
+    """The rows of one run on all workload settings (cells) for which columnar was measured.
 
-    own_rows: those of columnar on named workloads. The blocks of these rows are about columnar. A block of the grid is
-    about
-    other formats too.
+    own_rows: the rows of columnar on named workloads. They select the explanations that the section prints: their
+    blocks of the sweep are about columnar. Blocks of the grid are about other formats, too.
     """
 
     def __init__(self, results: Results) -> None:
@@ -114,7 +126,10 @@ class Columnar:
         self._labeled = list(zip(rows["label"].astype(str), arms_of(rows), strict=True))
 
     def _labels(self, rows: pd.DataFrame) -> pd.Series:
-        """Return the workload and its variant of each row; on the grid, the axes that vary besides the batch size."""
+        """Return the name of each row's workload, with its variant.
+
+        For synthetic workloads (the grid), it has the values of the axes that vary, without the batch size.
+        """
         is_default = rows["variant"] == "default"
         labels = rows["workload"].where(is_default, rows["workload"] + "/" + rows["variant"]).astype(str)
         on_grid = rows["workload"] == GRID
@@ -130,7 +145,7 @@ class Columnar:
 
     @cached_property
     def sizes(self) -> list[Sizes]:
-        """The sizes by batch, codec and workload. The workloads' own batches come first, and no codec before codecs."""
+        """The sizes, sorted by batch size, codec and workload. OWN and no codec come first."""
         floors = {arm.cell_id: arm for _, arm in self._labeled if arm.kind == FLOOR}
         cells: dict[At, dict[str, Arm]] = {}
         for label, arm in self._labeled:
@@ -157,7 +172,10 @@ class Columnar:
 
     @cached_property
     def times(self) -> list[Times]:
-        """The times by operation, codec, workload and batch, of the host with the most rows."""
+        """The CPU times, sorted by operation, codec, workload and batch size.
+
+        Only the host with the most rows counts.
+        """
         timed = [
             (label, arm)
             for label, arm in self._labeled
@@ -195,7 +213,7 @@ class Columnar:
 
     @cached_property
     def noise(self) -> Mapping[str, Band]:
-        """The middle 95 % of v2's ratios to itself, per operation."""
+        """operation -> the middle 95 % of the ratios of v2 to itself (A/A)."""
         medians = {
             operation: [times.again.median for times in group if times.again is not None]
             for operation, group in groupby(self.times, lambda times: times.operation)
@@ -208,12 +226,15 @@ class Columnar:
 
     @cached_property
     def batches(self) -> list[int]:
-        """The batch sizes: the workloads' own (OWN), which all workloads have, then the largest first."""
+        """The batch sizes: first OWN, which all workloads have, then the others from the largest down."""
         return sorted({sizes.at.batch for sizes in self.sizes}, key=lambda batch: (batch != OWN, -batch))
 
     @cached_property
     def pictured_batch(self) -> int:
-        """The largest batch size at which every timed operation was timed without a codec."""
+        """The largest batch size at which every timed operation was timed without a codec.
+
+        If there is none, it is OWN: the batches that the workloads define.
+        """
         plain = [times for times in self.times if times.at.with_codec == NONE]
         batches = [{times.at.batch for times in plain if times.operation == operation} for operation in TIMED]
         return max(set.intersection(*filter(None, batches)), default=OWN) if plain else OWN
@@ -222,19 +243,25 @@ class Columnar:
         return [sizes for sizes in self.sizes if (sizes.at.with_codec, sizes.at.batch) == (codec, batch)]
 
     def timed(self, operation: str, codec: str) -> list[Times]:
-        """Return the times of the pictures' batch size."""
+        """Return the times of an operation under a codec, at the batch size of the figures."""
         wanted = operation, codec, self.pictured_batch
         return [times for times in self.times if (times.operation, times.at.with_codec, times.at.batch) == wanted]
 
     def compared(self, rival: str) -> dict[str, int]:
-        """Return the number of cells in which columnar is compared with a rival, by operation and for bytes."""
+        """Return the number of measurements in which columnar is compared with another format (the rival).
+
+        The keys are "bytes" and operations.
+        """
         counts = Counter({"bytes": sum(sizes.ratio(NAME, rival) is not None for sizes in self.sizes)})
         counts.update(times.operation for times in self.times if rival in times.against)
         return {what: count for what, count in counts.items() if count}
 
     @cached_property
     def losses(self) -> list[Loss]:
-        """All losses, those of bytes first. A ratio of CPU times that ties (`arms.ties`) is no loss."""
+        """The measurements in which columnar takes more bytes or CPU time than another format, first those of bytes.
+
+        A CPU ratio that cannot be distinguished from 1 (`arms.ties`) is not a loss.
+        """
         ratios = [(sizes, rival, sizes.ratio(NAME, rival)) for sizes in self.sizes for rival in RIVALS]
         of_bytes = [
             Loss(what="bytes", at=sizes.at, rival=rival, ratio=ratio)
@@ -251,7 +278,7 @@ class Columnar:
 
 
 def _metadata(arm: Arm) -> dict[str, float]:
-    """Return the metadata bytes per record by part."""
+    """Return the metadata in bytes per record for each part of the breakdown."""
     parts: dict[str, int] = json.loads(arm.field_bytes)
     return {name: size / int(arm.records) for name, size in parts.items() if name not in PAYLOAD}
 
@@ -261,7 +288,7 @@ def _columns_bytes(metadata: Mapping[str, float]) -> float:
 
 
 def _point_words(axes: Sequence[str], values: Sequence[Any]) -> str:
-    """Return a point in words, for example: value 100 bytes, timestamp spread 0 ms."""
+    """Return values of axes as text, for example: value 100 bytes, timestamp spread 0 ms."""
     words = []
     for axis, value in zip(axes, values, strict=True):
         shown = level(axis, value)
@@ -278,13 +305,13 @@ def is_pictured(codec: str) -> bool:
 
 
 def mean_ratio(sizes: Sequence[Sizes], name: str) -> float | None:
-    """Return the geometric mean of bytes relative to v2; None if any workload has no ratio."""
+    """Return the geometric mean over workloads of bytes relative to v2; None if any workload has no ratio."""
     ratios = [ratio for each in sizes if (ratio := each.ratio(name)) is not None]
     return geometric_mean(ratios) if len(ratios) == len(sizes) else None
 
 
 def extreme_ratios(sizes: Sequence[Sizes]) -> Band:
-    """Return columnar's least and most bytes relative to v2."""
+    """Return the least and the greatest ratio of columnar's bytes to v2's."""
     ratios = [ratio for each in sizes if (ratio := each.ratio(NAME)) is not None]
     return Band(min(ratios), max(ratios))
 

@@ -1,4 +1,4 @@
-"""The section of columnar, a research format that is measured next to the proposals and not ranked with them."""
+"""Build the section about columnar, a research format. It is measured with the proposals, but not ranked with them."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The sentences about columnar: metadata, bytes, CPU time and losses. A sentence is empty if nothing was measured."""
+"""Sentences about columnar: metadata, bytes, CPU time and losses. A sentence is empty if its numbers are missing."""
 
 from collections.abc import Mapping
 from statistics import geometric_mean
@@ -39,12 +39,15 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def answer(columnar: Columnar) -> str:
-    """Return one sentence each about bytes, CPU time and losses."""
+    """Return the answer of the section: a sentence each about bytes, CPU time and losses."""
     return " ".join(filter(None, (bytes_sentence(columnar), cpu_sentence(columnar), losses_sentence(columnar))))
 
 
 def metadata_sentence(columnar: Columnar) -> str:
-    """Give the share of v2's metadata above the floor that each format saves."""
+    """Give the share of v2's metadata that each format saves.
+
+    Only metadata above the floor counts. The floor is a lower limit, computed from entropy.
+    """
     rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
     if not rows:
         return ""
@@ -71,14 +74,17 @@ def metadata_sentence(columnar: Columnar) -> str:
 
 
 def bytes_sentence(columnar: Columnar) -> str:
-    """Compare all bytes with v2's, in own batches and in the largest batches, under the pictures' codecs."""
+    """Compare all bytes with those of v2, in the workloads' own batches and in the largest batches."""
     parts = list(filter(None, (_bytes_at(columnar, batch) for batch in columnar.batches[:2])))
     means = "payload too, geometric means over workloads and their span"
     return f"Of {BASE_FORMAT}'s bytes {NAME} takes {'; '.join(parts)} ({means})." if parts else ""
 
 
 def _bytes_at(columnar: Columnar, batch: int) -> str:
-    """Return the means at one batch size: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3."""
+    """Return the mean ratios at one batch size as text.
+
+    Example: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3.
+    """
     by_codec = {codec: sizes for codec in columnar.codecs if (sizes := columnar.under(codec, batch))}
     by_codec = {codec: sizes for codec, sizes in by_codec.items() if is_pictured(codec)} or by_codec
     ratios = [
@@ -100,7 +106,7 @@ def _at_words(batch: int) -> str:
 
 
 def cpu_sentence(columnar: Columnar) -> str:
-    """Compare CPU time with v2's by operation and codec."""
+    """Compare CPU time with that of v2, by operation and codec."""
     parts = []
     for codec in dict.fromkeys(times.at.with_codec for times in columnar.times):
         means = []
@@ -122,5 +128,5 @@ def losses_sentence(columnar: Columnar) -> str:
 
 
 def _brackets(ends: Band, digits: int) -> str:
-    """Return the least and the greatest ratio in brackets; empty if they are equal."""
+    """Return the least and the greatest ratio in parentheses; empty if they are equal."""
     return f" ({extremes_words(ends, digits)})" if ends.low < ends.high else ""

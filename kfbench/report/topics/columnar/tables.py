@@ -1,4 +1,4 @@
-"""The tables of columnar and the panels of its figures: metadata, all bytes, CPU time and losses."""
+"""Tables about columnar, and the numbers of its figures: metadata, all bytes, CPU time and losses."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from kfbench.report.topics.columnar.measured import (
 from kfbench.tables import Cell, Column, Interval, Ranked, Table, listed, number, plain_columns
 
 TO_BASE: Final = f"× {BASE_FORMAT}"
-# Printed with its times, because a part of the saving comes from checks that are left out.
+# Printed below the times, because leaving out checks saves a part of the time.
 NOT_CHECKED: Final = (
     (
         f"decode-metadata of {NAME} reads only the number of headers. It does not see damaged columns of headers, or "
@@ -46,7 +46,10 @@ NOT_CHECKED: Final = (
 
 
 def metadata_table(columnar: Columnar) -> Table | None:
-    """Return the bytes of metadata per record by workload and batch size, next to the floor."""
+    """Return a table of metadata in bytes per record, with a row per workload and batch size.
+
+    It also has the metadata floor: a lower limit, computed from entropy.
+    """
     rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
     if not rows:
         return None
@@ -98,7 +101,10 @@ def _batch_cell(at: At) -> str:
 
 
 def metadata_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
-    """Return the metadata relative to v2's, in the largest batches that all workloads have."""
+    """Return metadata relative to v2 for a figure, at the largest batch size for which a metadata floor was computed.
+
+    The result has one item: the panel's title -> frame with columns label, format, median.
+    """
     batch = max((sizes.at.batch for sizes in columnar.sizes if FLOOR in sizes.metadata), default=OWN)
     dots = [
         (sizes.at.label, name, sizes.metadata_ratio(name))
@@ -110,9 +116,9 @@ def metadata_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
 
 
 def bytes_tables(columnar: Columnar) -> list[Table]:
-    """Return all bytes relative to v2's by workload, as two tables per batch size.
+    """Return tables of all bytes relative to v2 by workload, two per batch size.
 
-    The first table has the codecs of the pictures, the second the others. One table would be wider than a page.
+    The first table has the codecs of the figures, the second the others. One table would be wider than a page.
     """
     pairs = [(batch, pictured) for batch in columnar.batches for pictured in (True, False)]
     return [table for pair in pairs if (table := _bytes_table(columnar, *pair)) is not None]
@@ -145,7 +151,7 @@ def bytes_table_name(batch: int, pictured: bool = True) -> str:
 
 
 def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
-    """Return bytes relative to v2's at the first of the batch sizes, one panel per codec."""
+    """Return bytes relative to v2 for a figure, one panel per codec, at the first batch size of `batches`."""
     panels = {}
     for codec in filter(is_pictured, columnar.codecs if columnar.batches else ()):
         dots = [
@@ -161,7 +167,7 @@ def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
 
 
 def means_table(columnar: Columnar) -> Table | None:
-    """Return the geometric means over workloads by codec and batch size."""
+    """Return a table of geometric means over workloads, with a row per codec and batch size."""
     names = [name for name in COMPARED if any(name in sizes.of for sizes in columnar.sizes)]
     body: list[tuple[Cell, ...]] = []
     for codec in columnar.codecs:
@@ -188,7 +194,7 @@ def means_table(columnar: Columnar) -> Table | None:
 
 
 def times_tables(columnar: Columnar) -> dict[str, Table]:
-    """Return the tables of CPU time by name: encode and decode, reading a part, and broker paths."""
+    """Return the tables of CPU time by their names: encode and decode, readers of a part, and broker paths."""
     paths = tuple(dict.fromkeys(times.operation for times in columnar.times if times.operation not in TIMED))
     readings = tuple(READINGS.values())
     entries: tuple[tuple[str, Sequence[str], str, Sequence[str]], ...] = (
@@ -242,7 +248,7 @@ def _times_table(
 
 
 def times_panels(columnar: Columnar, operations: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return CPU times without a codec, one panel per operation."""
+    """Return CPU times without a codec for a figure, one panel per operation."""
     panels = {}
     for operation in operations:
         bars = [
@@ -256,7 +262,10 @@ def times_panels(columnar: Columnar, operations: Sequence[str]) -> dict[str, pd.
 
 
 def losses_table(columnar: Columnar) -> Table:
-    """Return every cell in which columnar takes more than a rival."""
+    """Return a table of the measurements in which columnar takes more than v2, v3 or headers-first.
+
+    They are measurements of bytes and of CPU time.
+    """
     rivals = [rival for rival in RIVALS if columnar.compared(rival)]
     few = few_cells_words(columnar)
     return Table(
@@ -285,7 +294,11 @@ def losses_table(columnar: Columnar) -> Table:
 
 
 def losses_words(columnar: Columnar, rival: str) -> str:
-    """Count the losses by operation, for example: 3 of 20 by encode; 0 of 40 by decode and append."""
+    """Return the number of losses per operation as text.
+
+    A loss is a measurement in which columnar takes more than the rival. Example: 3 of 20 by encode; 0 of 40 by decode
+    and append.
+    """
     lost = Counter(loss.what for loss in columnar.losses if loss.rival == rival)
     cells = columnar.compared(rival)
     counts = [f"{lost[what]} of {number(count)} by {what}" for what, count in cells.items() if lost[what]]
@@ -295,7 +308,7 @@ def losses_words(columnar: Columnar, rival: str) -> str:
 
 
 def few_cells_words(columnar: Columnar) -> str:
-    """Name, in brackets, the operations that were measured in few cells."""
+    """Return a remark in parentheses about codecs measured at one batch size only, and about timed workloads."""
     parts = []
     codecs: dict[str, list[str]] = {}
     for codec in columnar.codecs:
@@ -319,7 +332,7 @@ def under_words(codec: str) -> str:
 
 
 def count_words(labels: set[str]) -> str:
-    """Count workloads and points, for example: 18 workloads and 4 points of the grid."""
+    """Return the number of workloads and grid points, for example: 18 workloads and 4 points of the grid."""
     points = sum(label.startswith(GRID) for label in labels)
     counts = ((len(labels) - points, "workload", ""), (points, "point", " of the grid"))
     return listed([f"{count} {noun}{'s' * (count != 1)}{suffix}" for count, noun, suffix in counts if count])
