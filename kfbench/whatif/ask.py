@@ -101,7 +101,8 @@ def what_if(
         found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
-        _compile(chosen, found.parts, console)
+        if master is None:
+            _compile(chosen, found.parts, console)
         names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
     arms, illegal = _arms(names, codecs)
     question = _question(arms, names or MAIN_FORMATS, codecs, batchings, seed)

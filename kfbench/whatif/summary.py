@@ -132,9 +132,9 @@ def today_table(answer: WhatIf) -> Table:
         marks = ["best"] * (i == 0) + ["now"] * (not choice.is_other)
         rows.append(
             (
-                ", ".join(marks),
                 choice.codec,
                 choice.batches,
+                ", ".join(marks),
                 choice.size_bytes,
                 change_words(saving(choice.size_bytes, answer.base_bytes)) if choice.is_other else "",
                 None if month is None else month.total,
@@ -145,7 +145,7 @@ def today_table(answer: WhatIf) -> Table:
         name="today",
         caption=f"What Kafka can do today ({BASE_FORMAT})",
         columns=(
-            *plain_columns("", "codec", "batches", "bytes", "change", "US$/month"),
+            *plain_columns("codec", "batches", "mark", "bytes", "change", "US$/month"),
             Column(name="CPU ms/MB", digits=1),
         ),
         rows=tuple(rows),

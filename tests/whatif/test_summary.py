@@ -51,9 +51,9 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> WhatIf:
 def test_the_marked_row_is_the_smallest_and_the_summary_is_short(name: str) -> None:
     found = what_if(FOLDER / name)
     rows = rows_of(today_table(found))
-    [best] = [row for row in rows if "best" in row[""]]
+    [best] = [row for row in rows if "best" in row["mark"]]
     assert best["bytes"] == min(row["bytes"] for row in rows)
-    assert [row["bytes"] for row in rows if "now" in row[""]] == [found.base_bytes]
+    assert [row["bytes"] for row in rows if "now" in row["mark"]] == [found.base_bytes]
     of_v2 = [arm for arm in (*found.arms, *found.rebatched) if arm.format == "v2"]
     assert found.best in of_v2 and found.best.size_bytes == min(arm.size_bytes or 0 for arm in of_v2)
     assert best["bytes"] <= (found.best.size_bytes or 0)
@@ -154,5 +154,5 @@ def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:
     columns = Columns(value="v", timestamp="t")
     found = what_if([table, FOLDER / "activity-lz4.log"], ["v2"], batchings=[Batching(5, 1 << 14)], columns=columns)
     rows = rows_of(today_table(found))
-    assert [row["bytes"] for row in rows if "now" in row[""]] == [found.base_bytes]
+    assert [row["bytes"] for row in rows if "now" in row["mark"]] == [found.base_bytes]
     assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "topic by topic"} == {row["batches"] for row in rows}
