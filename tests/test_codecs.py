@@ -343,7 +343,7 @@ def test_a_level_is_a_whole_number() -> None:
 
 @pytest.mark.parametrize("version", [0, -1])
 def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
-    """As in snappy-java, a version below 1 is ignored in the first stream header and refused in later ones."""
+    """The first stream header may have a version below 1, later ones may not, as in snappy-java."""
     stream = CODECS["snappy"].compress(b"plain" * 20)
     old = stream[:8] + version.to_bytes(4, "big", signed=True) + stream[12:]
     assert CODECS["snappy"].decompress(old) == b"plain" * 20

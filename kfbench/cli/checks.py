@@ -41,19 +41,20 @@ def inspect(
             if len(paths) == 1:
                 raise
             unread.append(str(error))
+    found = [reader.found for reader in readers]
     if as_json:
         print_stream(json_document(readers, records))
     elif as_json_lines:
         print_stream(line for reader in readers for line in json_lines(reader, batches, records))
     elif batches or records:
         for i, reader in enumerate(readers):
-            print_stream(f"{line}\n" for line in chain([""] if i else [], text(reader, batches, records)))
+            print_stream(f"{line}\n" for line in chain([""] if i else [], text(reader, records)))
     else:
-        with reading(sum(reader.found.size_bytes for reader in readers), "read") as advance:
-            found = [reader.read(advance) for reader in readers]
+        with reading(sum(each.size_bytes for each in found), "read") as advance:
+            for reader in readers:
+                reader.read(advance)
         print_result("\n".join(files_table(found) if len(found) > 1 else chain(*map(summary_lines, found))))
     named = {str(path) for path in paths}
-    found = [reader.found for reader in readers]
     fail_on_damage([each for each in found if each.path in named or not each.is_empty], unread)
 
 

@@ -145,7 +145,7 @@ def what_if(
     archive: Archive = None,
     as_json: AsJson = False,
 ) -> None:
-    """What your log would take in other codecs, batches and formats, and what that saves per month."""
+    """Show the size of your log in other codecs, batches and formats, and the savings per month."""
     from kfbench.migration.bills import Prices, Traffic
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user

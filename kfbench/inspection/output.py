@@ -10,14 +10,11 @@ from kfbench.log.damage import Damage
 from kfbench.text import counted, text_table
 
 
-def text(reader: SegmentReader, with_batches: bool, with_records: bool) -> Iterator[str]:
-    """Yield the lines of text about one segment: its batches and records if they are wanted, then the summary."""
-    if with_batches or with_records:
-        yield title_line()
+def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
+    """Yield the lines of text about one segment: its batches, with their records if wanted, then the summary."""
+    yield title_line()
     for part in reader.parts():
-        if not (with_batches or with_records):
-            continue
-        positions = (part.log.batches["position"].to_numpy() + part.start).tolist() if len(part.log) else []
+        positions = part.positions.tolist()
         records = record_lines(part) if with_records else iter([[]] * len(positions))
         damaged = list(part.damage)
         for position, line, of_batch in zip(positions, batch_lines(part), records, strict=True):
@@ -27,10 +24,9 @@ def text(reader: SegmentReader, with_batches: bool, with_records: bool) -> Itera
             yield from of_batch
         yield from map(_damage_line, damaged)
     found = reader.found
-    if with_batches or with_records:
-        if rest := _tail_words(found):
-            yield f"{found.size_bytes - found.trailing_bytes - found.allocated_bytes:>12}  {rest}"
-        yield ""
+    if rest := _tail_words(found):
+        yield f"{found.size_bytes - found.trailing_bytes - found.allocated_bytes:>12}  {rest}"
+    yield ""
     yield from summary_lines(found)
 
 

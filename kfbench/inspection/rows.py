@@ -30,8 +30,7 @@ def batch_lines(part: Part) -> Iterator[str]:
     frame = log.batches
     columns = {name: frame[name].tolist() for name in frame}
     newest = utc_column(frame["max_timestamp_ms"].to_numpy())
-    positions = (frame["position"].to_numpy() + part.start).tolist()
-    for i, position in enumerate(positions):
+    for i, position in enumerate(part.positions.tolist()):
         batch = {name: values[i] for name, values in columns.items()}
         yield _aligned(
             [
@@ -125,7 +124,7 @@ def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
 
     prefix: JSON text of fields to put in front, with a comma at its end.
     """
-    frame = part.log.batches.assign(position=part.log.batches["position"] + part.start)
+    frame = part.log.batches.assign(position=part.positions)
     texts = []
     for name in frame:
         values = frame[name].to_numpy()

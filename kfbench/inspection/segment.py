@@ -46,6 +46,11 @@ class Part:
     end: int
     damage: tuple[Damage, ...]
 
+    @property
+    def positions(self) -> Int64:
+        """The byte of the file at which each batch begins: int64[batches]."""
+        return np.asarray(self.log.batches["position"], np.int64) + self.start
+
 
 @dataclass(kw_only=True)
 class Inspection:

@@ -134,12 +134,7 @@ def migrate(
     """
     if codec:
         check_codec(plan, codec)
-    if not sources:
-        codec = codec or DEFAULT_CODEC
-        check_codec(plan, codec)
-        given = _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
-    else:
-        given = _log_subjects(plan, codec, sources)
+    given = _log_subjects(plan, codec, sources) if sources else _generated(codec or DEFAULT_CODEC)
     subjects = [without_producers(each) if refuses_idempotent(plan) else each for each in given.subjects]
     answers = [_migrated(plan, each, traffic, prices) for each in track(subjects, f"measuring {plan.name}")]
     return Migration(
@@ -161,6 +156,10 @@ class _Given(NamedTuple):
     subjects: list[Subject]
     unmeasured: Sequence[str] = ()
     unread: tuple[str, ...] = ()
+
+
+def _generated(codec: str) -> _Given:
+    return _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
 
 
 def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:

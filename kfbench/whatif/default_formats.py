@@ -23,14 +23,13 @@ def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assum
     """
     wanted = set(CODECS if codecs is None else codecs)
     others = [name for name in FORMATS if name not in MAIN_FORMATS and wanted <= set(FORMATS[name].capabilities.codecs)]
-    for part in sorted(parts, key=lambda part: -part.size_bytes)[:1]:
-        batches = _first_batches(part, assumed)
-        if batches is not None:
-            lossless = [name for name in others if not FORMATS[name].losses(*batches)]
-            return *MAIN_FORMATS, min(
-                lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()), default=OTHER_FORMAT
-            )
-    return *MAIN_FORMATS, OTHER_FORMAT
+    largest = max(parts, key=lambda part: part.size_bytes, default=None)
+    batches = None if largest is None else _first_batches(largest, assumed)
+    if batches is None:
+        return *MAIN_FORMATS, OTHER_FORMAT
+    lossless = [name for name in others if not FORMATS[name].losses(*batches)]
+    smallest = min(lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()), default=OTHER_FORMAT)
+    return *MAIN_FORMATS, smallest
 
 
 def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:

@@ -201,23 +201,30 @@ def _codec_words(of: Arm | Level) -> str:
 def new_formats_table(answer: WhatIf) -> Table:
     """Return what other formats would save of v2 with the codec of `WhatIf.best`, in its batches where known."""
     best = answer.best
-    rows: list[tuple[Cell, ...]] = []
+    chosen: list[Arm] = []
     for name in answer.breakdown:
         arms = [
             arm
             for arm in (*answer.arms, *answer.rebatched)
             if (arm.format, arm.codec) == (name, best.codec) and arm.size_bytes is not None
         ]
-        arms = [arm for arm in arms if arm.batching == best.batching] or [arm for arm in arms if arm.batching is None]
-        if name == BASE_FORMAT or not arms:
-            continue
-        [arm] = arms
-        status = "Kafka's" if name in SHIPPED else "proposed" if name in PROPOSED else "kfbench's"
-        change = change_words(answer.saving_against_v2(arm))
-        rows.append((name, status, _codec_words(arm), batches_words(answer, arm), arm.size_bytes, change))
-    rows.sort(key=_size_of)
+        if name != BASE_FORMAT:
+            in_same = [arm for arm in arms if arm.batching == best.batching]
+            chosen += in_same or [arm for arm in arms if arm.batching is None]
+    chosen.sort(key=lambda arm: arm.size_bytes or 0)
+    rows = [
+        (
+            arm.format,
+            "Kafka's" if arm.format in SHIPPED else "proposed" if arm.format in PROPOSED else "kfbench's",
+            _codec_words(arm),
+            batches_words(answer, arm),
+            arm.size_bytes,
+            change_words(answer.saving_against_v2(arm)),
+        )
+        for arm in chosen
+    ]
     hidden = len(rows) - MOST_FORMATS
-    losing = [str(name) for name, *_ in rows[:MOST_FORMATS] if answer.losses[str(name)]]
+    losing = [arm.format for arm in chosen[:MOST_FORMATS] if answer.losses[arm.format]]
     return Table(
         name="new-formats",
         caption=f"What a new format would add: change from {BASE_FORMAT} with the same codec and batches",
@@ -228,12 +235,6 @@ def new_formats_table(answer: WhatIf) -> Table:
             *([f"{hidden} more: --table savings-of-v2"] if hidden > 0 else []),
         ),
     )
-
-
-def _size_of(row: tuple[Cell, ...]) -> int:
-    size_bytes = row[4]
-    assert isinstance(size_bytes, int)
-    return size_bytes
 
 
 def change_words(saving: float | None) -> str:

@@ -186,18 +186,19 @@ class _Reading:
             sums[key] = sums.get(key, SampleSums()).plus(sample)
 
     def _code_at_levels(self, stretches: list[Batches]) -> None:
+        if not stretches:
+            return
         levels: dict[str, list[int]] = {}
         for codec, level in self._question.levels:
             levels.setdefault(codec, []).append(level)
-        found, plain_bytes = self._found, 0
+        found = self._found
         jobs = [(batches, codec, numbers) for batches in stretches for codec, numbers in levels.items()]
         sums: Any = found.levels
         for (_, codec, _), (drawn, cpu_ns) in zip(jobs, self._run(_at_levels, jobs), strict=True):
             for level, each in drawn.items():
                 sums[codec, level] = sums.get((codec, level), Drawn()).plus(each)
                 found.level_cpu_ns[codec, level] += cpu_ns[level]
-        if levels:
-            plain_bytes = sum(int(FORMATS[BASE_FORMAT].size(*batches).sum()) for batches in stretches)
+        plain_bytes = sum(int(FORMATS[BASE_FORMAT].size(*batches).sum()) for batches in stretches)
         self._found = replace(found, level_plain_bytes=found.level_plain_bytes + plain_bytes)
 
     def _rebatched(self, of_clients: Sent, last: bool = False) -> None:
@@ -210,19 +211,19 @@ class _Reading:
                     self._found.rebatched[batching, name] += int(FORMATS[name].size(*batches).sum())
 
     def _uniform(self, of_clients: Sent) -> None:
-        for records_a_batch in UNIFORM:
-            whole = len(of_clients.records) // records_a_batch * records_a_batch
+        for records_per_batch in UNIFORM:
+            whole = len(of_clients.records) // records_per_batch * records_per_batch
             if not whole:
                 break
-            self._found.uniform_records[records_a_batch] += whole
-            bounds = np.arange(0, whole + 1, records_a_batch)
+            self._found.uniform_records[records_per_batch] += whole
+            bounds = np.arange(0, whole + 1, records_per_batch)
             records = of_clients.records.part(0, whole)
             without = records.shapes.key_bytes + records.shapes.value_bytes
-            self._found.uniform_payload[records_a_batch, False] += without
-            self._found.uniform_payload[records_a_batch, True] += without + records.shapes.header_bytes
+            self._found.uniform_payload[records_per_batch, False] += without
+            self._found.uniform_payload[records_per_batch, True] += without + records.shapes.header_bytes
             batches = Sent(records, of_clients.owners[:whole]).batched(bounds)
             for name in self._question.formats:
-                self._found.uniform[records_a_batch, name] += int(FORMATS[name].size(*batches).sum())
+                self._found.uniform[records_per_batch, name] += int(FORMATS[name].size(*batches).sum())
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:

@@ -122,7 +122,7 @@ def test_lengths_that_do_not_add_up(name: str) -> None:
 
 @every_name
 def test_an_inner_set_that_is_cut_short(name: str) -> None:
-    """As Kafka does, the reader leaves out the last message if the set cuts it short."""
+    """The reader leaves out a last message that the set cuts short, like Kafka's reader."""
     messages = small(name)
     raw = v01.inner_set(LEGACY[name], messages)
     last = len(v01.inner_set(LEGACY[name], messages[2:]))

@@ -114,7 +114,7 @@ def test_a_count_of_zero_before_bytes_reads_as_nothing() -> None:
 
 @pytest.mark.parametrize(("at", "new"), [(21, "ff80"), (21, "4000"), (62, "01"), (61, "9800"), (63, "8000")], ids=str)
 def test_batches_that_are_read_but_not_canonical(at: int, new: str) -> None:
-    """As Kafka does, the reader accepts unused bits, attributes of a record, and over-long varints.
+    """The reader accepts unused bits, record attributes and over-long varints, like Kafka's reader.
 
     It marks the batch as not canonical.
     """

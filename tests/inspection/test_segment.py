@@ -13,7 +13,7 @@ import pytest
 from kfbench import Records
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.inspection.output import json_document, json_lines, text
+from kfbench.inspection.output import json_document, json_lines, summary_lines, text
 from kfbench.inspection.segment import Inspection, SegmentReader
 from kfbench.inspection.values import utc
 from kfbench.text import preview
@@ -34,11 +34,11 @@ def content(value: Any) -> bytes | None:
 
 
 def summary(path: Path) -> list[str]:
-    return list(text(SegmentReader(path), False, False))
+    return list(summary_lines(SegmentReader(path).read()))
 
 
 def batch_lines(path: Path, with_records: bool = False) -> list[str]:
-    lines = list(text(SegmentReader(path), True, with_records))
+    lines = list(text(SegmentReader(path), with_records))
     return lines[1 : lines.index("")]
 
 
