@@ -11,6 +11,7 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig
 from kfbench.sources import Part
+from kfbench.sources.log import stream_of
 from kfbench.whatif.rebatch import Batching
 
 MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in the sample
@@ -96,7 +97,7 @@ def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     """
     topics: dict[str, list[Part]] = {}
     for part in parts:
-        topics.setdefault(part.topic or part.name, []).append(part)
+        topics.setdefault(stream_of(part.topic, part.name), []).append(part)
     largest = sorted(topics.values(), key=lambda each: -sum(part.size_bytes for part in each))[:MOST_TOPICS]
     return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in largest)
 

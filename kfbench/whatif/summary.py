@@ -170,17 +170,16 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
             groups.setdefault(arm.batching, []).append(arm)
     for arm in sorted(map(smallest, groups.values()), key=lambda arm: arm.size_bytes or 0)[:MOST_BATCHINGS]:
         yield Choice(arm.size_bytes or 0, True, _codec_words(arm), batches_words(answer, arm), None)
-    levels = [
-        Choice(level.size_bytes, True, _codec_words(level), _recorded(answer), level.cpu_ms_per_mb)
-        for level in answer.levels
-        if level.size_bytes is not None
-    ]
-    if levels and min(levels).size_bytes < min(arm.size_bytes or 0 for arm in known):
-        yield min(levels)
+    levels = [level for level in answer.levels if level.size_bytes is not None]
+    if levels:
+        best = min(levels, key=lambda level: (level.size_bytes, level.level))  # of equals the lowest takes least CPU
+        size_bytes = best.size_bytes or 0
+        if size_bytes < min(arm.size_bytes or 0 for arm in known):
+            yield Choice(size_bytes, True, _codec_words(best), _recorded(answer), best.cpu_ms_per_mb)
     sizes = [each.best.size_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
-        best = sum(min(each.best.size_bytes or 0, each.base_bytes) for each in answer.by_topic)
-        yield Choice(best, True, "its best", "topic by topic", None)
+        size_bytes = sum(min(each.best.size_bytes or 0, each.base_bytes) for each in answer.by_topic)
+        yield Choice(size_bytes, True, "its best", "topic by topic", None)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:

@@ -156,3 +156,11 @@ def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:
     rows = rows_of(today_table(found))
     assert [row["bytes"] for row in rows if "now" in row["mark"]] == [found.base_bytes]
     assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "topic by topic"} == {row["batches"] for row in rows}
+
+
+def test_of_levels_with_the_same_bytes_the_lowest_is_shown() -> None:
+    found = what_if(FOLDER / "activity-lz4.log", ["v2"], ["zstd"], batchings=[])
+    least = min(each.size_bytes or 0 for each in found.levels)
+    levels = [replace(each, size_bytes=least) if each.level >= 9 else each for each in found.levels]
+    rows = rows_of(today_table(replace(found, levels=tuple(reversed(levels)))))
+    assert [row["codec"] for row in rows if row["bytes"] == least] == ["zstd 9"]
