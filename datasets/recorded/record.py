@@ -41,11 +41,11 @@ NEWER_SEGMENTS = {
     "activity-zstd.log": (f"activity-zstd-0/{SEGMENT}", "the same records, zstd"),
     "service-headers.log": (
         f"service-headers-0/{SEGMENT}",
-        "tracing headers, some duplicated, null, empty or outside ASCII; 6 records a batch",
+        "tracing headers, some duplicated, null, empty or outside ASCII; 6 records per batch",
     ),
     "telemetry.log": (
         f"telemetry-0/{SEGMENT}",
-        "small sensor readings, one record a batch, no producer id",
+        "small sensor readings, one record per batch, no producer id",
     ),
     "edges.log": (
         f"edges-0/{SEGMENT}",

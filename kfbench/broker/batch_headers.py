@@ -13,7 +13,7 @@ from kfbench.kernels.broker import request_checks
 from kfbench.kernels.formats import scan
 from kfbench.kernels.wire import status
 
-NOT_SAID: Final = scan.NOT_SAID
+NOT_IN_HEADER: Final = scan.NOT_IN_HEADER
 FIRST_ROWS, MOST_ROWS = 64, 1 << 16
 DIALECTS: Final = {request_checks.KIP98: scan.KIP98, request_checks.ENRICHED: scan.ENRICHED}
 
@@ -25,12 +25,12 @@ HEADER: Final = np.dtype(
         ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1: their header has only the last offset
         ("last_offset", np.int64),
         ("last_is_least", np.bool_),  # last_offset is a lower bound: enriched sets may have holes
-        ("count", np.int64),  # NOT_SAID: compressed sets of v0 and v1, kip98
+        ("count", np.int64),  # NOT_IN_HEADER: compressed sets of v0 and v1, kip98
         ("max_timestamp_ms", np.int64),  # the largest timestamp; in batches with append time, this time
         ("producer_id", np.int64),
         ("magic", np.int8),
         ("codec", np.int8),
-        ("keys", np.int8),  # 1: a record has a key; 0: none has; or NOT_SAID
+        ("keys", np.int8),  # 1: a record has a key; 0: none has; or NOT_IN_HEADER
         ("is_append_time", np.bool_),
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),

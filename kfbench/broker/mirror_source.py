@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
-from kfbench.broker.batch_headers import NOT_SAID, dialect_of, headers
+from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
 from kfbench.broker.retention import history_of
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog
@@ -48,7 +48,7 @@ class Source:
         """True for each batch without records."""
         rows = self.rows
         bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])
-        is_counted = rows["count"] != NOT_SAID  # kip98 stores no count
+        is_counted = rows["count"] != NOT_IN_HEADER  # kip98 stores no count
         empty: NDArray[np.bool_] = np.where(is_counted, rows["count"] == 0, bare)
         return empty
 
@@ -57,7 +57,7 @@ class Source:
         """True for each batch of v2 and later whose range of offsets is larger than its number of records."""
         rows = self.rows
         span = rows["last_offset"] - rows["base_offset"] + 1
-        holed: NDArray[np.bool_] = (rows["magic"] > 1) & (rows["count"] != NOT_SAID) & (span != rows["count"])
+        holed: NDArray[np.bool_] = (rows["magic"] > 1) & (rows["count"] != NOT_IN_HEADER) & (span != rows["count"])
         return holed
 
     @property

@@ -21,15 +21,9 @@ from kfbench.log import read_log
 from kfbench.log.damage import Damage, segment_size
 from kfbench.log.segment import begins_batch
 from kfbench.log.tail import nothing_in
-from kfbench.sources.log import find, segment_at
+from kfbench.sources.log import NO_RECORDS, find, segment_at
 
 QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
-OTHER_KINDS: Final = {
-    ".index": "an offset index",
-    ".timeindex": "a time index",
-    ".txnindex": "an index of aborted transactions",
-    ".snapshot": "a snapshot of producers",
-}
 GZIP: Final = b"\x1f\x8b"
 PIECE_BYTES: Final = 2 << 20  # bytes to read at a time
 
@@ -190,8 +184,10 @@ class SegmentReader:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = Path(path)
-        if not file.is_dir() and file.suffix in OTHER_KINDS:
-            raise KfbenchError(f"{file}: {OTHER_KINDS[file.suffix]}, no log segment (.log)")
+        if file.suffix in NO_RECORDS and not file.is_dir():
+            raise KfbenchError(
+                f"{file}: files with {file.suffix} are {NO_RECORDS[file.suffix]}, not log segments (.log)"
+            )
         self.found = Inspection(path=os.fspath(path), size_bytes=segment_size(file))
         self._segment = replace(segment_at(file), limits=LIMITS, piece_bytes=PIECE_BYTES)
 

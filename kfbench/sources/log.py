@@ -43,14 +43,17 @@ OVER_A_RUN: Final = tuple(
     for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
 )
 
-NO_DATA: Final[Mapping[str, str]] = {
+# Files that a broker keeps next to segments, by suffix. None of them has records.
+NO_RECORDS: Final[Mapping[str, str]] = {
     ".index": "offset indexes",
     ".timeindex": "time indexes",
     ".txnindex": "indexes of aborted transactions",
     ".snapshot": "snapshots of producers",
-    ".checkpoint": "snapshots of metadata",
 }
-ON_THE_WAY: Final[Mapping[str, str]] = {
+# A search of folders skips these too. A path that names a checkpoint is read: it has the cluster's metadata as records.
+LEFT_OUT_OF_FOLDERS: Final[Mapping[str, str]] = {
+    **NO_RECORDS,
+    ".checkpoint": "snapshots of metadata",
     ".deleted": "deleted segments",
     ".cleaned": "unfinished compactions",
     ".swap": "compactions that were not swapped in",
@@ -250,8 +253,7 @@ def find(path: str | os.PathLike[str]) -> Found:
     root = Path(path)
     if not root.is_dir():
         size_bytes = segment_size(root)
-        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # a checkpoint has records: the cluster's metadata
-            reason = NO_DATA[root.suffix]
+        if reason := NO_RECORDS.get(root.suffix):
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
         return Found(parts=(segment_at(root),))
     files: list[Path] = []
@@ -262,8 +264,7 @@ def find(path: str | os.PathLike[str]) -> Found:
         elif is_segment(each.path):
             files.append(each.path)
         else:
-            suffix = each.path.suffix
-            reason = ON_THE_WAY.get(suffix) or NO_DATA.get(suffix, OTHER_FILES)
+            reason = LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
     names_of: dict[Path, list[str]] = {}
     for file in files:

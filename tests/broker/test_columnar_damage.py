@@ -15,7 +15,7 @@ import pytest
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.batches import EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.batch_headers import NOT_SAID, headers
+from kfbench.broker.batch_headers import NOT_IN_HEADER, headers
 from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror
@@ -259,7 +259,7 @@ class TestOutsideOfTheCodec:
 
     def test_whether_any_record_has_a_key(self) -> None:
         keyed = [b"k", None, b""]
-        for keys, expected in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_SAID)):
+        for keys, expected in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_IN_HEADER)):
             log = COLUMNAR.encode(Records.from_lists([b"v"] * 3, keys=keys), 3, "gzip")
             assert headers(log.data)["keys"].tolist() == [expected]
 

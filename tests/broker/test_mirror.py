@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.batch_headers import NOT_SAID, headers
+from kfbench.broker.batch_headers import NOT_IN_HEADER, headers
 from kfbench.broker.mirror import Mirrored, mirror
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS, Format
@@ -61,7 +61,7 @@ def check(fmt: Format, log: bytes, done: Mirrored, partitions: int) -> None:
     assert (rows["producer_id"] == -1).all()
     assert not (rows["is_control"] | rows["is_transactional"] | rows["is_append_time"]).any()
     if fmt.magic > 1:
-        has_count = rows["count"] != NOT_SAID
+        has_count = rows["count"] != NOT_IN_HEADER
         assert not rows["base_offset"].any()
         assert (rows["last_offset"] - rows["base_offset"] + 1)[has_count].tolist() == rows["count"][has_count].tolist()
         assert not (fmt.decode(done.data).batch_rows["delete_horizon_ms"] != -1).any()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.broker.batch_headers import HEADER, NOT_SAID, headers
+from kfbench.broker.batch_headers import HEADER, NOT_IN_HEADER, headers
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS
 from kfbench.kernels.formats import scan
@@ -44,8 +44,8 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
             assert row["base_offset"] == UNSET
         else:
             assert row["base_offset"] == batch.base_offset
-        assert row["count"] in (len(batch.messages), NOT_SAID)
-        assert (row["count"] == NOT_SAID) == (name == "kip98" or (in_set and name in LEGACY))
+        assert row["count"] in (len(batch.messages), NOT_IN_HEADER)
+        assert (row["count"] == NOT_IN_HEADER) == (name == "kip98" or (in_set and name in LEGACY))
         seen = batch.append_time_ms if batch.is_append_time else batch.max_timestamp_ms
         assert row["max_timestamp_ms"] == seen
         assert row["is_append_time"] == batch.is_append_time
@@ -54,11 +54,13 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
         if not in_set:  # the wrapper of a compressed set does not show if its messages are control records
             assert row["is_control"] == batch.is_control
         any_key = any(message.key is not None for message in batch.messages)
-        assert row["keys"] in (any_key, NOT_SAID)
+        assert row["keys"] in (any_key, NOT_IN_HEADER)
         if name == "columnar":  # its attributes show if there are keys, and if some of them are null
-            assert (row["keys"] == NOT_SAID) == (any_key and any(message.key is None for message in batch.messages))
+            assert (row["keys"] == NOT_IN_HEADER) == (
+                any_key and any(message.key is None for message in batch.messages)
+            )
         else:
-            assert (row["keys"] == NOT_SAID) == (name not in MESSAGES or (in_set and name in LEGACY))
+            assert (row["keys"] == NOT_IN_HEADER) == (name not in MESSAGES or (in_set and name in LEGACY))
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -144,7 +146,7 @@ def test_recorded_segments(name: str) -> None:
     older_set = [
         magic < 2 and codec != "none" for magic, codec in zip(expected["magic"], expected["codec"], strict=True)
     ]
-    counts = [NOT_SAID if inside else count for inside, count in zip(older_set, expected["count"], strict=True)]
+    counts = [NOT_IN_HEADER if inside else count for inside, count in zip(older_set, expected["count"], strict=True)]
     assert rows["count"].tolist() == counts
 
 

@@ -18,7 +18,7 @@ BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: each batch's magic gives its la
 ANY_MAGIC = -1
 AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # conditions that stop a scan
 UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
-NOT_SAID = -1
+NOT_IN_HEADER = -1  # the value is not in the header
 NO_LENGTH = -1  # one more state than `status` has: the length is too small to skip the batch
 
 
@@ -32,7 +32,7 @@ def _legacy(data, at, end, magic, row):
     row.header_bytes, row.codec = fixed, bits & batch_header.CODEC_MASK
     row.last_offset = get_i64(data, at)
     row.base_offset = UNSET if row.codec else row.last_offset
-    row.count = NOT_SAID if row.codec else 1
+    row.count = NOT_IN_HEADER if row.codec else 1
     if magic:
         row.max_timestamp_ms = get_i64(data, at + TIMESTAMP)
         row.is_append_time = bits & batch_header.APPEND != 0
@@ -170,7 +170,7 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
             return b, at, status.SOUND, True
         row, found = rows[b], np.int64(get_i8(data, at + MAGIC_AT))
         row.position, row.size_bytes, row.magic = at, end - at, found
-        row.count = row.keys = row.producer_id = NOT_SAID
+        row.count = row.keys = row.producer_id = NOT_IN_HEADER
         row.max_timestamp_ms = NO_TIMESTAMP
         row.last_is_least = row.is_append_time = row.is_transactional = row.is_control = False
         if found < 0 or found > columnar.THIS_MAGIC or (magic != ANY_MAGIC and found != magic):
