@@ -332,6 +332,7 @@ def test_a_refused_batch_spends_nothing_of_what_the_others_may_share() -> None:
     assert (len(log), len(log.errors)) == (3, 1)
 
 
+@pytest.mark.compiled_only
 def test_one_large_tag_among_many_batches_takes_no_more_than_its_room() -> None:
     records = Records.from_lists([b"v"] * 2000)
     fields = BatchFields(tagged_fields=[{7: bytes(1 << 20)}, *[{}] * 1999])

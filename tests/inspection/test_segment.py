@@ -229,6 +229,7 @@ def test_what_is_no_segment_is_named(tmp_path: Path) -> None:
     assert inspect(packed).unreadable == "a gzip file: unpack it first"
 
 
+@pytest.mark.compiled_only
 def test_a_batch_of_more_than_64_mib_is_read(tmp_path: Path) -> None:
     """what-if leaves out a batch of more than 64 MiB; `inspect` shows it."""
     records = Records.from_lists([bytes(66 << 20)])

@@ -117,6 +117,7 @@ def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
     return np.cumsum(gaps).astype(np.int64)
 
 
+@pytest.mark.compiled_only
 def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
     """A batch has 1 record plus a Poisson number, as theory (the N/T policy) says.
 
@@ -142,6 +143,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("linger_ms", PUBLISHED)
 def test_the_published_table(linger_ms: int) -> None:
     for rate, expected in PUBLISHED[linger_ms].items():
