@@ -1,4 +1,4 @@
-"""Produce requests of one append: split into requests, read, and checked against the topic's rules."""
+"""Split the input of an append into produce requests, read them, and check them against the topic's rules."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

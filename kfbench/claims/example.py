@@ -49,7 +49,7 @@ def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
 
 
 def overhead_bytes(name: str, records: Shapes) -> int:
-    """Return the overhead in bytes when all records go into one batch. Nothing is encoded."""
+    """Compute the overhead in bytes of one batch with all records, without encoding it."""
     return int(FORMATS[name].size(records, batch_size=len(records)).sum()) - records.payload_bytes
 
 

@@ -130,12 +130,14 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
-    """Compile a copy of `function` as a kernel called `name`. `replaced` are globals that the copy sees instead.
+    """Compile a copy of `function` as a kernel called `name`.
 
-    module: the full name of the module that uses the kernel, if it is not the module of `function`.
+    Numba removes the branches that a constant global rules out before it compiles. A `leaf` with a literal argument
+    would take twice as long to compile, because it is optimised by itself and again inside its caller.
 
-    Numba removes the branches that a constant rules out before it compiles. Inlined helpers (`leaf`) with literal
-    arguments would take twice as long to compile: each is optimised by itself and again inside its caller.
+    Args:
+        module: the full name of the module that uses the kernel, if it is not the module of `function`.
+        replaced: new values of globals in the copy.
     """
     copy = FunctionType(function.__code__, function.__globals__ | replaced, name)
     copy.__module__, copy.__doc__ = module or function.__module__, function.__doc__

@@ -192,10 +192,5 @@ def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFie
         key_lengths=old.key_lengths,
         value_lengths=old.value_lengths,
     )
-    return Records(
-        shapes=bare,
-        key_data=records.key_data,
-        key_starts=records.key_starts,
-        value_data=records.value_data,
-        value_starts=records.value_starts,
-    )
+    none = np.zeros(0, np.int64)
+    return replace(records, shapes=bare, header_key_starts=none, header_value_starts=none)

@@ -42,8 +42,9 @@ class TopicSizes:
 class Tally:
     """Sums over some parts of the source (files or partitions); `a + b` is the tally of both. All sizes are in bytes.
 
-    The log's own batches are meant, unless "batching" is in a key: these are a producer's settings for other batches. A
-    stretch is about 64 KiB of consecutive batches. The sample that is compressed consists of stretches.
+    Sums are over the log's own batches. Sums with "batching" in the key are over other batches, which a producer with
+    these settings would make. A stretch is about 64 KiB of consecutive batches. The compressed sample consists of
+    stretches.
 
     Attributes:
         sources: the files that were read.

@@ -95,7 +95,7 @@ def test_a_format_that_loses_something_is_not_the_smallest_that_loses_nothing(tm
 
 def sizes_of(lost: dict[str, tuple[str, ...]], **of: float) -> Sizes:
     return Sizes(
-        workload="one", variant="default", with_codec="none", records_a_batch=1, of=of,
+        workload="one", variant="default", with_codec="none", records_per_batch=1, of=of,
         lost={name: lost.get(name, ()) for name in of},
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
     (sizes,) = (each for each in found.under("none") if each.workload == "user-activity")
     one = size_bytes("v3", 5, "none")
     assert sizes.of["v3"] == (one + one * 11 // 10) / 2_000 and sizes.of["v2"] == size_bytes("v2", 5, "none") / 1_000
-    assert sizes.records_a_batch == 5 and sizes.lost["v0"] == ("times", "producer ids")
+    assert sizes.records_per_batch == 5 and sizes.lost["v0"] == ("times", "producer ids")
     ratio = found.cpu["user-activity", "encode", "v3"]
     assert ratio.low == pytest.approx(1.1, rel=0.03) and ratio.high == pytest.approx(2.2, rel=0.03)
     alone = Named(Results(stored(tmp_path, workload_rows()).measurements()))

@@ -50,10 +50,10 @@ def gaps_us(name: str, blocks: int = 1) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize("name", ["user-activity", "cloudevents"])
 @pytest.mark.parametrize(
-    ("variant", "records_a_batch"), [("rate-10", 1.05), ("rate-100", 1.5), ("default", 6.0), ("rate-10000", 51.0)]
+    ("variant", "records_per_batch"), [("rate-10", 1.05), ("rate-100", 1.5), ("default", 6.0), ("rate-10000", 51.0)]
 )
-def test_records_a_batch_follow_from_the_rate(name: str, variant: str, records_a_batch: float) -> None:
-    assert sizes(drawn(name, variant)).mean() == within(records_a_batch)
+def test_records_per_batch_follow_from_the_rate(name: str, variant: str, records_per_batch: float) -> None:
+    assert sizes(drawn(name, variant)).mean() == within(records_per_batch)
 
 
 def test_mean_messages_of_whole_fleets() -> None:
@@ -144,9 +144,9 @@ def test_the_controllers_log() -> None:
     assert batches.mean() == within(1.028)
     assert batches.max() == 56
     assert np.sum(batches == 1) / len(sample.shapes) == within(0.97, 0.005)
-    bytes_a_record = FORMATS["v2"].size(sample.shapes, sample.bounds).sum() / len(sample.shapes)
-    assert bytes_a_record == within(71.3)
-    assert 1 - values(sample).mean() / bytes_a_record == within(0.93, 0.01)
+    bytes_per_record = FORMATS["v2"].size(sample.shapes, sample.bounds).sum() / len(sample.shapes)
+    assert bytes_per_record == within(71.3)
+    assert 1 - values(sample).mean() / bytes_per_record == within(0.93, 0.01)
     assert np.median(np.diff(sample.shapes.timestamps_ms[sample.bounds[:-1]])) == within(500)
 
 

@@ -235,7 +235,7 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
 
 @kernel
 def other_magic(source, starts, ends, magic):
-    """Find the first set of messages, source[starts[b]:ends[b]], with a message of another magic. Return b, or -1.
+    """Return the first b where source[starts[b]:ends[b]] has a message of another magic, or -1 if there is none.
 
     `legacy.count` has checked the lengths.
     """

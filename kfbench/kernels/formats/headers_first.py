@@ -25,6 +25,7 @@ from kfbench.kernels.wire.lengths import (
     put_count,
     put_length,
     skip,
+    skip_length,
 )
 from kfbench.kernels.wire.sealing import FULL, INT32_MAX, NEVER, Body, followed
 from kfbench.kernels.wire.varint import (
@@ -268,15 +269,13 @@ def are_canonical(source, p, end, count, attribute_bytes, unsigned):
         _, p, short = skip(source, after, end, unsigned)
         whole &= short
         for _ in range(2):
-            short = skip(source, p, end, unsigned)[2]
-            length, p = get_length(source, p, end, unsigned)
-            whole &= short and length >= NULL
+            _, p, short = skip_length(source, p, end, unsigned)
+            whole &= short
         headers, p, short = skip(source, p, end, unsigned)
         whole &= short
         for _ in range(headers):
             _, p, short = skip(source, p, end, unsigned)
             whole &= short
-            short = skip(source, p, end, unsigned)[2]
-            length, p = get_length(source, p, end, unsigned)
-            whole &= short and length >= NULL
+            _, p, short = skip_length(source, p, end, unsigned)
+            whole &= short
     return whole

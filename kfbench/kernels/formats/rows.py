@@ -22,6 +22,7 @@ from kfbench.kernels.wire.lengths import (
     put_field,
     put_header_list,
     skip,
+    skip_length,
     small_varint_bytes,
 )
 from kfbench.kernels.wire.sealing import FULL, Body, followed
@@ -309,9 +310,8 @@ def is_canonical(source, p, end, attribute_bytes, unsigned):
     _, p, short = skip(source, after, end, unsigned)
     whole &= short
     for _ in range(2):
-        short = skip(source, p, end, unsigned)[2]
-        length, p = get_length(source, p, end, unsigned)
-        whole &= short and length >= batch_header.NULL
+        length, p, short = skip_length(source, p, end, unsigned)
+        whole &= short
         p += max(length, 0)
     headers, p, short = skip(source, p, end, unsigned)
     whole &= short
@@ -319,8 +319,7 @@ def is_canonical(source, p, end, attribute_bytes, unsigned):
         key_length, p, short = skip(source, p, end, unsigned)
         whole &= short
         p += key_length
-        short = skip(source, p, end, unsigned)[2]
-        length, p = get_length(source, p, end, unsigned)
-        whole &= short and length >= batch_header.NULL
+        length, p, short = skip_length(source, p, end, unsigned)
+        whole &= short
         p += max(length, 0)
     return whole, p

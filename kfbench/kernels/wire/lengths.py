@@ -8,6 +8,7 @@ and the next position, which is end + 1 if the bytes are cut short.
 
 import numpy as np
 
+from kfbench import layouts
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import put_u8
 from kfbench.kernels.wire.varint import (
@@ -20,6 +21,8 @@ from kfbench.kernels.wire.varint import (
     put_uvarint,
     zigzag,
 )
+
+NULL = layouts.NULL_LENGTH
 
 
 @leaf
@@ -99,6 +102,17 @@ def skip(data, at, end, unsigned):
         return value, after, is_shortest_uvarint(data, at, after, value)
     value, after = get_varint(data, at, end)
     return value, after, is_shortest(data, at, after, value)
+
+
+@leaf
+def skip_length(data, at, end, unsigned):
+    """Read a length that may be null. Return it, the next position, and whether our encoder would write these bytes.
+
+    Our encoder writes as few bytes as possible, and no negative length but -1 (null).
+    """
+    short = skip(data, at, end, unsigned)[2]
+    length, after = get_length(data, at, end, unsigned)
+    return length, after, short and length >= NULL
 
 
 @leaf

@@ -11,17 +11,17 @@ from kfbench.kernels.simd.intrinsics import leading_zeros
 
 @kernel
 def times(waited, unit, first, starts, lengths, period, since, last, out):
-    """Compute the timestamps at which given numbers of arrivals are expected. They never fall.
+    """Compute the time at which each given number of arrivals is expected. The times never fall.
 
     The caller chooses the unit, which is the same for all times.
 
     Args:
-        waited: float64[n], rising numbers of expected arrivals since the begin.
+        waited: float64[n], rising numbers of expected arrivals since the start.
         unit: number of cells per arrival.
-        first: float64, the position at the begin: number of the cell plus the elapsed fraction of this cell.
+        first: float64, the position at the start: number of the cell plus the elapsed fraction of this cell.
         starts, lengths: float64[a power of two], start (relative to the period) and duration of each cell of a period.
         period: the duration of a period.
-        since: the time at which the period begins that has cell 0.
+        since: the time at which cell 0, and so its period, begins.
         last: the latest time allowed; later ones become `last`.
         out: int64[n], filled with times.
     """

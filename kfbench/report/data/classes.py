@@ -259,7 +259,7 @@ class Verdicts:
             codec: tuple(each for each in self._named.under(codec) if each.workload in workloads)
             for codec in self.codecs
         }
-        batches = [each.records_a_batch for found in members.values() for each in found]
+        batches = [each.records_per_batch for found in members.values() for each in found]
         return Verdict(
             name=name,
             workloads=tuple(workloads),
@@ -291,7 +291,7 @@ def _means(name: str, workloads: int, members: Mapping[str, Sequence[Sizes]]) ->
                 workload=name,
                 variant=DEFAULT,
                 with_codec=codec,
-                records_a_batch=geometric_mean([each.records_a_batch for each in found]),
+                records_per_batch=geometric_mean([each.records_per_batch for each in found]),
                 of={each: geometric_mean([sizes.of[each] for sizes in found]) for each in formats},
                 lost={
                     each: tuple(dict.fromkeys(what for sizes in found for what in sizes.lost[each])) for each in formats

@@ -37,7 +37,7 @@ class Sizes:
     workload: str
     variant: str
     with_codec: str
-    records_a_batch: float
+    records_per_batch: float
     of: Mapping[str, float]
     lost: Mapping[str, tuple[str, ...]]
 
@@ -148,7 +148,7 @@ class Named:
                     workload=workload,
                     variant=variant,
                     with_codec=codec,
-                    records_a_batch=shown.records / shown.batches,
+                    records_per_batch=shown.records / shown.batches,
                     of={name: by[name].size_bytes / by[name].records for name in in_order(by)},
                     lost={name: arm.lost for name, arm in by.items()},
                 )

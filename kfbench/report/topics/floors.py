@@ -35,7 +35,7 @@ class Gap:
 
     label: str
     is_variant: bool
-    records_a_batch: float
+    records_per_batch: float
     floor: float
     header: float
     of: Mapping[str, float]
@@ -86,7 +86,7 @@ def gaps(results: Results, named: Named) -> list[Gap]:
             Gap(
                 label=each.label,
                 is_variant=each.variant != DEFAULT,
-                records_a_batch=each.records_a_batch,
+                records_per_batch=each.records_per_batch,
                 floor=float(floors.loc[cell_id, "overhead_per_record"]),
                 header=float(floors.loc[cell_id, "header_per_record"]),
                 of={name: of[name] for name in (BASE_FORMAT, *OTHERS) if name in of},
@@ -118,7 +118,7 @@ def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | Non
         rows=tuple(
             (
                 each.label,
-                each.records_a_batch,
+                each.records_per_batch,
                 each.floor,
                 each.header,
                 each.floor - each.header,

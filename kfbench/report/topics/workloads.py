@@ -44,7 +44,7 @@ def smallest_table(named: Named) -> Table:
     for i, name in enumerate(workloads):
         first = next(found[name] for found in by.values() if name in found)
         question = CATALOGUE[name].describe().question if name in CATALOGUE else None
-        body.append((name, question, first.records_a_batch, *(words[i] for words in winners.values())))
+        body.append((name, question, first.records_per_batch, *(words[i] for words in winners.values())))
     return Table(
         name="workloads",
         caption="The smallest format for each workload",
@@ -109,7 +109,7 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
         rows=tuple(
             (
                 each.label,
-                each.records_a_batch,
+                each.records_per_batch,
                 *(each.of.get(name) for name in formats),
                 *(each.ratio(name) for name in others),
                 each.winner,
