@@ -78,8 +78,11 @@ class MigratedSubject:
 class Migration:
     """The answer for one plan, with the given shares and prices.
 
-    codec: of the first subject; `Costs.codec` has that of each. damage: by file, as far as it was read. unmeasured: the
-    topics that were not measured, with the reason. unread: a line for each file that could not be read.
+    Args:
+        codec: the codec of the first subject; `Costs.codec` has the codec of each.
+        damage: path of a file -> the damage in the part that was read.
+        unmeasured: the topics that were not measured, with the reason.
+        unread: a line for each file that could not be read.
     """
 
     plan: Plan

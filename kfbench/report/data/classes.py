@@ -173,7 +173,7 @@ class Verdicts:
 
     @cached_property
     def alone(self) -> dict[str, list[str]]:
-        """codec -> the classes of workloads in which v2 was measured, but no other format that keeps all fields."""
+        """The names of the classes in which v2 is the only measured format that keeps all fields, by codec."""
         found: dict[str, list[str]] = {}
         for each in self.classes:
             for codec, sizes in each.under.items():
