@@ -330,7 +330,7 @@ def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
     value_bytes, a_batch = 1_000, 16
     values = [bytes(value_bytes)] * a_batch
     batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
-    times = (3_000, 5_500)  # more than the records that wait for their batch; less than two shares of a file
+    times = (12_000, 36_000)  # 192 and 576 MB: many shares of a file, so that all threads work in both
     logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
     command = [sys.executable, "-c", PEAKS, *map(str, logs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
