@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -384,6 +384,20 @@ class Records:
             ((names.item(j) or b"").decode(errors="replace"), contents.item(j))
             for j in range(int(bounds[i]), int(bounds[i + 1]))
         ]
+
+    def keys(self) -> list[bytes | None]:
+        """Return the keys of all records. Faster than calling `key` for each."""
+        return self._items("key").to_list()
+
+    def values(self) -> list[bytes | None]:
+        """Return the values of all records. Faster than calling `value` for each."""
+        return self._items("value").to_list()
+
+    def header_lists(self) -> list[list[tuple[str, bytes | None]]]:
+        """Return the headers of all records. Faster than calling `headers` for each."""
+        names = [(name or b"").decode(errors="replace") for name in self._items("header_key").to_list()]
+        pairs = list(zip(names, self._items("header_value").to_list(), strict=True))
+        return [pairs[first:end] for first, end in pairwise(self.shapes.header_bounds.tolist())]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Records):

@@ -49,6 +49,9 @@ def test_lists_come_back(messages: tuple[Message, ...]) -> None:
         assert (built.key(i), built.value(i)) == (message.key, message.value)
         assert built.headers(i) == list(message.headers)
         assert (built.offsets[i], built.timestamps_ms[i]) == (message.offset, message.timestamp_ms)
+    assert built.keys() == [message.key for message in messages]
+    assert built.values() == [message.value for message in messages]
+    assert built.header_lists() == [list(message.headers) for message in messages]
 
 
 @given(strategies.message_lists())

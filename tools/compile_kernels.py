@@ -7,6 +7,7 @@ import sys
 
 from rich.console import Console
 
+from kfbench.formats import FORMATS
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.compiling import compile_for_cells
 from kfbench.whatif.compiling import compile_for_what_if
@@ -15,7 +16,7 @@ from kfbench.whatif.compiling import compile_for_what_if
 def main(profile: str = "default") -> None:
     console = Console(stderr=True)
     compile_for_cells(load_profile(profile).cells, console)
-    compile_for_what_if(None, console)
+    compile_for_what_if(tuple(FORMATS), console)
 
 
 if __name__ == "__main__":

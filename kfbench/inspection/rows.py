@@ -17,40 +17,40 @@ from kfbench.records import Records
 from kfbench.text import preview
 
 TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
-WIDTHS: Final = (-12, -9, -5, 6, 21, -7, 23, -5, 22)  # in characters; negative: aligned to the right
+# The width of each column in characters. Columns with "-" are aligned to the left.
+LINE: Final = "%12s  %9s  %5s  %-6s  %-21s  %7s  %-23s  %5s  %-22s  %s"
 
 
 def title_line() -> str:
-    return _aligned(TITLES)
+    return LINE % tuple(TITLES)
 
 
 def batch_lines(part: Part) -> Iterator[str]:
-    """Yield one line of text per batch."""
+    """Return one line of text per batch."""
     log = part.log
     frame = log.batches
     columns = {name: frame[name].tolist() for name in frame}
-    newest = utc_column(frame["max_timestamp_ms"].to_numpy())
-    for i, position in enumerate(part.positions.tolist()):
+    producers, flags = ["-"] * len(log), [""] * len(log)
+    rows = log.batch_rows
+    is_plain = (rows["producer_id"] < 0) & (frame["timestamp_type"].to_numpy() != "append") & rows["canonical"]
+    is_plain &= (rows["delete_horizon_ms"] < 0) & ~rows["is_transactional"] & ~rows["is_control"]
+    for i in np.flatnonzero(~is_plain).tolist():
         batch = {name: values[i] for name, values in columns.items()}
-        yield _aligned(
-            [
-                str(position),
-                str(batch["size_bytes"]),
-                str(batch["magic"]),
-                batch["codec"],
-                f"{batch['base_offset']}..{batch['last_offset']}",
-                str(batch["count"]),
-                newest[i],
-                str(batch["partition_leader_epoch"]) if batch["partition_leader_epoch"] >= 0 else "-",
-                _producer(batch),
-                ", ".join(_flags(log, i, batch)),
-            ]
-        )
-
-
-def _aligned(cells: list[str]) -> str:
-    padded = [c.rjust(-w) if w < 0 else c.ljust(w) for c, w in zip(cells, WIDTHS, strict=False)]
-    return "  ".join([*padded, *cells[len(WIDTHS) :]]).rstrip()
+        producers[i], flags[i] = _producer(batch), ", ".join(_flags(log, i, batch))
+    cells = zip(
+        part.positions.tolist(),
+        columns["size_bytes"],
+        columns["magic"],
+        columns["codec"],
+        map("%d..%d".__mod__, zip(columns["base_offset"], columns["last_offset"], strict=True)),
+        columns["count"],
+        utc_column(frame["max_timestamp_ms"].to_numpy()),
+        [epoch if epoch >= 0 else "-" for epoch in columns["partition_leader_epoch"]],
+        producers,
+        flags,
+        strict=True,
+    )
+    return (line.rstrip() for line in map(LINE.__mod__, cells))
 
 
 def _producer(batch: Mapping[str, Any]) -> str:
@@ -93,14 +93,12 @@ class Columns(NamedTuple):
 
 
 def columns_of(records: Records) -> Columns:
-    count = len(records)
-    has_headers = records.shapes.header_count > 0
     return Columns(
         records.offsets.tolist(),
         records.timestamps_ms.tolist(),
-        [records.key(i) for i in range(count)],
-        [records.value(i) for i in range(count)],
-        [list(records.headers(i)) for i in range(count)] if has_headers else [[]] * count,
+        records.keys(),
+        records.values(),
+        records.header_lists(),
     )
 
 
@@ -155,4 +153,6 @@ def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
 
 
 def _json_headers(headers: list[tuple[str, bytes | None]]) -> str:
+    if not headers:
+        return "[]"
     return f"[{', '.join(f'[{json_text(name.encode())}, {json_text(value)}]' for name, value in headers)}]"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from json.encoder import encode_basestring_ascii
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,8 @@ def json_value(data: bytes | None) -> str | dict[str, str] | None:
 
 def json_text(data: bytes | None) -> str:
     """Return the JSON text of `json_value(data)`."""
-    return json.dumps(json_value(data))
+    value = json_value(data)
+    return encode_basestring_ascii(value) if isinstance(value, str) else json.dumps(value)
 
 
 def utc(timestamp_ms: int) -> str:

@@ -102,8 +102,10 @@ def what_if(
     else:
         found = _find(paths, columns, batchings)
         if master is None:
-            _compile(chosen, found.parts, console)
+            _compile(tuple(FORMATS) if is_all else chosen, found.parts, console)
         names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
+        if master is None and names:
+            _compile(names, found.parts, console)  # the fourth of the default formats depends on the log
     arms, illegal = _arms(names, codecs)
     question = _question(arms, names or MAIN_FORMATS, codecs, batchings, seed)
     question_for = partial(_sampled, question, sample_bytes)
@@ -145,7 +147,10 @@ def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Cons
     if console is not None and any(part.size_bytes for part in parts):
         from kfbench.whatif.compiling import compile_for_what_if
 
-        compile_for_what_if(formats, console)
+        if formats:
+            compile_for_what_if(formats, console)
+        else:  # `default_formats` chooses by the sizes in all formats
+            compile_for_what_if((*MAIN_FORMATS, OTHER_FORMAT), console, tuple(FORMATS))
 
 
 def _arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:

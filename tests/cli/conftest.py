@@ -19,7 +19,7 @@ from tests.runs import stored
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """Compile the kernels once, so that no what-if in a test prints lines about compiling."""
-    compile_for_what_if(None, Console(file=io.StringIO()))
+    compile_for_what_if(tuple(FORMATS), Console(file=io.StringIO()))
 
 
 @pytest.fixture
