@@ -18,14 +18,14 @@ from kfbench.broker import upgrade as module
 from kfbench.broker.convert import convert
 from kfbench.broker.upgrade import INDEXES, SUFFIX, upgrade
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
-from tests.common import records_of
+from tests.common import ON_BROKERS, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 pytestmark = pytest.mark.compiled_only
 
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(60)]
-NEWER = [name for name, fmt in FORMATS.items() if fmt.magic >= 2 and fmt.is_told_by_magic]
+NEWER = [name for name, fmt in ON_BROKERS.items() if fmt.magic >= 2 and fmt.is_told_by_magic]
 ROOT = Path(__file__).parents[2]
 
 
