@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
+from kfbench.codecs import CODEC_NAMES
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.formats import scan
@@ -212,13 +213,13 @@ def _chunk(data: Bytes, positions: Int64, at: int, limits: Limits) -> Iterator[C
         yield from _chunk(data, positions[middle:], at, limits)
         return
     start, rows = at + int(positions[0]), log.batch_rows
-    names, codecs = (BY_MAGIC[magic].name for magic in rows["magic"].tolist()), log.batches["codec"]
+    kinds = Counter(zip(rows["magic"].tolist(), rows["codec"].tolist(), strict=True))
     yield Chunk(
         records=log.source_records,
         bounds=log.bounds,
         fields=log.batch_fields,
         size_bytes=int(rows["size_bytes"].sum()),
-        kinds=Counter(f"{name} {codec}" for name, codec in zip(names, codecs, strict=True)),
+        kinds=Counter({f"{BY_MAGIC[magic].name} {CODEC_NAMES[codec]}": n for (magic, codec), n in kinds.items()}),
         damage=tuple(
             Damage(
                 position=start + each.position,

@@ -3,9 +3,7 @@
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
-from typing import Any, Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
@@ -15,6 +13,9 @@ from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source, saving
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Names of the groups of formats in the headline, in the order in which they are shown.
 TODAY: Final = "today"
@@ -247,12 +248,14 @@ class WhatIf:
         """
         return next((arm.size_bytes for arm in self.arms if (arm.format, arm.codec) == (format_name, codec)), None)
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """Return a row per combination of format, codec and batches.
 
         Columns: format, codec, level, linger_ms, batch_size_bytes, batches, size_bytes, error_bytes, saving (share of
         `base_bytes`), saving_against_v2, is_best.
         """
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 "format": arm.format,

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from kfbench.arrays import Int64
+from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
@@ -42,7 +43,8 @@ def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int
     `Source.unreadable`. Raises InvalidConfig for a part without batches if the question has no assumed batches.
 
     Args:
-        run: calls the codecs. It works like `map`; the `map` of a thread pool keeps several cores busy.
+        run: calls the codecs. It works like `map`; the `map` of a thread pool starts at once and keeps several cores
+            busy while this thread computes sizes. Results are taken at the end of each chunk.
         advance: called per chunk with the number of bytes read. All calls add up to the part's size.
     """
     reading, chunks, unreadable, left_bytes = _Reading(part, question, run), iter(part.chunks()), None, part.size_bytes
@@ -81,6 +83,7 @@ class _Reading:
         self._numbers: Counter[str] = Counter()
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
         self._times = Times()
+        self._started: list[Callable[[], None]] = []  # each takes the results of codecs that `_run` has started
 
     def add(self, chunk: Chunk) -> None:
         self._kinds.update(chunk.kinds)
@@ -112,6 +115,13 @@ class _Reading:
             self._uniform(of_clients)
         self._chunks += 1
         self._rebatched(of_clients)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Wait for the codecs that were started, and add their results to the sums."""
+        for take in self._started:
+            take()
+        self._started.clear()
 
     def done(self, unreadable: str | None) -> Tally:
         if self._nothing is not None:
@@ -119,6 +129,7 @@ class _Reading:
                 for batches in self._assumed.add(self._nothing, last=True):
                     self._recorded(batches)
             self._rebatched(self._nothing, last=True)
+            self._finish()
         part = self._part
         source = Source(
             path=part.name,
@@ -181,9 +192,14 @@ class _Reading:
                 at_levels.append(_part_of(batches, first, end))
         self._code_at_levels(at_levels)
         sums: Any = self._found.coded if batching is None else self._found.recoded
-        for (_, arm, _), sample in zip(jobs, self._run(_sample, jobs), strict=True):
-            key = arm if batching is None else (batching, *arm)
-            sums[key] = sums.get(key, SampleSums()).plus(sample)
+        results = self._run(_sample, jobs)
+
+        def take() -> None:
+            for (_, arm, _), sample in zip(jobs, results, strict=True):
+                key = arm if batching is None else (batching, *arm)
+                sums[key] = sums.get(key, SampleSums()).plus(sample)
+
+        self._started.append(take)
 
     def _code_at_levels(self, stretches: list[Batches]) -> None:
         if not stretches:
@@ -193,11 +209,16 @@ class _Reading:
             levels.setdefault(codec, []).append(level)
         found = self._found
         jobs = [(batches, codec, numbers) for batches in stretches for codec, numbers in levels.items()]
-        sums: Any = found.levels
-        for (_, codec, _), (drawn, cpu_ns) in zip(jobs, self._run(_at_levels, jobs), strict=True):
-            for level, each in drawn.items():
-                sums[codec, level] = sums.get((codec, level), Drawn()).plus(each)
-                found.level_cpu_ns[codec, level] += cpu_ns[level]
+        results = self._run(_at_levels, jobs)
+
+        def take() -> None:
+            sums: Any = found.levels
+            for (_, codec, _), (drawn, cpu_ns) in zip(jobs, results, strict=True):
+                for level, each in drawn.items():
+                    sums[codec, level] = sums.get((codec, level), Drawn()).plus(each)
+                    found.level_cpu_ns[codec, level] += cpu_ns[level]
+
+        self._started.append(take)
         plain_bytes = sum(int(FORMATS[BASE_FORMAT].size(*batches).sum()) for batches in stretches)
         self._found = replace(found, level_plain_bytes=found.level_plain_bytes + plain_bytes)
 
@@ -252,14 +273,14 @@ def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], d
     """
     batches, codec, levels = job
     plain = FORMATS[BASE_FORMAT].size(*batches)
-    default = _coded_bytes(batches, BASE_FORMAT, codec, None, plain)
-    drawn, cpu_ns = dict[int, Drawn](), dict[int, int]()
+    coded, cpu_ns = dict[int, int](), dict[int, int]()
     for level in levels:
         since_ns = time.thread_time_ns()
-        coded = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
+        coded[level] = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
         cpu_ns[level] = time.thread_time_ns() - since_ns
-        drawn[level] = Drawn.of(default, coded)
-    return drawn, cpu_ns
+    default = CODECS[codec].default_level
+    at_default = coded[default] if default in coded else _coded_bytes(batches, BASE_FORMAT, codec, None, plain)
+    return {level: Drawn.of(at_default, size) for level, size in coded.items()}, cpu_ns
 
 
 def _coded_bytes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> int:

@@ -21,10 +21,11 @@ def records(number: int = 250, headers: int = 0) -> Records:
     return GridPoint(headers=headers, timestamp_spread_ms=1_000).generate(records=number, seed=1).records
 
 
-# v2: 61 + length 2, attributes 1, deltas 2, key length 1, value length 2, header count 1. v3's header: 8 + 4 + 4 + 1 + 4 +
-# 2 + 8 + 2 + 4 = 37, lastOffsetDelta 1, baseTimestamp 1 (5 is small), maxTimestampDelta 1, count 4. Unsigned: each of the
-# two longer lengths takes 1. Headers first: metadataLength 1, no record length. Tagged: how many 1, id 1, size 1, tag 0
-# itself 8. kip98: 53 + length 1, attributes 1, deltas 2, key length 1. columnar: 29 + count 1, key length 1, value length 1.
+# v2: 61 + length 2, attributes 1, deltas 2, key length 1, value length 2, header count 1. v3's header: 8 + 4 + 4 + 1 +
+# 4 + 2 + 8 + 2 + 4 = 37, lastOffsetDelta 1, baseTimestamp 1 (5 is small), maxTimestampDelta 1, count 4. Unsigned: each
+# of the two longer lengths takes 1. Headers first: metadataLength 1, no record length. Tagged: how many 1, id 1, size
+# 1, tag 0 itself 8. kip98: 53 + length 1, attributes 1, deltas 2, key length 1. columnar: 29 + count 1, key length 1,
+# value length 1.
 OVERHEAD_OF_ONE_RECORD = {
     "v0": 26, "v1": 34, "v2": 61 + 9, "v3": 44 + 8, "v3-attributes-only": 61 + 8, "v3-header-only": 44 + 9,
     "v3-unsigned": 44 + 6, "v3-headers-first": 44 + 7, "v3-tagged": 44 + 11 + 8, "v3-batch-headers": 44 + 11 + 8,
