@@ -29,7 +29,8 @@ def with_axe(tab: Tab, axe: str) -> Tab:
 @pytest.mark.thorough
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(chromium: Chromium, axe: str, page: Path, dark: bool) -> None:
-    assert with_axe(chromium.open(page, dark=dark), axe).ask(ALL_BUT_CONTRAST) == []
+    if not dark:  # dark mode changes colours only
+        assert with_axe(chromium.open(page), axe).ask(ALL_BUT_CONTRAST) == []
     assert with_axe(chromium.open(page, WIDE_PX, dark=dark), axe).ask(CONTRAST) == []
 
 

@@ -1,7 +1,7 @@
 """Program that runs every kernel on buffers next to protected memory pages.
 
-One byte read or written outside kills the process, so test_bounds.py starts it. With NUMBA_BOUNDSCHECK=1, Numba also
-checks every array index.
+One byte read or written outside kills the process, so test_bounds.py starts it. With NUMBA_DISABLE_JIT=1, kernels are
+plain Python (see `interpreted`), which also checks every array index.
 """
 
 import ctypes
