@@ -179,7 +179,7 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
     sizes = [each.best.size_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
         size_bytes = sum(min(each.best.size_bytes or 0, each.base_bytes) for each in answer.by_topic)
-        yield Choice(size_bytes, True, "its best", "topic by topic", None)
+        yield Choice(size_bytes, True, "varies", "best per topic", None)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:

@@ -23,6 +23,11 @@ class Section(NamedTuple):
     title: str
     tables: list[Table]
 
+    @property
+    def name(self) -> str:
+        """The anchor of the section in a page."""
+        return self.title.lower().replace(" ", "-")
+
 
 def sections(answer: WhatIf) -> Iterator[Section]:
     """Yield all tables except the summary, in the order in which they are shown."""

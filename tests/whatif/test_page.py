@@ -1,6 +1,7 @@
 """The HTML page of a what-if: one folder with its values, figures and the tables behind them."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
         assert {column.name: cell for column, cell in parts if cell is not None} == drawn_of
         overhead = sum(size for part, size in answer.breakdown[str(row[1])].items() if part not in PAYLOAD)
         assert row[-1] == pytest.approx(overhead / answer.records)
+
+
+def test_the_contents_lead_to_each_section(answer: WhatIf) -> None:
+    page = index_of(answer)
+    links = re.findall(r'<li><a href="#([\w-]+)">([^<]+)</a></li>', page)
+    assert [title for _, title in links] == [*(section.title for section in sections(answer)), "Numbers of the figures"]
+    for name, title in links:
+        assert page.count(f'<section id="{name}">\n<h2><a href="#{name}">{title}</a></h2>') == 1
 
 
 def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> None:

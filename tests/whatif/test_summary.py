@@ -139,7 +139,7 @@ def test_the_names_of_tables_are_those_that_can_be_asked_for(topics: WhatIf) -> 
 
 
 def test_topics_that_need_nothing_are_kept_and_the_best_of_each_is_a_row(topics: WhatIf) -> None:
-    [row] = [row for row in rows_of(today_table(topics)) if row["batches"] == "topic by topic"]
+    [row] = [row for row in rows_of(today_table(topics)) if row["batches"] == "best per topic"]
     best = [min(each.best.size_bytes or 0, each.base_bytes) for each in topics.by_topic]
     assert row["bytes"] == sum(best)
     compressed = next(each for each in topics.by_topic if each.best.size_bytes)
@@ -155,7 +155,7 @@ def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:
     found = what_if([table, FOLDER / "activity-lz4.log"], ["v2"], batchings=[Batching(5, 1 << 14)], columns=columns)
     rows = rows_of(today_table(found))
     assert [row["bytes"] for row in rows if "now" in row["mark"]] == [found.base_bytes]
-    assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "topic by topic"} == {row["batches"] for row in rows}
+    assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "best per topic"} == {row["batches"] for row in rows}
 
 
 def test_of_levels_with_the_same_bytes_the_lowest_is_shown() -> None:
