@@ -83,7 +83,7 @@ function followed(contents) {
   for (const name of links.keys()) read.observe(document.getElementById(name));
 }
 
-for (const table of document.querySelectorAll("main table")) {
+for (const table of document.querySelectorAll("main table:not(.live)")) {
   sortable(table);
   if (table.tBodies[0].rows.length >= LONG_TABLE_ROWS) filterable(table);
 }

@@ -1,0 +1,88 @@
+"""The explorer's data for the page: the rules of `sizes.js`, the cells of the run, and the assumptions of the bill."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, RESEARCH, SHIPPED
+from kfbench.migration.bills import DAYS_A_MONTH, PRICES_ASSUMED, Prices, Traffic
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import NEW, in_order
+from kfbench.report.render import look
+from kfbench.report.topics.explorer import measured, rules
+from kfbench.tables import slug
+
+TRAFFIC: Final = ("fan_out", "replication", "retention_days")
+PRICES: Final = ("storage_gb_month", "network_gb")
+# The settings of a page whose address has none.
+FIRST: Final = {
+    "records": 10,
+    "key_bytes": 16,
+    "value_bytes": 100,
+    "span_ms": 1000,
+    "headers": 0,
+    "header_key_bytes": 12,
+    "header_value_bytes": 20,
+    "null_percent": 0,
+}
+
+
+def format_sets() -> dict[str, list[str]]:
+    """Return the sets of formats that a reader can choose from, by name. Each set has v2."""
+    own = {name for name, fmt in FORMATS.items() if fmt.origin == "own"}
+    sets = {
+        f"Shipped, {NEW}, research": {*SHIPPED, NEW, *RESEARCH},
+        f"{NEW} and its variants": {BASE_FORMAT, NEW, *own},
+        "Proposals": {BASE_FORMAT, *PROPOSED},
+        "All formats": set(FORMATS),
+    }
+    known = {rule["name"] for rule in rules.format_rules()}
+    return {name: in_order(chosen & known) for name, chosen in sets.items()}
+
+
+def page_data(results: Results) -> dict[str, Any]:
+    """Return what the explorer shows besides exact sizes."""
+    cells, workloads = measured.grid_cells(results), measured.workload_cells(results)
+    formats = in_order(FORMATS)
+    groups = {group: f"var(--{slug(group)})" for group in look.GROUPS}
+    return {
+        "base": BASE_FORMAT,
+        "formats": formats,
+        "colours": {name: f"var(--{slug(name)})" if name in look.STYLES else "var(--other)" for name in formats},
+        "groups": groups | {"record headers": "var(--shade)", "keys and values": "var(--grid)"},
+        "sets": format_sets(),
+        "first": FIRST,
+        "cells": [{"settings": list(cell["settings"].values())} | _by_position(cell, formats) for cell in cells],
+        "workloads": [
+            {"name": cell["name"], "settings": cell["settings"]} | _by_position(cell, formats) for cell in workloads
+        ],
+        "codecs": measured.codecs_of([*cells, *workloads]),
+        "month": {
+            "days": DAYS_A_MONTH,
+            "assumed": PRICES_ASSUMED,
+            **{name: value for name, value in asdict(Traffic()).items() if name in TRAFFIC},
+            **{name: value for name, value in asdict(Prices()).items() if name in PRICES},
+        },
+    }
+
+
+def _by_position(cell: Mapping[str, Any], formats: Sequence[str]) -> dict[str, Any]:
+    """Return the bytes and CPU times of a cell as lists in the order of the formats. 0 is missing."""
+    return {
+        "bytes": {codec: _list_of(of, formats) for codec, of in cell["bytes"].items()},
+        "cpu": {
+            codec: {operation: _list_of(of, formats) for operation, of in by_operation.items()}
+            for codec, by_operation in cell["cpu"].items()
+        },
+    }
+
+
+def _list_of(numbers: Mapping[str, Any], formats: Sequence[str]) -> list[Any]:
+    last = max(formats.index(name) for name in numbers)
+    return [numbers.get(name, 0) for name in formats[: last + 1]]
+
+
+def script_json(value: Any) -> str:
+    """Return JSON for a script element. No text in it can end the element."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

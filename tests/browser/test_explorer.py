@@ -1,0 +1,183 @@
+"""The explorer in a real browser: its form, its address, its numbers, by keyboard and on a phone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.migration.bills import Prices, Traffic
+from kfbench.report import publish
+from kfbench.report.explorer_page import explorer_page
+from kfbench.store import open_run
+from kfbench.whatif.month import month
+from tests.browser.chromium import Chromium, Tab
+from tests.browser.conftest import REPORTS
+from tests.browser.explorer_points import python_sizes
+from tests.browser.test_accessible import ALL_BUT_CONTRAST, CONTRAST, WIDE_PX, with_axe
+from tests.report.workload_rows import workload_rows
+from tests.runs import stored
+
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # rendering the page takes seconds
+MOST_BYTES = 200_000  # the front page, which has it inside, is to stay below 300 KB
+ROWS = """[...document.querySelectorAll("#explorer-table tbody tr")].map(
+  row => [...row.cells].map(cell => cell.textContent.trim()))"""
+
+
+@pytest.fixture(scope="session")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("explorer") / "index.html"
+    page.write_text(explorer_page(open_run(publish.newest(REPORTS))))
+    return page
+
+
+def with_address(chromium: Chromium, page: Path, address: str, **window: Any) -> Tab:
+    tab = chromium.open(page, **window)
+    tab.ask(f"new Promise(done => (addEventListener('hashchange', () => done()), location.hash = {address!r}))")
+    return tab
+
+
+def row_of(tab: Tab, name: str) -> list[str]:
+    rows: list[list[str]] = tab.ask(ROWS)
+    return next(row for row in rows if row[0] == name)
+
+
+def number(text: str) -> float:
+    return float(text.removeprefix("≈ ").replace(",", "").replace("−", "-"))
+
+
+def test_it_is_small_and_asks_for_nothing(chromium: Chromium, explorer: Path) -> None:
+    assert explorer.stat().st_size < MOST_BYTES
+    tab = chromium.open(explorer)
+    assert tab.requests() == [explorer.as_uri()]
+    assert tab.complaints() == []
+
+
+def test_the_table_shows_the_bytes_and_the_bill_of_python(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#records=7&key_bytes=20&value_bytes=333&span_ms=0&headers=2&mb_per_s=3")
+    settings = {
+        "records": 7, "key_bytes": 20, "value_bytes": 333, "span_ms": 0,
+        "headers": 2, "header_key_bytes": 12, "header_value_bytes": 20,
+    }  # fmt: skip
+    sizes = {name: size for name, [size] in python_sizes([settings]).items()}
+    v2 = sizes["v2"]
+    assert v2 is not None
+    for name in ("v2", "v3", "columnar"):
+        size = sizes[name]
+        assert size is not None
+        row = row_of(tab, name)
+        assert number(row[1]) == pytest.approx(size / 7, abs=0.051)
+        cost = month(3e6 * 86_400 * size / v2, Traffic(), Prices()).total
+        assert number(row[5]) == pytest.approx(cost, abs=0.51)
+    assert row_of(tab, "v0")[1] == "–"  # v0 has no headers
+
+
+def test_a_run_without_codecs_and_times_has_exact_sizes(chromium: Chromium, tmp_path: Path) -> None:
+    rows = [row for row in workload_rows() if row["codec"] == "none" and row["kind"] == "bytes"]
+    page = tmp_path / "index.html"
+    page.write_text(explorer_page(stored(tmp_path, rows)))
+    tab = chromium.open(page)
+    assert number(row_of(tab, "v2")[1]) > 100
+    assert row_of(tab, "v3")[3:5] == ["–", "–"]  # no CPU times
+    assert tab.complaints() == []
+
+
+def test_the_address_has_the_settings(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#records=250&codec=zstd&formats=Proposals")
+    assert tab.ask("document.getElementById('n-records').value") == "250"
+    assert tab.ask("document.getElementById('c-codec').value") == "zstd"
+    tab.ask("""(field => { field.value = 17; field.dispatchEvent(new Event("change")); })(
+      document.getElementById("n-key_bytes"))""")
+    kept = tab.ask("location.hash")
+    table = tab.ask(ROWS)
+    again = with_address(chromium, explorer, kept)
+    assert again.ask("document.getElementById('n-key_bytes').value") == "17"
+    assert again.ask(ROWS) == table
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "used"),
+    [
+        ("#records=0", "records", 1),
+        ("#records=5000000", "records", 1_000_000),
+        ("#key_bytes=-7", "key_bytes", -1),
+        ("#headers=65", "headers", 64),
+        ("#value_bytes=many", "value_bytes", 100),
+        ("#span_ms=1e99", "span_ms", 315_576_000_000),
+    ],
+)
+def test_settings_out_of_range_are_clamped_and_it_says_so(
+    chromium: Chromium, explorer: Path, address: str, name: str, used: int
+) -> None:
+    tab = with_address(chromium, explorer, address)
+    assert tab.ask(f"document.getElementById('n-{name}').value") == str(used)
+    note = tab.ask("(note => note.hidden ? '' : note.textContent)(document.getElementById('explorer-notes'))")
+    assert f"{used:,}".replace("-", "−") in note.replace("is used", "").replace("-", "−")
+    assert tab.complaints() == []
+
+
+@pytest.mark.parametrize("address", ["#<b>=1", "#codec=none%22%3E%3Cb%3E", "#records=&records=3&formats=none"])
+def test_an_address_cannot_break_the_page(chromium: Chromium, explorer: Path, address: str) -> None:
+    tab = with_address(chromium, explorer, address)
+    assert not tab.ask("document.getElementById('explorer-notes').hidden")
+    assert tab.ask("document.querySelectorAll('#explorer-notes *').length") == 0
+    assert len(tab.ask(ROWS)) == 5
+    assert tab.complaints() == []
+
+
+def test_a_workload_brings_its_own_measurements(chromium: Chromium, explorer: Path) -> None:
+    data = json.loads(chromium.open(explorer).ask("document.getElementById('kfbench-explorer').textContent"))
+    cell = next(each for each in data["workloads"] if each["name"] == "service-events")
+    tab = with_address(chromium, explorer, "#codec=zstd")
+    tab.ask("""(box => { box.value = "service-events"; box.dispatchEvent(new Event("change")); })(
+      document.getElementById("c-workload"))""")
+    assert tab.ask("document.getElementById('n-headers').value") == str(cell["settings"]["headers"])
+    for name in ("v2", "columnar"):
+        stored = cell["bytes"]["zstd"][data["formats"].index(name)]
+        assert number(row_of(tab, name)[1]) == pytest.approx(stored, abs=0.51)
+    tab.ask("""(field => { field.value = 2; field.dispatchEvent(new Event("change")); })(
+      document.getElementById("n-records"))""")
+    assert tab.ask("document.getElementById('c-workload').value") == ""
+
+
+def test_measured_bytes_say_how_far_away_they_are(chromium: Chromium, explorer: Path) -> None:
+    source = "document.getElementById('explorer-source').textContent"
+    near = with_address(chromium, explorer, "#records=100&span_ms=0&codec=gzip").ask(source)
+    assert "doublings" not in near
+    far = with_address(chromium, explorer, "#records=70000&span_ms=0&codec=gzip&headers=30").ask(source)
+    assert "doublings" in far and "1,000 records per batch" in far and "0 headers" in far
+
+
+def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> None:
+    tab = chromium.open(explorer)
+    tab.ask("document.querySelector('[data-name=records]').focus()")
+    summary = "document.querySelector('#explorer-summary[role=status]').textContent"
+    before = tab.ask(summary)
+    tab.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", windowsVirtualKeyCode=39)
+    assert tab.ask("document.getElementById('n-records').value") == "20"
+    assert tab.ask("document.querySelector('[data-name=records]').getAttribute('aria-valuetext')").startswith("20 ")
+    assert tab.ask(summary) != before
+    assert "records=20" in tab.ask("location.hash")
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("address", ["#records=1", "#formats=All+formats&headers=64&records=1000000&bars=all"])
+def test_only_the_table_scrolls_sideways(chromium: Chromium, explorer: Path, width: int, address: str) -> None:
+    tab = with_address(chromium, explorer, address, width=width)
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    assert tab.ask("document.querySelectorAll('#explorer-line path.line').length") <= 6
+
+
+def test_moving_a_slider_is_quick(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#records=1000000&span_ms=86400000&formats=All+formats")
+    took_ms = tab.ask("""(slider => { const start = performance.now(); slider.value = 3;
+      slider.dispatchEvent(new Event("input")); return performance.now() - start; })(
+      document.querySelector("[data-name=key_bytes]"))""")
+    assert took_ms < 500
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_in_the_explorer(chromium: Chromium, axe: str, explorer: Path, dark: bool) -> None:
+    address = "#headers=2&records=0&formats=All+formats"
+    assert with_axe(with_address(chromium, explorer, address, dark=dark), axe).ask(ALL_BUT_CONTRAST) == []
+    assert with_axe(with_address(chromium, explorer, address, width=WIDE_PX, dark=dark), axe).ask(CONTRAST) == []
