@@ -11,7 +11,7 @@ from kfbench.report.topics.explorer.data import page_data, script_json
 from kfbench.report.topics.explorer.rules import page_rules
 from kfbench.store import Run
 
-SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "explorer.js")
+SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "words.js", "line.js", "explorer.js")
 
 
 def explorer_parts(results: Results) -> dict[str, object]:

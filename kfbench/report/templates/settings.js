@@ -24,7 +24,8 @@ window.kfbench.settings = (() => {
   function clamped(name, text) {
     const [least, most] = LIMITS[name], value = Number(text);
     if (String(text).trim() === "" || !Number.isFinite(value)) {
-      return [DEFAULTS[name], `${words(name)}: “${String(text).slice(0, 20)}” is no number. ${DEFAULTS[name]} is used.`];
+      const shown = String(text).slice(0, 20);
+      return [DEFAULTS[name], `${words(name)}: “${shown}” is no number. ${number(DEFAULTS[name])} is used.`];
     }
     const inside = Math.min(Math.max(name === "mb_per_s" ? value : Math.round(value), least), most);
     const isNear = Math.abs(inside - value) < 1;

@@ -136,8 +136,9 @@ window.kfbench = (() => {
   /** Ages between the stops: those of the nearest span, interpolated over records. A setting `age_bytes` has them. */
   function agesNear({records, span_ms}) {
     const doublings = span => Math.abs(Math.log2((span + 2) / (span_ms + 2)));
-    const span = stops.span_ms.reduce((best, stop) => stop && (!best || doublings(stop) < doublings(best)) ? stop : best, 0);
-    const after = Math.max(stops.records.findIndex(stop => stop >= records), 1), [low, high] = stops.records.slice(after - 1, after + 1);
+    const span = stops.span_ms.slice(1).reduce((best, stop) => doublings(stop) < doublings(best) ? stop : best);
+    const after = Math.max(stops.records.findIndex(stop => stop >= records), 1);
+    const [low, high] = stops.records.slice(after - 1, after + 1);
     const [least, most] = ages[stops.span_ms.indexOf(span)]?.slice(after - 1, after + 1) ?? [0, 0];
     return Math.round(least + (most - least) * (records - low) / (high - low));
   }

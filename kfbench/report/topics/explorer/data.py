@@ -48,6 +48,7 @@ def page_data(results: Results) -> dict[str, Any]:
     groups = {group: f"var(--{slug(group)})" for group in look.GROUPS}
     return {
         "base": BASE_FORMAT,
+        "newest": NEW,
         "formats": formats,
         "colours": {name: f"var(--{slug(name)})" if name in look.STYLES else "var(--other)" for name in formats},
         "groups": groups | {"record headers": "var(--shade)", "keys and values": "var(--grid)"},
