@@ -1,4 +1,4 @@
-"""Build a whole report: its first screen, and its sections in the order of SECTIONS."""
+"""Build a whole report: its front page, and the sections of its chapters in the order of CHAPTERS."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from kfbench.report.data import noise
-from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
 from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
@@ -24,6 +23,7 @@ from kfbench.report.topics import (
     cpu,
     failures,
     fleet,
+    front,
     java,
     migration,
     pareto,
@@ -36,7 +36,7 @@ from kfbench.report.topics import (
 )  # fmt: skip
 from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
-from kfbench.tables import Table, listed
+from kfbench.report.topics.front import Front
 
 
 class Entry(NamedTuple):
@@ -52,6 +52,22 @@ class Entry(NamedTuple):
     answer: Callable[[Views], Answer | str]
 
 
+class Chapter(NamedTuple):
+    """A page of the report.
+
+    Args:
+        name: the name of its file, without `.html`.
+        short: its name in the list of pages.
+        title: its question.
+        entries: the definitions of its sections, in their order.
+    """
+
+    name: str
+    short: str
+    title: str
+    entries: tuple[Entry, ...]
+
+
 def over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
     """Define a section about bytes along one axis, such as the key size."""
     return Entry(name, short, title, partial(axis.axis_answer, axis=axis_name, name=name))
@@ -62,83 +78,151 @@ def cpu_over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
     return Entry(name, short, title, partial(cpu.cpu_answer, axis=axis_name, name=name))
 
 
-# The sections, in their order. New sections for blocks of the sweep come before the section about noise.
-SECTIONS: Final = (
-    Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
-    Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
-    Entry("break-even", "Break-even", "From which batch size does a newer format pay?", break_even.break_even_answer),
-    Entry(
-        "break-even-map",
-        "Break-even maps",
-        "Which of v0 to v3 wins where batches and values change together?",
-        winners.maps_answer,
+BYTES: Final = Chapter(
+    "bytes",
+    "Bytes",
+    "What does a record cost in bytes?",
+    (
+        Entry("verdict", "Verdict", "Which format for which workload?", verdict.verdict_answer),
+        Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
+        Entry("workloads", "Workloads", "Which format wins for whom?", workloads.workloads_answer),
+        Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
+        Entry(
+            "break-even", "Break-even", "From which batch size does a newer format pay?", break_even.break_even_answer
+        ),
+        Entry(
+            "break-even-map",
+            "Break-even maps",
+            "Which of v0 to v3 wins where batches and values change together?",
+            winners.maps_answer,
+        ),
+        over_axis("timestamp-spread", "Timestamps", "What does the spread of timestamps cost?", "timestamp_spread_ms"),
+        over_axis("key-size", "Keys", "What does the size of the key cost?", "key_bytes"),
+        over_axis("value-size", "Values", "What does the size of the value cost?", "value_bytes"),
+        over_axis("headers", "Headers", "What do record headers cost?", "headers"),
+        over_axis("nulls", "Nulls", "What do null values cost?", "null_share"),
+        over_axis("offset-holes", "Offset holes", "What do holes in the offsets cost?", "offset_stride"),
+        over_axis(
+            "base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?", "base_timestamp_ms"
+        ),
+        Entry("fields", "Fields", "Where do the bytes go?", breakdown.fields_answer),
+        Entry("fleet", "Fleet", "What does it say of a fleet?", fleet.fleet_answer),
     ),
-    over_axis("timestamp-spread", "Timestamps", "What does the spread of timestamps cost?", "timestamp_spread_ms"),
-    over_axis("key-size", "Keys", "What does the size of the key cost?", "key_bytes"),
-    over_axis("value-size", "Values", "What does the size of the value cost?", "value_bytes"),
-    over_axis("headers", "Headers", "What do record headers cost?", "headers"),
-    over_axis("nulls", "Nulls", "What do null values cost?", "null_share"),
-    over_axis("offset-holes", "Offset holes", "What do holes in the offsets cost?", "offset_stride"),
-    over_axis("base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?", "base_timestamp_ms"),
-    Entry("fields", "Fields", "Where do the bytes go?", breakdown.fields_answer),
-    Entry("compressed", "Compression", "What is left of it under compression?", compressed.compressed_answer),
-    Entry("pareto", "CPU against bytes", "What do bytes cost in CPU?", pareto.pareto_answer),
-    cpu_over_axis("cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?", "batch_size"),
-    cpu_over_axis("cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?", "value_bytes"),
-    cpu_over_axis("cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?", "key_bytes"),
-    cpu_over_axis(
-        "cpu-timestamp-spread",
-        "CPU by timestamps",
-        "What does it cost in CPU, by timestamp spread?",
-        "timestamp_spread_ms",
-    ),
-    Entry("cpu-cold", "Cold CPU", "What does it cost in CPU where no cache has the data?", cold.cold_answer),
-    Entry(
-        "cpu-peers",
-        "Peers",
-        "What do other implementations take, and do they agree on which format is dearer?",
-        java.peers_answer,
-    ),
-    Entry("workloads", "Workloads", "Which format wins for whom?", workloads.workloads_answer),
-    Entry("fleet", "Fleet", "What does it say of a fleet?", fleet.fleet_answer),
-    Entry(
-        "prefix",
-        "Prefix",
-        "What does reading offsets and times from the prefix save, and what does it give up?",
-        prefix.prefix_answer,
-    ),
-    Entry("broker", "Broker", "What does a format cost the broker?", broker_paths.append_answer),
-    Entry("broker-claims", "Proposals", "Are the proposals right about the broker?", proposals.proposals_answer),
-    Entry("broker-convert", "Conversions", "What does a conversion cost?", conversions.conversions_answer),
-    Entry(
-        "broker-migrate", "Migration", "What does a migration cost, and when does it pay?", migration.migration_answer
-    ),
-    Entry(
-        "broker-keep",
-        "Compaction, mirrors, seeks",
-        "What does it cost to compact, mirror, seek and expire?",
-        broker_paths.keep_answer,
-    ),
-    Entry(NAME, NAME, f"{NAME}: how near to the floor can a format come?", columnar.columnar_answer),
-    Entry("noise", "Noise", "How far can the CPU numbers be trusted?", control.noise_answer),
 )
-NOISE: Final = "noise"
+CHAPTERS: Final = (
+    BYTES,
+    Chapter(
+        "compression",
+        "Compression",
+        "What is left under compression?",
+        (
+            Entry("compressed", "Compression", "What is left of it under compression?", compressed.compressed_answer),
+            Entry("pareto", "CPU against bytes", "What do bytes cost in CPU?", pareto.pareto_answer),
+        ),
+    ),
+    Chapter(
+        "cpu",
+        "CPU",
+        "What does it cost in CPU?",
+        (
+            cpu_over_axis("cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?", "batch_size"),
+            cpu_over_axis("cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?", "value_bytes"),
+            cpu_over_axis("cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?", "key_bytes"),
+            cpu_over_axis(
+                "cpu-timestamp-spread",
+                "CPU by timestamps",
+                "What does it cost in CPU, by timestamp spread?",
+                "timestamp_spread_ms",
+            ),
+            Entry("cpu-cold", "Cold CPU", "What does it cost in CPU where no cache has the data?", cold.cold_answer),
+            Entry(
+                "cpu-peers",
+                "Peers",
+                "What do other implementations take, and do they agree on which format is dearer?",
+                java.peers_answer,
+            ),
+            Entry(
+                "prefix",
+                "Prefix",
+                "What does reading offsets and times from the prefix save, and what does it give up?",
+                prefix.prefix_answer,
+            ),
+        ),
+    ),
+    Chapter(
+        "broker",
+        "Broker",
+        "What does a broker pay?",
+        (
+            Entry("broker", "Append", "What does a format cost the broker?", broker_paths.append_answer),
+            Entry("broker-convert", "Conversions", "What does a conversion cost?", conversions.conversions_answer),
+            Entry(
+                "broker-migrate",
+                "Migration",
+                "What does a migration cost, and when does it pay?",
+                migration.migration_answer,
+            ),
+            Entry(
+                "broker-keep",
+                "Compaction, mirrors, seeks",
+                "What does it cost to compact, mirror, seek and expire?",
+                broker_paths.keep_answer,
+            ),
+        ),
+    ),
+    Chapter(
+        "claims",
+        "Proposals",
+        "Do the proposals' figures hold?",
+        (
+            Entry("claims", "Published figures", "Do the published figures hold?", lambda _: claims.claims_answer()),
+            Entry(
+                "broker-claims",
+                "Proposals",
+                "Are the proposals right about the broker?",
+                proposals.proposals_answer,
+            ),
+        ),
+    ),
+    Chapter(
+        "floor",
+        "Floor",
+        "How low can a format go?",
+        (Entry(NAME, NAME, f"{NAME}: how near to the floor can a format come?", columnar.columnar_answer),),
+    ),
+    Chapter(
+        "trust",
+        "Trust",
+        "Can these numbers be trusted?",
+        (Entry("noise", "Noise", "How far can the CPU numbers be trusted?", control.noise_answer),),
+    ),
+)
+TRUST: Final = "trust"
 # The text of a block is printed in one section only. These sections choose first: their blocks fit no other section.
 FIRST_TEXTS: Final = (NAME, "compressed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The content of a report. The first screen shows lead, table, figures and costs.
+    """The content of a report.
 
-    costs: a table of the CPU time of the winners.
+    Args:
+        front: the sentences and cards of the front page.
+        figures: the figures of the front page.
+        sections: the sections of all chapters, in their order. `Section.chapter` names the chapter.
     """
 
-    lead: str
-    table: Table | None
+    front: Front
     figures: tuple[Figure, ...]
-    costs: Table | None
     sections: tuple[Section, ...]
+
+    @property
+    def chapters(self) -> list[Chapter]:
+        """The chapters that have a section."""
+        return [chapter for chapter in CHAPTERS if self.of(chapter)]
+
+    def of(self, chapter: Chapter) -> list[Section]:
+        return [section for section in self.sections if section.chapter == chapter.name]
 
 
 def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None) -> Page:
@@ -147,32 +231,29 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
     Args:
         results: the rows of the run.
         sweep: the blocks of the sweep. The text of a block is printed in the section that shows most of its rows. A
-            block that no section shows gets its own section.
+            block that no section shows gets its own section, in the chapter about bytes.
         noise_facts: the noise checks from the run's manifest.
     """
     run = Views(results, noise_facts)
     head = [reference.overhead_figure(results, run.verdicts.named_formats)]
     missing = [*not_drawn(head)]
     sections: list[Section] = []
-    for entry in SECTIONS:
-        answer = entry.answer(run)
-        if isinstance(answer, str):
-            missing.append(Missing(what=entry.title, why=answer))
-        else:
-            sections.append(Section.of(*entry[:3], answer))
+    for chapter in CHAPTERS:
+        for entry in chapter.entries:
+            answer = entry.answer(run)
+            if isinstance(answer, str):
+                missing.append(Missing(what=entry.title, why=answer))
+            else:
+                sections.append(Section.of(chapter.name, *entry[:3], answer))
     missing += [each for section in sections for each in section.missing]
     research = next((section.title for section in sections if section.name == NAME), None)
-    published = Section.of("claims", "Published figures", "Do the published figures hold?", claims.claims_answer())
     failed = failures.failures_answer(results, missing, research)
     return Page(
-        lead=_lead(results, run.verdicts),
-        table=verdict.verdict_table(run.verdicts),
+        front=front.front(run),
         figures=drawn(head),
-        costs=verdict.costs_table(run.verdicts),
         sections=(
             *_with_texts(sections, results, sweep),
-            published,
-            Section.of("failures", "What is missing", "What is missing?", failed),
+            Section.of(TRUST, "failures", "What is missing", "What is missing?", failed),
         ),
     )
 
@@ -190,17 +271,10 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
             names = section.texts.names(results.all, order)
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
     found = [section.with_blocks(texts.get(section.name, ())) for section in sections]
-    before_noise = sum(section.name != NOISE for section in found)
-    found[before_noise:before_noise] = [blocks.block_section(results, block) for block in unused.values()]
+    of_bytes = sum(section.chapter == BYTES.name for section in found)
+    found[of_bytes:of_bytes] = [blocks.block_section(BYTES.name, results, block) for block in unused.values()]
     return found
 
 
 def _text_rank(section: Section) -> int:
     return FIRST_TEXTS.index(section.name) if section.name in FIRST_TEXTS else len(FIRST_TEXTS)
-
-
-def _lead(results: Results, verdicts: Verdicts) -> str:
-    has_unnamed = verdicts.research_formats and not verdicts.classes  # the verdict would name them
-    research = f"{listed(verdicts.research_formats)} has a section of its own." if has_unnamed else ""
-    parts = reference.lead_sentence(results, verdicts.research_formats), verdict.verdict_sentence(verdicts), research
-    return " ".join(filter(None, parts))

@@ -105,12 +105,14 @@ class Section:
     """A section of a report: a question and its answer, ready to print. The other fields are those of Answer.
 
     Args:
+        chapter: the name of the chapter.
         short: the name in the table of contents.
         title: the question.
         blocks: blocks whose explanations are printed under their own titles, after the tables.
         missing: the figures that the run has no rows for.
     """
 
+    chapter: str
     name: str
     short: str
     title: str
@@ -125,9 +127,10 @@ class Section:
     blocks: tuple[Block, ...] = ()
 
     @classmethod
-    def of(cls, name: str, short: str, title: str, answer: Answer) -> Self:
+    def of(cls, chapter: str, name: str, short: str, title: str, answer: Answer) -> Self:
         """Create a section from an answer. Tables and figures without numbers are left out."""
         return cls(
+            chapter=chapter,
             name=name,
             short=short,
             title=title,

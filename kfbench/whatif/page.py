@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kfbench.report.publish import html, place
+from kfbench.report.files import html
+from kfbench.report.publish import place
 from kfbench.report.render import look, plots
 from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown

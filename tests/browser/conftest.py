@@ -1,4 +1,4 @@
-"""The browser and two pages for all tests: the newest committed report and a `what-if` answer."""
+"""The browser, and pages for all tests: two of a report (of the newest committed rows), and a `what-if` answer."""
 
 import os
 import shutil
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report import publish
+from kfbench.report.files import files_of
+from kfbench.report.publish import newest
 from kfbench.store import open_run
 from kfbench.whatif import page as what_if_page
 from kfbench.whatif.ask import what_if
@@ -18,7 +19,7 @@ from tests.recorded import FOLDER
 HERE = Path(__file__).parent
 REPORTS = HERE.parents[1] / "reports"
 UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ETIMEDOUT")
-REPORT = pytest.param("report", marks=pytest.mark.thorough)  # seconds; rendering takes 20 s
+OF_REPORT = [pytest.param(name, marks=pytest.mark.thorough) for name in ("front", "chapter")]  # rendering takes 20 s
 
 
 @pytest.fixture(scope="session")
@@ -31,11 +32,19 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Render index.html of the newest committed report. Return its path."""
-    page = tmp_path_factory.mktemp("report") / "index.html"
-    page.write_bytes(dict(publish.render(open_run(publish.newest(REPORTS))))["index.html"])
-    return page
+def front(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Render the pages of the newest committed report. Return the path of its front page."""
+    folder = tmp_path_factory.mktemp("report")
+    for name, data in files_of(open_run(newest(REPORTS))):
+        if name.endswith(".html"):
+            (folder / name).write_bytes(data)
+    return folder / "index.html"
+
+
+@pytest.fixture(scope="session")
+def chapter(front: Path) -> Path:
+    """Return the path of the report's longest chapter."""
+    return front.with_name("bytes.html")
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +59,9 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return what_if_page.publish(found, folder) / "index.html"
 
 
-@pytest.fixture(params=["answer", REPORT])
+@pytest.fixture(params=["answer", *OF_REPORT])
 def page(request: pytest.FixtureRequest) -> Path:
-    """Return each of the two pages in turn: the report and the what-if."""
+    """Return each of the three pages in turn."""
     path: Path = request.getfixturevalue(request.param)
     return path
 

@@ -41,18 +41,18 @@ def test_what_scrolls_says_so_and_takes_the_keyboard(chromium: Chromium, page: P
 @pytest.mark.thorough
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])
 def test_the_first_screen_has_the_verdict_and_a_picture_follows(
-    chromium: Chromium, report: Path, width: int, height: int
+    chromium: Chromium, front: Path, width: int, height: int
 ) -> None:
-    tab = chromium.open(report, width, height)
-    for what, screens in ((".lead", 1), ("#t-verdict tbody tr", 1), ("figure svg", 2.5)):
+    tab = chromium.open(front, width, height)
+    for what, screens in ((".lead", 1), (".cards li", 1), ("figure svg", 2)):
         assert tab.ask(f'document.querySelector("{what}").getBoundingClientRect().bottom') < screens * height
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_contents_follow_the_reader(chromium: Chromium, report: Path, width: int) -> None:
-    tab = chromium.open(report, width)
-    for name in ("environment", "fields"):
+def test_the_contents_follow_the_reader(chromium: Chromium, chapter: Path, width: int) -> None:
+    tab = chromium.open(chapter, width)
+    for name in ("fleet", "fields"):
         assert jumped(tab, name) == 0
         seen = tab.ask("""(({top, bottom}) => top >= 0 && bottom <= innerHeight)(
           document.querySelector("nav [aria-current]").getBoundingClientRect())""")
@@ -60,14 +60,14 @@ def test_the_contents_follow_the_reader(chromium: Chromium, report: Path, width:
 
 
 @pytest.mark.thorough
-def test_the_contents_stay_where_the_focus_is(chromium: Chromium, report: Path) -> None:
-    tab = chromium.open(report, 1280)
+def test_the_contents_stay_where_the_focus_is(chromium: Chromium, chapter: Path) -> None:
+    tab = chromium.open(chapter, 1280)
     tab.ask("document.querySelector('nav li a').focus()")
-    jumped(tab, "environment")
+    jumped(tab, "fleet")
     assert tab.ask("document.querySelector('nav').scrollTop") == 0
     tab.ask("document.activeElement.blur()")
     jumped(tab, "fields")
-    jumped(tab, "environment")
+    jumped(tab, "fleet")
     assert tab.ask("document.querySelector('nav').scrollTop") > 0
 
 
@@ -165,11 +165,16 @@ def test_on_paper_nothing_is_folded_away_or_cut(chromium: Chromium, page: Path) 
 
 
 @pytest.mark.thorough
-def test_folded_tables_are_printed(chromium: Chromium, report: Path) -> None:
-    tab = chromium.open(report)
+def test_folded_tables_are_printed(chromium: Chromium, chapter: Path) -> None:
+    tab = chromium.open(chapter)
     pages = sheets(tab.pdf())
     tab.ask('document.querySelectorAll("details").forEach(each => each.remove())')
     assert 0 < sheets(tab.pdf()) < pages
+
+
+@pytest.mark.thorough
+def test_the_front_page_is_printed_on_three_sheets(chromium: Chromium, front: Path) -> None:
+    assert sheets(chromium.open(front).pdf()) <= 3
 
 
 def sheets(pdf: bytes) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report.publish import TEMPLATES
+from kfbench.report.files import TEMPLATES
 from kfbench.report.render.plots import group_of
 from kfbench.report.topics.explorer.rules import page_rules
 from tests.browser.chromium import Chromium

@@ -89,7 +89,7 @@ def test_a_winner_only_under_zstd_has_no_cost_without_it(tmp_path: Path) -> None
     assert f"the winners without a codec take {cost.median:.2f} to encode" in verdict.cost_sentence(found)
     packed = [row | {"codec": "zstd", "level": 3, "cell_id": "z"} for row in rows if row["kind"] == "cpu"]
     assert (
-        f"{said}their times stand in other tables of index.html."
+        f"{said}their times stand in other tables of this report."
         in costs_of(verdicts_of(tmp_path / "packed", [*rows, *packed])).notes
     )
 

@@ -16,8 +16,8 @@ from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.files import files_of
 from kfbench.report.page import page
-from kfbench.report.publish import render
 from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
 from kfbench.report.topics.columnar import sentences, tables
@@ -256,7 +256,7 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
         assert times[label, 100, "encode"].median == pytest.approx(0.5, rel=0.01)
     assert "(2 points of the grid)" in own.means
     assert not own.blocks and any("about columnar" in section.prose for section in built.sections)
-    assert NAME in built.lead and "no byte counts" not in built.lead
+    assert built.front.lead and "no sizes" not in built.front.lead
     for section in built.sections:
         by_name = {table.name: table for table in (*section.tables, *section.more)}
         assert all(table.rows and len(table.columns) > 1 for table in by_name.values())
@@ -273,11 +273,11 @@ def test_why_it_has_no_section_is_the_true_reason(tmp_path: Path) -> None:
     assert "columnar was measured, and no v2 beside it" in str(sections["failures"].tables)
     alone = stored(tmp_path / "alone", [row for row in rows if row["format"] == NAME])
     with pytest.raises(RunError, match="columnar stands alone, with no v2"):
-        dict(render(alone))
+        dict(files_of(alone))
 
 
 def test_batches_without_a_grid_are_mentioned(results: Results) -> None:
-    assert "no byte counts without a codec" in page(results, []).lead
+    assert "no sizes over the batch size" in page(results, []).front.lead
 
 
 def test_a_table_of_dashes_alone_is_none() -> None:

@@ -77,7 +77,7 @@ def asked(found: tuple[Section, ...]) -> set[str]:
 def test_whatever_a_run_lacks_the_same_questions_are_asked(
     rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
-    verdict = {"What stands behind the verdict?", "Which format for which class of workload?"}
+    verdict = {"What stands behind the verdict?", "Which format for which workload?"}
     bare = [row for row in rows if row["kind"] == "bytes" and row["codec"] == "none"][:1]
     runs = {
         "grid": results,

@@ -62,7 +62,7 @@ def test_formats_differ_without_colour_too() -> None:
 
 
 def test_the_colours_of_the_page_are_those_of_the_style_sheet() -> None:
-    from kfbench.report.publish import TEMPLATES
+    from kfbench.report.files import TEMPLATES
 
     css = (TEMPLATES / "style.css").read_text()
     assert f"--other:{look.OTHER.light}" in css

@@ -7,7 +7,7 @@ import pytest
 
 from kfbench.measure.noise import noise_facts
 from kfbench.report.data import noise
-from kfbench.report.publish import render
+from kfbench.report.files import files_of
 from kfbench.report.topics import peers
 from kfbench.store import Run
 from tests.measure.test_noise import rows as noise_rows
@@ -23,24 +23,26 @@ def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     facts = noise_facts(noise_rows(others_cpu_ns=90_000_000))
-    page = dict(render(stored(tmp_path, rows, noise=facts)))
+    page = dict(files_of(stored(tmp_path, rows, noise=facts)))
     for name in ("README.md", "index.html"):
         text = page[name].decode()
         warning = text.index("Noisy: ")
         assert "0.30 cores" in text[warning : warning + 100]
-        assert warning < text.index("Compared with v2") < text.index("A/A arm:")
-    assert "1 of 7 checks" in text
-    assert "cores that others used" in text
+        assert warning < text.index("v3's compact header saves") and "Noisy run." in text
+    assert "1 of 7 checks" in page["trust.html"].decode()
+    assert "cores that others used" in page["trust.html"].decode()
 
 
 def test_a_quiet_run_has_the_checks_in_its_section_alone(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    page = dict(render(stored(tmp_path, rows, noise=noise_facts(noise_rows()))))["index.html"].decode()
-    assert "Noisy:" not in page and "All 7 checks" in page
+    pages = dict(files_of(stored(tmp_path, rows, noise=noise_facts(noise_rows()))))
+    assert not [name for name, data in pages.items() if b"Noisy:" in data]
+    assert b"Quiet run." in pages["index.html"] and b"All 7 checks" in pages["trust.html"]
 
 
 def test_a_run_from_before_has_none(run: Run) -> None:
-    page = dict(render(run))["index.html"].decode()
-    assert "Noisy" not in page and "checks of the host" not in page
+    pages = dict(files_of(run))
+    assert not [name for name, data in pages.items() if b"Noisy" in data or b"checks of the host" in data]
+    assert b"Noise not checked." in pages["index.html"]
     assert noise.checks_table(None) is None and noise.checks_table({"noisy": False, "seen": [], "hosts": {}}) is None
 
 

@@ -231,10 +231,10 @@ def test_the_prose_of_its_blocks_stands_with_them_and_bytes_are_the_same(tmp_pat
     for path in one.rglob("*"):
         if path.is_file():
             assert (other / path.relative_to(one)).read_bytes() == path.read_bytes()
-    text = (one / "index.html").read_text()
+    text = (one / "bytes.html").read_text()
     _, _, after = text.partition('<section id="workloads">')
     assert text.count("Prose of named.") == text.count("Prose of cpu-named.") == after.count("Prose of named.") == 1
-    assert (one / "figures" / "workloads.svg").is_file() and 'id="workloads"' in (one / "index.html").read_text()
+    assert (one / "figures" / "workloads.svg").is_file() and 'id="workloads"' in text
 
 
 def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows: Run) -> None:

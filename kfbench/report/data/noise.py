@@ -21,6 +21,13 @@ SHARES: Final = (
 )  # checks with a percentage; the others are numbers of cores
 
 
+def state(facts: Facts | None) -> str:
+    """Return "Quiet run" or "Noisy run"; "Noise not checked" for a run without noise checks."""
+    if not facts:
+        return "Noise not checked"
+    return "Noisy run" if facts["noisy"] else "Quiet run"
+
+
 def noisy_sentence(facts: Facts | None) -> str:
     """Return the warning that is printed above all numbers of a noisy run; empty for other runs."""
     if not facts or not facts["noisy"]:

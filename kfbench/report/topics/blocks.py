@@ -26,12 +26,12 @@ class BlockTable(NamedTuple):
     rows: pd.DataFrame
 
 
-def block_section(results: Results, block: Block) -> Section:
+def block_section(chapter: str, results: Results, block: Block) -> Section:
     tables = block_tables(results, block.name)
     answer = Answer(
         means=block_sentence(tables), prose=(block.analysis.strip(),), tables=tuple(each.table for each in tables)
     )
-    return Section.of(f"block-{block.name}", block.title, block.title, answer)
+    return Section.of(chapter, f"block-{block.name}", block.title, block.title, answer)
 
 
 def block_tables(results: Results, grid: str) -> list[BlockTable]:

@@ -1,4 +1,4 @@
-"""The first screen: the smallest format for each class of workloads, and the CPU time of v3 and of the winners.
+"""The verdict: the smallest format for each class of workloads, and the CPU time of v3 and of the winners.
 
 A class is a group of workloads of the catalogue, such as "Small batches".
 """
@@ -140,7 +140,7 @@ def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
             why = (
                 f"not timed under {codec}"
                 if codec not in verdicts.timed_under
-                else "their times stand in other tables of index.html"
+                else "their times stand in other tables of this report"
             )
             yield f"Winners under {codec} alone are left out ({listed(names)} for {where}): {why}."
     yield from _untimed_notes(verdicts, _untimed_winners(verdicts))
@@ -353,6 +353,13 @@ def cpu_sentence(verdicts: Verdicts) -> str:
 
 def _lower(name: str) -> str:
     return name[:1].lower() + name[1:]
+
+
+def verdict_answer(run: Views) -> Answer | str:
+    verdicts = run.verdicts
+    if not verdicts.classes:
+        return NO_WORKLOADS
+    return Answer(means=verdict_sentence(verdicts), tables=(verdict_table(verdicts), costs_table(verdicts)))
 
 
 def classes_answer(run: Views) -> Answer | str:

@@ -1,16 +1,15 @@
-"""The explorer as a part of a page (`templates/explorer.html`), and as a page of its own."""
+"""The explorer as a part of a page (`templates/explorer.html`)."""
 
+from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
 
-from kfbench.formats import FORMATS
 from kfbench.report.data.results import Results
-from kfbench.report.publish import TEMPLATES, html, subtitle
 from kfbench.report.topics.explorer.data import page_data, script_json
 from kfbench.report.topics.explorer.rules import page_rules
-from kfbench.store import Run
 
+TEMPLATES: Final = Path(__file__).parents[2] / "templates"
 SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "words.js", "line.js", "explorer.js")
 
 
@@ -22,13 +21,3 @@ def explorer_parts(results: Results) -> dict[str, object]:
         "css": Markup((TEMPLATES / "explorer.css").read_text()),
         "scripts": [Markup((TEMPLATES / name).read_text()) for name in SCRIPTS],
     }
-
-
-def explorer_page(run: Run) -> str:
-    """Return a web page that has only the explorer, with the measured numbers of this run."""
-    page = {
-        "title": "What do your Kafka records cost?",
-        "subtitle": subtitle(run.manifest),
-        "explorer": explorer_parts(Results(run.measurements())),
-    }
-    return html(page, list(FORMATS), "explorer-page.html")

@@ -1,0 +1,189 @@
+"""The files of a report: its pages, its figures, and the rows of its run.
+
+The report is a front page (`index.html`) and a page per chapter. Each page has its style, script and figures inside, so
+the folder opens from disk.
+"""
+
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow.parquet as pq
+from markupsafe import Markup, escape
+
+from kfbench.errors import RunError
+from kfbench.formats import BASE_FORMAT, RESEARCH
+from kfbench.report.data import noise
+from kfbench.report.data.results import Results
+from kfbench.report.page import page as page_of
+from kfbench.report.render import look
+from kfbench.report.section import Block, Figure
+from kfbench.report.topics import control
+from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.store import Run
+from kfbench.tables import listed, prose
+
+TEMPLATES = Path(__file__).parent / "templates"
+NO_NUMBERS = "no row of this run is a number"
+
+
+def run_date(manifest: Mapping[str, Any]) -> str:
+    """Return the day on which the sweep started (YYYY-MM-DD)."""
+    return str(manifest["started"])[:10]
+
+
+def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and the bytes of every file of the report."""
+    manifest = run.manifest
+    results = Results(run.measurements())
+    if results.ok.empty:
+        measured = results.research.loc[results.research["status"] == "ok", "format"]
+        alone = sorted(RESEARCH & set(measured.dropna()))
+        why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
+        raise RunError(f"{run.path}: {why}: nothing to report")
+    facts = manifest.get("noise")
+    page = page_of(results, blocks(manifest), facts)
+    shown = {
+        "title": "What does a Kafka record cost?",
+        "formats": listed([name for name in results.formats if "-" not in name]),
+        "subtitle": subtitle(manifest),
+        "front": page.front,
+        "figures": page.figures,
+        "quiet": noise.state(facts),
+        "noisy": noise.noisy_sentence(facts),
+        "aa": control.aa_sentence(results),
+        "prose": str(manifest.get("analysis", "")).strip(),
+        "chapters": page.chapters,
+        "command": manifest["command"],
+        "environment": facts_of(manifest),
+    }
+    explorer = {"explorer": explorer_parts(results)}
+    yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
+    for chapter in page.chapters:
+        own = {"chapter": chapter, "sections": page.of(chapter)}
+        yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
+    yield "README.md", _markdown(shown).encode()
+    for figure in (*page.figures, *(figure for section in page.sections for figure in section.figures)):
+        yield f"figures/{figure.name}.svg", figure.svg.encode()
+    yield "measurements.parquet", _parquet(run)
+    yield "manifest.json", (run.path / "manifest.json").read_bytes()
+    yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
+
+
+def blocks(manifest: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of the sweep with their titles and texts. They are read from the run's manifest."""
+    return [Block(name=grid["name"], title=grid["title"], analysis=grid["analysis"]) for grid in manifest["grids"]]
+
+
+def subtitle(manifest: Mapping[str, Any]) -> str:
+    environment = manifest["environment"]
+    parts = [
+        f"profile {manifest['profile']}",
+        f"measured {run_date(manifest)}",
+        f"on {environment.get('cpu') or environment.get('machine')}",
+        f"kfbench {environment.get('packages', {}).get('kfbench', 'unknown')}",
+        f"revision {_revision(environment.get('git_revision'))}",
+    ]
+    return ", ".join(parts) + "."
+
+
+def _revision(revision: str | None) -> str:
+    """Return the first twelve digits of the git revision, with a mark for uncommitted changes."""
+    commit, _, dirty = (revision or "unknown").partition("-")
+    return commit[:12] + (f"-{dirty}" if dirty else "")
+
+
+def facts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the properties of the run that a reader needs to judge or repeat it, as pairs of name and value."""
+    environment = manifest["environment"]
+    names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
+    own = {name: manifest[name] for name in names if name in manifest}
+    if manifest.get("filter"):
+        own["filter"] = manifest["filter"]
+    if stages := manifest.get("stages"):
+        own["engine's share of the time"] = {kind: f"{share:.0%}" for kind, share in _engine_shares(stages).items()}
+    of_host = ("cpu", "cpu_model", "cores", "cache", "kernel_features", "system", "python")
+    hosts = {
+        f"measured on {host}": {name: known[name] for name in of_host if name in known}
+        for host, known in manifest.get("host_facts", {}).items()
+        if host != environment.get("host")
+    }
+    return [(name.replace("_", " "), _words(value)) for name, value in {**own, **hosts, **environment}.items()]
+
+
+def _engine_shares(stages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the engine's share of the workers' time, per kind of measurement.
+
+    It is the share in which no task measured or waited for the host lock. A resumed run has several stages per kind.
+    """
+    slot_s: dict[str, float] = defaultdict(float)
+    engine_s: dict[str, float] = defaultdict(float)
+    for stage in stages:
+        stage_s = stage["wall_s"] * stage["slots"]
+        slot_s[stage["kind"]] += stage_s
+        engine_s[stage["kind"]] += stage_s * stage["overhead_share"]
+    return {kind: engine_s[kind] / total_s if total_s else 0.0 for kind, total_s in slot_s.items()}
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_words(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return str(value)
+
+
+def _environment(autoescape: bool) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def html(page: Mapping[str, Any], formats: Sequence[str], template: str) -> str:
+    """Return a web page with its style, script and figures inside."""
+    plain = _environment(autoescape=False)
+    css = plain.get_template("style.css").render(
+        light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
+    )
+    script = (TEMPLATES / "page.js").read_text()
+
+    def draw(figure: Figure, page: str = "") -> Markup:
+        """Return the figure with a link to its numbers. page: the file that has them, if it is another one."""
+        svg = look.inline(figure.svg, figure.name, str(escape(figure.alt)))
+        caption = f"{escape(figure.caption)} {_links(figure, page)}"
+        return Markup(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>")
+
+    rich = _environment(autoescape=True)
+    rich.filters["prose"] = lambda text: Markup(prose(text))
+    return rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw)
+
+
+def _links(figure: Figure, page: str) -> str:
+    if isinstance(figure.numbers, str):
+        return f'<a href="{page}#t-{figure.numbers}">Its numbers, as a table.</a>'
+    links = [f'<a href="{page}#t-{name}">{escape(panel)}</a>' for panel, name in figure.numbers.items()]
+    return f"Its numbers, as tables: {', '.join(links)}."
+
+
+def _markdown(page: Mapping[str, Any]) -> str:
+    text = _environment(autoescape=False).get_template("README.md").render(page)
+    return re.sub("\n{3,}", "\n\n", text)
+
+
+def _parquet(run: Run) -> bytes:
+    """Return all rows of the run as one Parquet file, compressed strongly so that it can be committed."""
+    sink = io.BytesIO()
+    pq.write_table(run.table, sink, compression="zstd", compression_level=12)
+    return sink.getvalue()
