@@ -47,7 +47,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     facts = manifest.get("noise")
-    page = page_of(results, blocks(manifest), facts)
+    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]))
     shown = {
         "title": "What does a Kafka record cost?",
         "formats": listed([name for name in results.formats if "-" not in name]),

@@ -1,14 +1,14 @@
 """Build a whole report: its front page, and the sections of its chapters in the order of CHAPTERS."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from kfbench.report.data import noise
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
-from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
+from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn, repeat_command
 from kfbench.report.topics import (
     axis,
     blocks,
@@ -225,7 +225,9 @@ class Page:
         return [section for section in self.sections if section.chapter == chapter.name]
 
 
-def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None) -> Page:
+def page(
+    results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None, profile: str = "default"
+) -> Page:
     """Build the report. A section without any row in the run is left out, and the last section lists it.
 
     Args:
@@ -233,6 +235,7 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
         sweep: the blocks of the sweep. The text of a block is printed in the section that shows most of its rows. A
             block that no section shows gets its own section, in the chapter about bytes.
         noise_facts: the noise checks from the run's manifest.
+        profile: the name of the run's sweep.
     """
     run = Views(results, noise_facts)
     head = [reference.overhead_figure(results, run.verdicts.named_formats)]
@@ -244,7 +247,7 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
             if isinstance(answer, str):
                 missing.append(Missing(what=entry.title, why=answer))
             else:
-                sections.append(Section.of(chapter.name, *entry[:3], answer))
+                sections.append(Section.of(chapter.name, *entry[:3], answer).with_command(profile))
     missing += [each for section in sections for each in section.missing]
     research = next((section.title for section in sections if section.name == NAME), None)
     failed = failures.failures_answer(results, missing, research)
@@ -252,13 +255,13 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
         front=front.front(run),
         figures=drawn(head),
         sections=(
-            *_with_texts(sections, results, sweep),
+            *_with_texts(sections, results, sweep, profile),
             Section.of(TRUST, "failures", "What is missing", "What is missing?", failed),
         ),
     )
 
 
-def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[Block]) -> list[Section]:
+def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[Block], profile: str) -> list[Section]:
     """Add the explanations of the sweep's blocks to the sections.
 
     A block (a set of measurements in the sweep's TOML) that fits no section gets a new section.
@@ -272,7 +275,10 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
     found = [section.with_blocks(texts.get(section.name, ())) for section in sections]
     of_bytes = sum(section.chapter == BYTES.name for section in found)
-    found[of_bytes:of_bytes] = [blocks.block_section(BYTES.name, results, block) for block in unused.values()]
+    found[of_bytes:of_bytes] = [
+        replace(blocks.block_section(BYTES.name, results, block), command=repeat_command(profile, [block.name]))
+        for block in unused.values()
+    ]
     return found
 
 

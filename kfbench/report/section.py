@@ -110,6 +110,7 @@ class Section:
         title: the question.
         blocks: blocks whose explanations are printed under their own titles, after the tables.
         missing: the figures that the run has no rows for.
+        command: the command that measures the section's rows again; empty if it is unknown.
     """
 
     chapter: str
@@ -125,6 +126,7 @@ class Section:
     wrap: bool
     missing: tuple[Missing, ...]
     blocks: tuple[Block, ...] = ()
+    command: str = ""
 
     @classmethod
     def of(cls, chapter: str, name: str, short: str, title: str, answer: Answer) -> Self:
@@ -144,6 +146,13 @@ class Section:
             missing=not_drawn(answer.figures),
         )
 
+    def with_command(self, profile: str) -> "Section":
+        """Return a copy with the command that measures its rows again. profile: the name of the run's sweep."""
+        if self.texts is None or self.texts.rows.empty:
+            return self
+        grids, kinds = (sorted(set(self.texts.rows[column])) for column in ("grid", "kind"))
+        return replace(self, command=repeat_command(profile, grids, kinds))
+
     def with_blocks(self, blocks: Sequence[Block]) -> "Section":
         """Return a copy of the section with the explanations of these blocks.
 
@@ -153,6 +162,12 @@ class Section:
         if self.texts is not None and self.texts.titled:
             return replace(self, blocks=written)
         return replace(self, prose=(*self.prose, *(block.analysis.strip() for block in written)))
+
+
+def repeat_command(profile: str, grids: Sequence[str], kinds: Sequence[str] = ()) -> str:
+    """Return the command that measures blocks of a sweep again. kinds: the kinds of rows; all if empty."""
+    of_kinds = f" --filter kind={','.join(kinds)}" if kinds else ""
+    return f"kfbench run {profile} --filter grid={','.join(grids)}{of_kinds}"
 
 
 def with_cells(tables: Iterable[Table | None]) -> tuple[Table, ...]:

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report.files import files_of
+from kfbench.report.data.results import Results
+from kfbench.report.files import blocks, files_of
+from kfbench.report.page import page
 from kfbench.store import open_run
+from kfbench.sweep.definition.filter import filtered
+from kfbench.sweep.definition.profile import load_profile
 
 FOLDER = Path(__file__).parents[2] / "reports"
 REPORTS = sorted(path.parent for path in FOLDER.glob("*.*/index.html"))
@@ -67,3 +71,16 @@ def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     for figure in ("overhead", "map-none", "pareto") if run.manifest["profile"] == "default" else ():
         assert f"figures/{figure}.svg" in files and f'id="{figure}-' in page
         assert (f"](figures/{figure}.svg)" in first_screen) == (figure == "overhead")
+
+
+def test_the_command_of_each_section_measures_its_rows() -> None:
+    """Each section of the newest default report names blocks of the sweep that have its cells."""
+    run = open_run(DEFAULTS[-1])
+    found = page(Results(run.measurements()), blocks(run.manifest))
+    commands = {section.name: section.command for section in found.sections if section.command}
+    assert len(commands) > 20
+    profile = load_profile("default")
+    for name, command in commands.items():
+        filters = re.findall(r"--filter (\S+)", command)
+        assert command.startswith("kfbench run default --filter grid="), name
+        assert filtered(profile, filters).cells, name
