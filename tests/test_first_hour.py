@@ -63,10 +63,10 @@ def test_the_page_has_commands_of_every_kind() -> None:
 def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> None:
     shown = re.search(r"<!-- report (\S+):", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown
-    report = (ROOT / shown[1] / "index.html").read_text(encoding="utf-8")
-    titles = {re.sub(r"<[^>]*>", "", title).strip() for title in re.findall(r"<h2[^>]*>(.*?)</h2>", report, re.DOTALL)}
-    asked = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the sections of your case")[2].partition("\n## ")[0])
-    assert len(asked) == 3 and set(asked) <= titles
+    report = "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / shown[1]).glob("*.html")))
+    titles = {re.sub(r"<[^>]*>", "", title).strip() for title in re.findall(r"<h[12][^>]*>(.*?)</h[12]>", report, re.DOTALL)}
+    asked = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the chapters of your case")[2].partition("\n## ")[0])
+    assert len(asked) == 4 and set(asked) <= titles
 
 
 def printed(step: Step, folder: Path) -> str:
