@@ -64,7 +64,9 @@ def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> 
     shown = re.search(r"<!-- report (\S+):", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown
     report = "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / shown[1]).glob("*.html")))
-    titles = {re.sub(r"<[^>]*>", "", title).strip() for title in re.findall(r"<h[12][^>]*>(.*?)</h[12]>", report, re.DOTALL)}
+    titles = {
+        re.sub(r"<[^>]*>", "", title).strip() for title in re.findall(r"<h[12][^>]*>(.*?)</h[12]>", report, re.DOTALL)
+    }
     asked = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the chapters of your case")[2].partition("\n## ")[0])
     assert len(asked) == 4 and set(asked) <= titles
 

@@ -124,6 +124,44 @@ def test_short_tables_have_no_filter(tab: Tab) -> None:
     assert len(boxes) < len(rows)
 
 
+def test_a_table_is_copied_as_csv_as_far_as_it_is_shown(tab: Tab) -> None:
+    """The copy has the rows that the filter left, without hidden columns, and numbers as exact as the page has them."""
+    tab.ask('document.querySelector("[aria-controls=t-fields]").focus()')
+    tab.type("length")
+    tools = 'document.getElementById("t-fields").parentElement.nextElementSibling'
+    heads = tab.ask("[...table.tHead.rows[0].cells].map(each => each.innerText.trim())")
+    assert len(heads) >= 3
+    tab.ask("table.tHead.rows[0].cells[1].hidden = true, [...table.rows].forEach(row => row.cells[1].hidden = true)")
+    copied = tab.ask("csvOf(table)")
+    head, *rows = copied.splitlines()
+    assert head.count(",") == len(heads) - 2 and heads[0] in head
+    assert [row.partition(",")[0] for row in rows] == column(tab, 0)
+    assert any("," in each for each in column(tab, 2)) and all(row.count(",") == head.count(",") for row in rows)
+    tab.ask(f"{tools}.querySelector('button').click()")
+    assert tab.ask(
+        f"new Promise(done => setTimeout(() => done({tools}.querySelector('output').textContent), 300))"
+    ) == (f"{len(rows)} rows copied")
+    assert tab.ask(f"{tools}.querySelector('a').hash") == "#t-fields"
+
+
+def test_columns_of_a_wide_table_can_be_hidden(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
+    columns = tuple(Column(name=name) for name in "abcdefg")
+    made = Table(name="made", caption="Made", columns=columns, rows=(tuple("ABCDEFG"), tuple("hijklmn")))
+    page = tmp_path / "page.html"
+    page.write_text(answer.read_text().replace("</main>", f"{made.to_html()}</main>"))
+    tab = chromium.open(page)
+    tab.ask('globalThis.table = document.getElementById("t-made"), undefined')
+    boxes = "table.parentElement.nextElementSibling.querySelectorAll('details input')"
+    assert tab.ask(f"{boxes}.length") == 6  # the first column names the rows
+    tab.ask(f"{boxes}[1].click()")
+    assert (
+        tab.ask("[...table.rows].map(row => [...row.cells].filter(each => each.checkVisibility()).length)") == [6] * 3
+    )
+    assert tab.ask("csvOf(table)").splitlines()[1] == "A,B,D,E,F,G"
+    tab.ask(f"{boxes}[1].click()")
+    assert tab.ask("csvOf(table)").splitlines()[1] == "A,B,C,D,E,F,G"
+
+
 def test_without_its_script_a_page_is_whole(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.html"
     bare.write_text(re.sub("<script>.*</script>", "", answer.read_text(), flags=re.DOTALL))

@@ -1,5 +1,6 @@
 "use strict";
 const LONG_TABLE_ROWS = 15;
+const WIDE_TABLE_COLUMNS = 6;
 const ABSENT = "–";
 const NEXT_ORDER = {ascending: "descending", descending: "as stored"};
 
@@ -54,6 +55,67 @@ function filterable(table) {
   });
 }
 
+/** Return the rows and columns of a table that are shown, as CSV. Numbers are as exact as the page has them. */
+function csvOf(table) {
+  const shown = [...table.rows].filter(row => !row.hidden);
+  const text = cell => cell.dataset.v ?? cell.innerText.trim().replace(/\s+/g, " ");
+  const field = words => /[",]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+  return shown.map(row => [...row.cells].filter(cell => !cell.hidden).map(cell => field(text(cell))).join(",") + "\n").join("");
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // no permission, or an old browser
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+/** Add a line below a table: copy it as CSV, link to it, and hide columns. */
+function tooled(table) {
+  const line = document.createElement("p"), copy = document.createElement("button");
+  const link = document.createElement("a"), said = document.createElement("output");
+  line.className = "tools";
+  copy.type = "button";
+  copy.textContent = "Copy as CSV";
+  copy.addEventListener("click", async () => {
+    const csv = csvOf(table);
+    await copied(csv);
+    said.textContent = `${csv.split("\n").length - 2} rows copied`;
+  });
+  link.href = `#${table.id}`;
+  link.textContent = "Link";
+  link.setAttribute("aria-label", `Link to the table: ${table.caption.textContent}`);
+  copy.setAttribute("aria-label", `Copy as CSV: ${table.caption.textContent}`);
+  line.append(copy, " ", link, " ", said);
+  table.parentElement.after(line);
+  const heads = [...table.tHead.rows[0].cells];
+  if (heads.length >= WIDE_TABLE_COLUMNS) line.append(columnsOf(table, heads));
+}
+
+/** Return a list of the columns of a table, each with a box that shows or hides it. */
+function columnsOf(table, heads) {
+  const list = document.createElement("details"), name = document.createElement("summary");
+  name.textContent = "Columns";
+  list.append(name);
+  heads.slice(1).forEach((head, i) => {
+    const label = document.createElement("label"), box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = true;
+    box.addEventListener("change", () => {
+      for (const row of table.rows) row.cells[i + 1].hidden = !box.checked;
+    });
+    label.append(box, " ", head.innerText.trim());
+    list.append(label);
+  });
+  return list;
+}
+
 /** Give each region a Tab stop, and a shade at its right end, while there is something to scroll to. */
 function scrollable(regions) {
   const show = region => {
@@ -86,6 +148,7 @@ function followed(contents) {
 for (const table of document.querySelectorAll("main table:not(.live)")) {
   sortable(table);
   if (table.tBodies[0].rows.length >= LONG_TABLE_ROWS) filterable(table);
+  tooled(table);
 }
 scrollable(document.querySelectorAll(".scroll"));
 document.querySelectorAll("nav").forEach(followed);
