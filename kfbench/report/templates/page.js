@@ -133,7 +133,7 @@ function scrollable(regions) {
 
 /** Mark the section on screen in the contents. Scroll the contents to it unless one of their links has the focus. */
 function followed(contents) {
-  const links = new Map([...contents.querySelectorAll("li a")].map(link => [link.hash.slice(1), link]));
+  const links = new Map([...contents.querySelectorAll("li a[href^='#']")].map(link => [link.hash.slice(1), link]));
   const read = new IntersectionObserver(changes => {
     for (const {target} of changes.filter(({isIntersecting}) => isIntersecting)) {
       contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
