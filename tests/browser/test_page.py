@@ -23,13 +23,14 @@ def test_nothing_but_tables_scrolls_sideways(chromium: Chromium, page: Path, wid
 
 
 def test_what_scrolls_says_so_and_takes_the_keyboard(chromium: Chromium, page: Path) -> None:
-    tab = chromium.open(page, 390)
+    tab = chromium.open(page, 360)
     tab.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
     regions = tab.ask("""new Promise(done => requestAnimationFrame(() => setTimeout(() => done(
       [...document.querySelectorAll(".scroll")].filter(each => each.checkVisibility()).map(each => [
         each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight, each.tabIndex === 0,
         each.classList.contains("more")])))))""")
-    assert any(sideways for sideways, *_ in regions) and not all(sideways for sideways, *_ in regions)
+    assert any(sideways for sideways, *_ in regions)
+    assert len(regions) == 1 or not all(sideways for sideways, *_ in regions)  # the front page has one
     for sideways, down, focusable, hint in regions:
         assert (focusable, hint) == (sideways > 0 or down > 0, sideways > 1)
     cell = 'document.querySelector(".scroll.more tbody th").getBoundingClientRect().left'
@@ -52,7 +53,7 @@ def test_the_first_screen_has_the_verdict_and_a_picture_follows(
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_contents_follow_the_reader(chromium: Chromium, chapter: Path, width: int) -> None:
     tab = chromium.open(chapter, width)
-    for name in ("fleet", "fields"):
+    for name in ("block-cpu-codecs", "fields"):
         assert jumped(tab, name) == 0
         seen = tab.ask("""(({top, bottom}) => top >= 0 && bottom <= innerHeight)(
           document.querySelector("nav [aria-current]").getBoundingClientRect())""")
@@ -63,11 +64,11 @@ def test_the_contents_follow_the_reader(chromium: Chromium, chapter: Path, width
 def test_the_contents_stay_where_the_focus_is(chromium: Chromium, chapter: Path) -> None:
     tab = chromium.open(chapter, 1280)
     tab.ask("document.querySelector('nav li a').focus()")
-    jumped(tab, "fleet")
+    jumped(tab, "block-cpu-codecs")
     assert tab.ask("document.querySelector('nav').scrollTop") == 0
     tab.ask("document.activeElement.blur()")
     jumped(tab, "fields")
-    jumped(tab, "fleet")
+    jumped(tab, "block-cpu-codecs")
     assert tab.ask("document.querySelector('nav').scrollTop") > 0
 
 

@@ -55,10 +55,12 @@ function filterable(table) {
   });
 }
 
+const wordsOf = element => element.textContent.trim().replace(/\s+/g, " ");
+
 /** Return the rows and columns of a table that are shown, as CSV. Numbers are as exact as the page has them. */
 function csvOf(table) {
   const shown = [...table.rows].filter(row => !row.hidden);
-  const text = cell => cell.dataset.v ?? cell.innerText.trim().replace(/\s+/g, " ");
+  const text = cell => cell.dataset.v ?? wordsOf(cell);
   const field = words => /[",]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   return shown.map(row => [...row.cells].filter(cell => !cell.hidden).map(cell => field(text(cell))).join(",") + "\n").join("");
 }
@@ -110,7 +112,7 @@ function columnsOf(table, heads) {
     box.addEventListener("change", () => {
       for (const row of table.rows) row.cells[i + 1].hidden = !box.checked;
     });
-    label.append(box, " ", head.innerText.trim());
+    label.append(box, " ", wordsOf(head));
     list.append(label);
   });
   return list;
