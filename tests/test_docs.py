@@ -52,7 +52,9 @@ def text(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the link anchors of a page, which are made from its headings."""
+    """Return the link anchors of a page. In Markdown they are made from its headings."""
+    if page.suffix == ".html":
+        return set(re.findall(r' id="([\w-]+)"', text(page)))
     headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
