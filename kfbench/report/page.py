@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from kfbench.report.data import noise
+from kfbench.report.data.named import NONE
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
 from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn, repeat_command
@@ -78,41 +79,48 @@ def cpu_over_axis(name: str, short: str, title: str, axis_name: str) -> Entry:
     return Entry(name, short, title, partial(cpu.cpu_answer, axis=axis_name, name=name))
 
 
-BYTES: Final = Chapter(
-    "bytes",
-    "Bytes",
-    "What does a record cost in bytes?",
-    (
-        Entry("verdict", "Verdict", "Which format for which workload?", verdict.verdict_answer),
-        Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
-        Entry("workloads", "Workloads", "Which format wins for whom?", workloads.workloads_answer),
-        Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
-        Entry(
-            "break-even", "Break-even", "From which batch size does a newer format pay?", break_even.break_even_answer
-        ),
-        Entry(
-            "break-even-map",
-            "Break-even maps",
-            "Which of v0 to v3 wins where batches and values change together?",
-            winners.maps_answer,
-        ),
-        over_axis("timestamp-spread", "Timestamps", "What does the spread of timestamps cost?", "timestamp_spread_ms"),
-        over_axis("key-size", "Keys", "What does the size of the key cost?", "key_bytes"),
-        over_axis("value-size", "Values", "What does the size of the value cost?", "value_bytes"),
-        over_axis("headers", "Headers", "What do record headers cost?", "headers"),
-        over_axis("nulls", "Nulls", "What do null values cost?", "null_share"),
-        over_axis("offset-holes", "Offset holes", "What do holes in the offsets cost?", "offset_stride"),
-        over_axis(
-            "base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?", "base_timestamp_ms"
-        ),
-        Entry("fields", "Fields", "Where do the bytes go?", breakdown.fields_answer),
-        Entry("fleet", "Fleet", "What does it say of a fleet?", fleet.fleet_answer),
-    ),
-)
+BYTES, COMPRESSION, CPU, TRUST = "bytes", "compression", "cpu", "trust"
+
+# The chapters and their sections, in their order.
 CHAPTERS: Final = (
-    BYTES,
     Chapter(
-        "compression",
+        BYTES,
+        "Bytes",
+        "What does a record cost in bytes?",
+        (
+            Entry("verdict", "Verdict", "Which format for which workload?", verdict.verdict_answer),
+            Entry("classes", "Classes", "What stands behind the verdict?", verdict.classes_answer),
+            Entry("workloads", "Workloads", "Which format wins for whom?", workloads.workloads_answer),
+            Entry("batch-size", "Batch size", "What does a record cost, by batch size?", reference.batch_size_answer),
+            Entry(
+                "break-even",
+                "Break-even",
+                "From which batch size does a newer format pay?",
+                break_even.break_even_answer,
+            ),
+            Entry(
+                "break-even-map",
+                "Break-even maps",
+                "Which of v0 to v3 wins where batches and values change together?",
+                winners.maps_answer,
+            ),
+            over_axis(
+                "timestamp-spread", "Timestamps", "What does the spread of timestamps cost?", "timestamp_spread_ms"
+            ),
+            over_axis("key-size", "Keys", "What does the size of the key cost?", "key_bytes"),
+            over_axis("value-size", "Values", "What does the size of the value cost?", "value_bytes"),
+            over_axis("headers", "Headers", "What do record headers cost?", "headers"),
+            over_axis("nulls", "Nulls", "What do null values cost?", "null_share"),
+            over_axis("offset-holes", "Offset holes", "What do holes in the offsets cost?", "offset_stride"),
+            over_axis(
+                "base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?", "base_timestamp_ms"
+            ),
+            Entry("fields", "Fields", "Where do the bytes go?", breakdown.fields_answer),
+            Entry("fleet", "Fleet", "What does it say of a fleet?", fleet.fleet_answer),
+        ),
+    ),
+    Chapter(
+        COMPRESSION,
         "Compression",
         "What is left under compression?",
         (
@@ -121,7 +129,7 @@ CHAPTERS: Final = (
         ),
     ),
     Chapter(
-        "cpu",
+        CPU,
         "CPU",
         "What does it cost in CPU?",
         (
@@ -191,13 +199,12 @@ CHAPTERS: Final = (
         (Entry(NAME, NAME, f"{NAME}: how near to the floor can a format come?", columnar.columnar_answer),),
     ),
     Chapter(
-        "trust",
+        TRUST,
         "Trust",
         "Can these numbers be trusted?",
         (Entry("noise", "Noise", "How far can the CPU numbers be trusted?", control.noise_answer),),
     ),
 )
-TRUST: Final = "trust"
 # The text of a block is printed in one section only. These sections choose first: their blocks fit no other section.
 FIRST_TEXTS: Final = (NAME, "compressed")
 
@@ -233,7 +240,7 @@ def page(
     Args:
         results: the rows of the run.
         sweep: the blocks of the sweep. The text of a block is printed in the section that shows most of its rows. A
-            block that no section shows gets its own section, in the chapter about bytes.
+            block that no section shows gets its own section.
         noise_facts: the noise checks from the run's manifest.
         profile: the name of the run's sweep.
     """
@@ -274,12 +281,18 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
             names = section.texts.names(results.all, order)
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
     found = [section.with_blocks(texts.get(section.name, ())) for section in sections]
-    of_bytes = sum(section.chapter == BYTES.name for section in found)
-    found[of_bytes:of_bytes] = [
-        replace(blocks.block_section(BYTES.name, results, block), command=repeat_command(profile, [block.name]))
-        for block in unused.values()
-    ]
+    for block in unused.values():
+        section = blocks.block_section(_chapter_of(results, block), results, block)
+        found.append(replace(section, command=repeat_command(profile, [block.name])))
     return found
+
+
+def _chapter_of(results: Results, block: Block) -> str:
+    """Return the name of the chapter for a block that no section shows."""
+    rows = results.all[results.all["grid"] == block.name]
+    if (rows["kind"] == "cpu").any():
+        return CPU
+    return COMPRESSION if (rows["codec"] != NONE).any() else BYTES
 
 
 def _text_rank(section: Section) -> int:
