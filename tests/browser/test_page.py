@@ -53,7 +53,7 @@ def test_the_first_screen_has_the_verdict_and_a_picture_follows(
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_contents_follow_the_reader(chromium: Chromium, chapter: Path, width: int) -> None:
     tab = chromium.open(chapter, width)
-    for name in ("block-batch-fields", "fields"):
+    for name in ("block-ablation", "fields"):
         assert jumped(tab, name) == 0
         seen = tab.ask("""(({top, bottom}) => top >= 0 && bottom <= innerHeight)(
           document.querySelector("nav [aria-current]").getBoundingClientRect())""")
@@ -62,13 +62,13 @@ def test_the_contents_follow_the_reader(chromium: Chromium, chapter: Path, width
 
 @pytest.mark.thorough
 def test_the_contents_stay_where_the_focus_is(chromium: Chromium, chapter: Path) -> None:
-    tab = chromium.open(chapter, 1280)
+    tab = chromium.open(chapter, 1280, 500)
     tab.ask("document.querySelector('nav li a').focus()")
-    jumped(tab, "block-batch-fields")
+    jumped(tab, "block-ablation")
     assert tab.ask("document.querySelector('nav').scrollTop") == 0
     tab.ask("document.activeElement.blur()")
     jumped(tab, "fields")
-    jumped(tab, "block-batch-fields")
+    jumped(tab, "block-ablation")
     assert tab.ask("document.querySelector('nav').scrollTop") > 0
 
 
