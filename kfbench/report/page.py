@@ -1,7 +1,7 @@
 """Build a whole report: its front page, and the sections of its chapters in the order of CHAPTERS."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -9,7 +9,7 @@ from kfbench.report.data import noise
 from kfbench.report.data.named import NONE
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
-from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn, repeat_command
+from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics import (
     axis,
     blocks,
@@ -280,11 +280,11 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
         if section.texts is not None:
             names = section.texts.names(results.all, order)
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
-    found = [section.with_blocks(texts.get(section.name, ())) for section in sections]
-    for block in unused.values():
-        section = blocks.block_section(_chapter_of(results, block), results, block)
-        found.append(replace(section, command=repeat_command(profile, [block.name])))
-    return found
+    of_blocks = [blocks.block_section(_chapter_of(results, block), results, block) for block in unused.values()]
+    return [
+        *(section.with_blocks(texts.get(section.name, ())) for section in sections),
+        *(section.with_command(profile) for section in of_blocks),
+    ]
 
 
 def _chapter_of(results: Results, block: Block) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 import pandas as pd
 
 from kfbench.report.data.arms import COLD
+from kfbench.shipped import DATASETS
 from kfbench.tables import Table
 
 
@@ -148,10 +149,11 @@ class Section:
 
     def with_command(self, profile: str) -> "Section":
         """Return a copy with the command that measures its rows again. profile: the name of the run's sweep."""
-        if self.texts is None or self.texts.rows.empty:
+        is_shipped = (DATASETS / "sweeps" / f"{profile}.toml").is_file()  # a run does not store the path of another one
+        if not is_shipped or self.texts is None or self.texts.rows.empty:
             return self
-        grids, kinds = (sorted(set(self.texts.rows[column])) for column in ("grid", "kind"))
-        return replace(self, command=repeat_command(profile, grids, kinds))
+        grids, kinds = (",".join(sorted(set(self.texts.rows[column]))) for column in ("grid", "kind"))
+        return replace(self, command=f"kfbench run {profile} --filter grid={grids} --filter kind={kinds}")
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Section":
         """Return a copy of the section with the explanations of these blocks.
@@ -162,12 +164,6 @@ class Section:
         if self.texts is not None and self.texts.titled:
             return replace(self, blocks=written)
         return replace(self, prose=(*self.prose, *(block.analysis.strip() for block in written)))
-
-
-def repeat_command(profile: str, grids: Sequence[str], kinds: Sequence[str] = ()) -> str:
-    """Return the command that measures blocks of a sweep again. kinds: the kinds of rows; all if empty."""
-    of_kinds = f" --filter kind={','.join(kinds)}" if kinds else ""
-    return f"kfbench run {profile} --filter grid={','.join(grids)}{of_kinds}"
 
 
 def with_cells(tables: Iterable[Table | None]) -> tuple[Table, ...]:

@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 
 from kfbench.arrays import Int64
-from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
@@ -230,6 +229,7 @@ class _Reading:
                 self._found.rebatched_batches[batching] += len(batches.bounds) - 1
                 for name in self._question.formats:
                     self._found.rebatched[batching, name] += int(FORMATS[name].size(*batches).sum())
+            self._finish()  # the batches of one batching at a time are in memory
 
     def _uniform(self, of_clients: Sent) -> None:
         for records_per_batch in UNIFORM:
@@ -273,14 +273,14 @@ def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], d
     """
     batches, codec, levels = job
     plain = FORMATS[BASE_FORMAT].size(*batches)
-    coded, cpu_ns = dict[int, int](), dict[int, int]()
+    default = _coded_bytes(batches, BASE_FORMAT, codec, None, plain)  # also loads kernels and caches for the times
+    drawn, cpu_ns = dict[int, Drawn](), dict[int, int]()
     for level in levels:
         since_ns = time.thread_time_ns()
-        coded[level] = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
+        coded = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
         cpu_ns[level] = time.thread_time_ns() - since_ns
-    default = CODECS[codec].default_level
-    at_default = coded[default] if default in coded else _coded_bytes(batches, BASE_FORMAT, codec, None, plain)
-    return {level: Drawn.of(at_default, size) for level, size in coded.items()}, cpu_ns
+        drawn[level] = Drawn.of(default, coded)
+    return drawn, cpu_ns
 
 
 def _coded_bytes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> int:

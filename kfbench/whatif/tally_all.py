@@ -54,10 +54,14 @@ def _tally_here(parts: Sequence[Part], question: Question, console: "Console | N
     workers = min(os.cpu_count() or 1, MOST_THREADS)
     size_bytes = sum(part.size_bytes for part in parts)
     with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
-        if len(parts) < workers:
-            return sum((tally(part, question, threads.map, advance) for part in parts), Tally())
-        work = partial(tally, question=question, advance=advance)
-        return sum(threads.map(work, parts), Tally())
+        try:
+            if len(parts) < workers:
+                return sum((tally(part, question, threads.map, advance) for part in parts), Tally())
+            work = partial(tally, question=question, advance=advance)
+            return sum(threads.map(work, parts), Tally())
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
 
 
 def _tally_parts(parts: Sequence[Part], question: Question) -> Tally:

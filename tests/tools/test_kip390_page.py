@@ -31,6 +31,17 @@ def test_the_page_has_what_the_codecs_give(name: str) -> None:
         assert 100 * found[arm] == pytest.approx(cells[column], abs=0.05 if arm[0] != "gzip" else 0.5), arm
 
 
+def test_the_page_says_what_the_table_shows() -> None:
+    found = on_page()
+    for log in (1, 2):  # the logs with several records per batch
+        of = {arm: cells[log] for arm, cells in found.items()}
+        assert all(of["zstd", level] <= of["gzip", 6] + 0.3 for level in (1, 3, 12, 18))
+        assert max(of["gzip", level] for level in (1, 6, 9)) < min(of["lz4", level] for level in (1, 9, 17))
+        assert 0.39 < of["zstd", 3] - of["zstd", 12] < 1.11
+        assert of["zstd", 18] < of["zstd", 12] and of["lz4", 1] < of["lz4", 9]
+    assert all(cells[3] > 100 for cells in found.values())
+
+
 def test_lines_of_a_file_are_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.log"
     path.write_text("".join(f"INFO request {i} took {i * 7 % 90} ms\n" for i in range(250)))

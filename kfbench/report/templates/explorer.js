@@ -149,9 +149,9 @@
     byId("explorer-bill").textContent = billWords(settings);
   }
 
-  function billWords({mb_per_s}) {
+  function billWords({mb_per_s, codec}) {
     const {replication, retention_days, fan_out, assumed, storage_gb_month, network_gb} = month;
-    return `The bill is disk and network for ${mb_per_s.toLocaleString("en")} MB/s in ${base}. `
+    return `The bill is disk and network for ${mb_per_s.toLocaleString("en")} MB/s in ${base}${codec === "none" ? " without a codec" : ` under ${codec}`}. `
       + `Assumed: ${replication} replicas, ${retention_days} days, ${fan_out} readers. `
       + `Prices of ${assumed}: ${storage_gb_month} US$ per GB-month, ${network_gb} US$ per GB of network.`;
   }
@@ -218,8 +218,10 @@
     if (name === "workload" && text) Object.assign(settings, measured.workload(text).settings);
     else if (!KEEP_WORKLOAD.has(name)) settings.workload = "";
     state = {settings, notes};
-    history.replaceState(null, "", address.write(settings));
     draw();
+    try {
+      history.replaceState(null, "", address.write(settings));
+    } catch { /* some browsers limit changes of the address: the link has the settings */ }
   }
 
   const BARS = {overhead: "all but keys and values", all: "whole records"};

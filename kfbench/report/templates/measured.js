@@ -7,7 +7,14 @@
 window.kfbench.measured = (() => {
   const {base, cells, workloads, month, formats} = JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const AXES = ["records", "key_bytes", "value_bytes", "span_ms", "headers", "null_percent"];
+  const HEADER_BYTES = {header_key_bytes: 12, header_value_bytes: 20}; // of every cell with headers
   const at = name => formats.indexOf(name);
+
+  /** The axes with the cell's and the reader's value: [axis, cell's, reader's]. Lengths of headers count if there are any. */
+  const pairs = (cell, settings) => [
+    ...AXES.map((axis, i) => [axis, cell.settings[i], settings[axis]]),
+    ...(settings.headers > 0 ? Object.entries(HEADER_BYTES).map(([axis, size]) => [axis, size, settings[axis]]) : []),
+  ];
 
   /**
    * Doublings between two settings, summed over the axes. A null length is 1 below an empty one. The time span counts a
@@ -15,7 +22,7 @@ window.kfbench.measured = (() => {
    */
   const doublings = (axis, a, b) => Math.abs(Math.log2((a + 2) / (b + 2))) * (axis === "span_ms" ? 0.25 : 1);
   const distance = (cell, settings) =>
-    AXES.reduce((sum, axis, i) => sum + doublings(axis, cell.settings[i], settings[axis]), 0);
+    pairs(cell, settings).reduce((sum, [axis, theirs, yours]) => sum + doublings(axis, theirs, yours), 0);
 
   /** Return the nearest cell that has all chosen formats which any cell has. has: (cell, format) => boolean. */
   function nearest(settings, chosen, has) {
@@ -51,7 +58,7 @@ window.kfbench.measured = (() => {
   }
 
   /** The axes on which a cell differs from the settings: [axis, cell's value, reader's value]. */
-  const differences = (cell, settings) => AXES.map((axis, i) => [axis, cell.settings[i], settings[axis]])
+  const differences = (cell, settings) => pairs(cell, settings)
     .filter(([, theirs, yours]) => theirs !== yours);
 
   return {nearest, bytesOf, cpuOf, workload, bill, differences};

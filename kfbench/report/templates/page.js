@@ -57,15 +57,20 @@ function filterable(table) {
 
 const wordsOf = element => element.textContent.trim().replace(/\s+/g, " ");
 
-/** Return the rows and columns of a table that are shown, as CSV. Numbers are as exact as the page has them. */
+/** Return the shown rows and columns of a table as CSV. Numbers are as exact as the page has them; intervals follow in brackets. */
 function csvOf(table) {
   const shown = [...table.rows].filter(row => !row.hidden);
-  const text = cell => cell.dataset.v ?? wordsOf(cell);
+  const isNumber = words => /^[−-]?[\d,.]+$/.test(words);
+  const text = cell => {
+    const interval = cell.querySelector("small");
+    if (interval) return `${cell.dataset.v} (${wordsOf(interval)})`;
+    return isNumber(wordsOf(cell)) ? cell.dataset.v ?? wordsOf(cell) : wordsOf(cell);
+  };
   const field = words => /[",]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   return shown.map(row => [...row.cells].filter(cell => !cell.hidden).map(cell => field(text(cell))).join(",") + "\n").join("");
 }
 
-async function copied(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch { // no permission, or an old browser
@@ -79,22 +84,22 @@ async function copied(text) {
 }
 
 /** Add a line below a table: copy it as CSV, link to it, and hide columns. */
-function tooled(table) {
+function addTools(table) {
   const line = document.createElement("p"), copy = document.createElement("button");
-  const link = document.createElement("a"), said = document.createElement("output");
+  const link = document.createElement("a"), result = document.createElement("output");
   line.className = "tools";
   copy.type = "button";
   copy.textContent = "Copy as CSV";
   copy.addEventListener("click", async () => {
     const csv = csvOf(table);
-    await copied(csv);
-    said.textContent = `${csv.split("\n").length - 2} rows copied`;
+    await copyText(csv);
+    result.textContent = `${csv.split("\n").length - 2} rows copied`;
   });
   link.href = `#${table.id}`;
   link.textContent = "Link";
   link.setAttribute("aria-label", `Link to the table: ${table.caption.textContent}`);
   copy.setAttribute("aria-label", `Copy as CSV: ${table.caption.textContent}`);
-  line.append(copy, " ", link, " ", said);
+  line.append(copy, " ", link, " ", result);
   table.parentElement.after(line);
   const heads = [...table.tHead.rows[0].cells];
   if (heads.length >= WIDE_TABLE_COLUMNS) line.append(columnsOf(table, heads));
@@ -150,7 +155,7 @@ function followed(contents) {
 for (const table of document.querySelectorAll("main table:not(.live)")) {
   sortable(table);
   if (table.tBodies[0].rows.length >= LONG_TABLE_ROWS) filterable(table);
-  tooled(table);
+  addTools(table);
 }
 scrollable(document.querySelectorAll(".scroll"));
 document.querySelectorAll("nav").forEach(followed);

@@ -20,8 +20,8 @@ window.kfbench.words = (() => {
     span_ms: x => `time span ${duration(x)}`,
     headers: x => `${number(x)} ${x === 1 ? "header" : "headers"}`,
     null_percent: x => `${number(x)} % null values`,
-    header_key_bytes: length,
-    header_value_bytes: length,
+    header_key_bytes: x => `header name ${length(x)}`,
+    header_value_bytes: x => `header value ${length(x)}`,
   };
 
   function element(tag, properties = {}, ...children) {

@@ -9,7 +9,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import AXES, distance, level
 from kfbench.report.data.results import Results, as_cell, is_absent
 from kfbench.report.data.shown_formats import NEW, worth_a_column
-from kfbench.report.section import Answer, Block, Section
+from kfbench.report.section import Answer, Block, Section, Texts
 from kfbench.tables import Column, Interval, Table, number
 
 SMALL_BLOCK_ROWS = 40  # a block with more rows has one table per axis
@@ -29,7 +29,10 @@ class BlockTable(NamedTuple):
 def block_section(chapter: str, results: Results, block: Block) -> Section:
     tables = block_tables(results, block.name)
     answer = Answer(
-        means=block_sentence(tables), prose=(block.analysis.strip(),), tables=tuple(each.table for each in tables)
+        means=block_sentence(tables),
+        prose=(block.analysis.strip(),),
+        tables=tuple(each.table for each in tables),
+        texts=Texts(rows=results.all[results.all["grid"] == block.name]),
     )
     return Section.of(chapter, f"block-{block.name}", block.title, block.title, answer)
 

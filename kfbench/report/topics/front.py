@@ -1,4 +1,4 @@
-"""The front page of a report: its answer in a few sentences, and up to six numbers as cards."""
+"""The front page of a report: its answer in a few sentences, and some numbers as cards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ class Front:
     """The words of the front page.
 
     Args:
-        lead: the verdict in two sentences.
+        lead: what v3 saves, and its CPU time.
         worth: for whom v3 is worth it; empty if the run cannot say.
-        cards: at most six numbers.
-        table: the overhead of six formats; None if the run has no sizes over the batch size.
+        cards: some numbers of the report.
+        table: the overhead of the formats that the verdict shows; None if the run has no sizes over the batch size.
         counts: how many sizes and times the run has.
     """
 
@@ -53,8 +53,8 @@ class Front:
 def front(run: Views) -> Front:
     shares = _saved_shares(run.results)
     return Front(
-        lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(run.results)))),
-        worth="" if shares is None else _worth_sentence(shares),
+        lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(run)))),
+        worth="" if shares is None else _worth_sentence(run, shares),
         cards=tuple(_cards(run, shares)),
         table=_overhead_table(run),
         counts=_counts(run.results),
@@ -78,38 +78,62 @@ def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
         return f"This run compares {listed(list(names))}."
     first, last = shares.index[0], shares.index[-1]
     return (
-        f"{NEW}'s compact header saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at {batch_words(first)}, and "
-        f"{percent(shares[last])} at {batch_words(last)}."
+        f"Without a codec, {NEW}'s compact header saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
+        f"{batch_words(first)}, and {percent(shares[last])} at {batch_words(last)} ({part.setting})."
     )
 
 
-def _cpu_ratios(results: Results) -> dict[str, list[float]]:
-    """Return v3's CPU time relative to v2 at each batch size, by operation. Operations without times are left out."""
-    part = None if results.cpu.empty else cpu_slice(results, "batch_size")
+class CpuRatios(NamedTuple):
+    """v3's CPU time relative to v2, by operation. by: what the ratios of an operation differ in."""
+
+    by: str
+    of: dict[str, list[float]]
+
+
+def _cpu_ratios(run: Views) -> CpuRatios:
+    """Return the ratios by class of workloads; by batch size of the grid if the run has no times of workloads."""
+    classes = run.verdicts.classes
+    of_classes = {
+        operation: [time.mean.median for each in classes if (time := each.cpu.get((operation, NEW)))]
+        for operation in OPERATIONS
+    }
+    if any(of_classes.values()):
+        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios})
+    part = None if run.results.cpu.empty else cpu_slice(run.results, "batch_size")
     if part is None:
-        return {}
+        return CpuRatios("", {})
     rows = part.rows[part.rows["format"] == NEW]
-    found = {
+    of_grid = {
         operation: [ratio.median for ratio in rows.loc[rows["operation"] == operation, "ratio"] if ratio is not None]
         for operation in OPERATIONS
     }
-    return {operation: ratios for operation, ratios in found.items() if ratios}
+    return CpuRatios("batch size", {name: ratios for name, ratios in of_grid.items() if ratios})
 
 
-def _cpu_sentence(results: Results) -> str:
-    parts = [f"{span(ratios)}× {BASE_FORMAT}'s to {operation}" for operation, ratios in _cpu_ratios(results).items()]
-    return f"By batch size, its CPU time is {listed(parts)}." if parts else ""
+def _cpu_sentence(run: Views) -> str:
+    cpu = _cpu_ratios(run)
+    parts = [f"{span(ratios)}× {BASE_FORMAT}'s to {operation}" for operation, ratios in cpu.of.items()]
+    return f"By {cpu.by}, {NEW}'s CPU time is {listed(parts)}." if parts else ""
 
 
-def _worth_sentence(shares: pd.Series) -> str:
+def _worth_sentence(run: Views, shares: pd.Series) -> str:
     """Say up to which batch size v3 saves 5 % or more, and from which on less than 1 %."""
     pays, little = shares.index[shares >= PAYS], shares.index[shares < LITTLE]
-    sentences = [
-        f"{NEW} is worth it up to {batch_words(pays[-1])}: it saves {percent(PAYS)} or more." if len(pays) else ""
-    ]
+    most_cpu = max((ratio for ratios in _cpu_ratios(run).of.values() for ratio in ratios), default=1.0)
+    sentences = []
+    if len(pays):
+        if_cpu = " and bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
+        sentences.append(
+            f"{NEW} is worth it where batches have up to {batch_records(pays[-1])}{if_cpu}: there it saves "
+            f"{percent(PAYS)} or more."
+        )
     if len(little):
         sentences.append(f"From {batch_words(little[0])} on it saves less than {percent(LITTLE)}.")
-    return " ".join(filter(None, sentences)) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} everywhere."
+    return " ".join(sentences) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} at every batch size."
+
+
+def batch_records(size: float) -> str:
+    return "one record" if size == 1 else f"{number(int(size))} records"
 
 
 def _cards(run: Views, shares: pd.Series | None) -> Iterator[Card]:
@@ -117,15 +141,17 @@ def _cards(run: Views, shares: pd.Series | None) -> Iterator[Card]:
         for size in CARD_BATCHES:
             if size in shares.index:
                 yield Card(percent(-shares[size]), f"{NEW}'s bytes at {batch_words(size)}", "bytes.html#batch-size")
-    if ratios := _cpu_ratios(run.results):
-        words = f"{NEW}'s CPU time against {BASE_FORMAT}, {listed(list(ratios))}, by batch size"
-        yield Card(f"{span([each for found in ratios.values() for each in found])}×", words, "cpu.html#cpu-batch-size")
-    yield from _mean_card(run.verdicts.workloads(_best_codec(run)), NEW, "compression.html#compressed")
+    cpu = _cpu_ratios(run)
+    if cpu.of:
+        words = f"{NEW}'s CPU time against {BASE_FORMAT}, {listed(list(cpu.of))}, by {cpu.by}"
+        link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
+        yield Card(f"{span([each for ratios in cpu.of.values() for each in ratios])}×", words, link)
+    yield from _median_card(run.verdicts.workloads(_best_codec(run)), NEW, "compression.html#compressed")
     columnar = measured.Columnar(run.results)
     batch = columnar.pictured_batch
     sizes = columnar.under(_best_codec(run), batch)
     if sizes and (mean := measured.mean_ratio(sizes, measured.NAME)):
-        where = f"{_best_codec(run)}, {measured.batches_words(batch)}, {len(sizes)} workloads"
+        where = f"{_best_codec(run)}, {measured.batches_words(batch)}, geometric mean of {len(sizes)} workloads"
         yield Card(percent(mean - 1), f"{measured.NAME} (research) under {where}", f"floor.html#{measured.NAME}")
 
 
@@ -164,12 +190,12 @@ def _origin(name: str) -> str:
     return "our research format" if name in RESEARCH else "ours"
 
 
-def _mean_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
+def _median_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
     ratios = [ratio for each in sizes if (ratio := each.ratio(name))]
     if ratios:
-        mean = pd.Series(ratios).median()
+        middle = pd.Series(ratios).median()
         words = f"{name} under {sizes[0].with_codec}, median of {len(ratios)} workloads in their own batches"
-        yield Card(percent(mean - 1), words, link)
+        yield Card(percent(middle - 1), words, link)
 
 
 def _best_codec(run: Views) -> str:
