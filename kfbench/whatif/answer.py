@@ -82,6 +82,11 @@ class TopicAnswer:
     def saving(self) -> float | None:
         return None if self.best.size_bytes is None else saving(self.best.size_bytes, self.base_bytes)
 
+    @property
+    def least_bytes(self) -> int | None:
+        """The bytes of `best`, or those now if they are fewer. None: there is no estimate."""
+        return None if self.best.size_bytes is None else min(self.best.size_bytes, self.base_bytes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
@@ -308,6 +313,17 @@ class WhatIf:
         share = 1.0 if size_bytes is None else size_bytes / self.base_bytes
         return month(self.rate.bytes_a_day * share, self.traffic, self.prices)
 
+    def month_of_topic(self, topic: TopicAnswer, size_bytes: int) -> Month | None:
+        """Return the cost of a month if this topic took size_bytes. Without a rate of the topic, return None."""
+        if self.rate is None:
+            return None
+        if self.rate.told_by == "user":
+            bytes_a_day = self.rate.bytes_a_day * topic.base_bytes / self.base_bytes
+        else:
+            bytes_a_day = next((each.bytes_a_day for each in self.rate.streams if each.name == topic.topic), 0.0)
+        found = month(bytes_a_day * size_bytes / topic.base_bytes, self.traffic, self.prices)
+        return found if bytes_a_day else None
+
     def month_of(self, arm: Arm) -> Month | None:
         return None if arm.size_bytes is None else self.month(arm.size_bytes)
 
@@ -345,7 +361,7 @@ class WhatIf:
             "best": self._arm(self.best),
             "levels": [asdict(each) for each in self.levels],
             "by_topic": [
-                asdict(each) | {"best": self._arm(each.best), "saving": each.saving} for each in self.by_topic
+                asdict(each) | {"best": self._best_of_topic(each), "saving": each.saving} for each in self.by_topic
             ],
             "sizes": [self._arm(arm) for arm in self.arms],
             "rebatched": [self._arm(arm) for arm in self.rebatched],
@@ -361,6 +377,18 @@ class WhatIf:
             "traffic": {name: getattr(self.traffic, name) for name in ("fan_out", "replication", "retention_days")},
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
+        }
+
+    def _best_of_topic(self, topic: TopicAnswer) -> dict[str, Any]:
+        """Return the values of `_arm`. The saving is a share of this topic's bytes, and a month is this topic's."""
+        size_bytes = topic.best.size_bytes
+        then = None if size_bytes is None else self.month_of_topic(topic, size_bytes)
+        now = self.month_of_topic(topic, topic.base_bytes)
+        return asdict(topic.best) | {
+            "saving": topic.saving,
+            "saving_against_v2": None,
+            "month": _month(then),
+            "saving_a_month": None if then is None or now is None else now.total - then.total,
         }
 
     def _arm(self, arm: Arm) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from kfbench.whatif.source import saving
 MOST_TOPICS: Final = 5  # rows; the others are one row together
 MOST_BATCHINGS: Final = 3
 MOST_FORMATS: Final = 5
+MOST_UNTOLD: Final = 0.1  # the share of bytes without a rate above which a note says so
 MOST_CHOICES: Final = 9  # rows of the table of today; larger ones stand in `sizes` and `rebatched`
 NAME_WIDTH: Final = 26  # characters of a topic's name
 AS_RECORDED: Final = "as recorded"
@@ -28,6 +29,7 @@ class Choice(NamedTuple):
         is_other: False: this is how the log is stored now.
         batches: a description of the batches.
         cpu_ms_per_mb: CPU time in ms per 10**6 bytes; None: it was not measured.
+        dollars: US$ per month; None: they follow from size_bytes.
     """
 
     size_bytes: int
@@ -35,6 +37,7 @@ class Choice(NamedTuple):
     codec: str
     batches: str
     cpu_ms_per_mb: float | None
+    dollars: float | None = None
 
 
 def summary_tables(answer: WhatIf) -> Iterator[Table]:
@@ -93,7 +96,7 @@ def topics_table(answer: WhatIf) -> Table:
 def all_topics_table(answer: WhatIf) -> Table:
     """Return a table with a row for every topic."""
     rows = [
-        (each.topic, each.base_bytes, each.records, each.batches, each.best.size_bytes, _topic_change(each),
+        (each.topic, each.base_bytes, each.records, each.batches, each.least_bytes, _topic_change(each),
          _best_words(each))
         for each in answer.by_topic
     ]  # fmt: skip
@@ -129,6 +132,7 @@ def today_table(answer: WhatIf) -> Table:
     shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]
     for i, choice in enumerate(shown):
         month = answer.month(choice.size_bytes)
+        dollars = None if month is None else month.total if choice.dollars is None else choice.dollars
         marks = ["best"] * (i == 0) + ["now"] * (not choice.is_other)
         rows.append(
             (
@@ -137,7 +141,7 @@ def today_table(answer: WhatIf) -> Table:
                 ", ".join(marks),
                 choice.size_bytes,
                 change_words(saving(choice.size_bytes, answer.base_bytes)) if choice.is_other else "",
-                None if month is None else month.total,
+                dollars,
                 choice.cpu_ms_per_mb,
             )
         )
@@ -149,7 +153,15 @@ def today_table(answer: WhatIf) -> Table:
             Column(name="CPU ms/MB", digits=1),
         ),
         rows=tuple(rows),
+        notes=tuple(_rate_notes(answer)),
     )
+
+
+def _rate_notes(answer: WhatIf) -> Iterator[str]:
+    """Say that many bytes are in no rate, so that the US$ of all topics may be those of a few."""
+    untold_bytes = 0 if answer.rate is None else answer.rate.untold_bytes
+    if untold_bytes > MOST_UNTOLD * answer.base_bytes:
+        yield f"US$/month: {untold_bytes:,} of {answer.base_bytes:,} bytes have no rate; the rest stands for all."
 
 
 def _choices(answer: WhatIf) -> Iterator[Choice]:
@@ -176,10 +188,11 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
         size_bytes = best.size_bytes or 0
         if size_bytes < min(arm.size_bytes or 0 for arm in known):
             yield Choice(size_bytes, True, _codec_words(best), _recorded(answer), best.cpu_ms_per_mb)
-    sizes = [each.best.size_bytes for each in answer.by_topic]
+    sizes = [each.least_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
-        size_bytes = sum(min(each.best.size_bytes or 0, each.base_bytes) for each in answer.by_topic)
-        yield Choice(size_bytes, True, "varies", "best per topic", None)
+        months = [answer.month_of_topic(each, each.least_bytes or 0) for each in answer.by_topic]
+        dollars = sum(month.total for month in months if month is not None)
+        yield Choice(sum(size or 0 for size in sizes), True, "varies", "best per topic", None, dollars)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:

@@ -14,10 +14,11 @@ from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, what_if
 from kfbench.whatif.default_formats import MAIN_FORMATS
-from kfbench.whatif.month import rate_of_user
+from kfbench.whatif.month import Rate, Stream, month, rate_of_user
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.summary import (
     MOST_TOPICS,
+    all_topics_table,
     change_words,
     log_line,
     new_formats_table,
@@ -146,6 +147,41 @@ def test_topics_that_need_nothing_are_kept_and_the_best_of_each_is_a_row(topics:
     kept = replace(compressed, best=replace(compressed.best, size_bytes=compressed.base_bytes + 1))
     shown = rows_of(topics_table(replace(topics, by_topic=(kept, compressed))))[0]
     assert (shown["change"], shown["with"]) == ("no change", "as now")
+
+
+def test_savings_and_dollars_of_a_topic_are_its_own(topics: WhatIf) -> None:
+    rates = {"telemetry": 2e9, "other": 1e9}
+    one, other, *_ = topics.by_topic
+    stream = Stream(
+        name="", size_bytes=1, first_ms=0, last_ms=1, bulk_first_ms=0, bulk_last_ms=1, strange=0, bytes_a_day=0.0
+    )
+    streams = tuple(
+        replace(stream, name=each.topic, bytes_a_day=rate)
+        for each, rate in zip((one, other), rates.values(), strict=True)
+    )
+    rate = Rate(bytes_a_day=3e9, told_by="timestamps", streams=streams, untold_bytes=topics.base_bytes // 2)
+    rated = replace(topics, rate=rate)
+    found = rated.to_dict()["by_topic"]
+    for each, values in zip(topics.by_topic, found, strict=True):
+        assert values["saving"] == values["best"]["saving"] == each.saving
+        assert (values["best"]["month"] is None) == (each not in (one, other))
+    wanted = [month(2e9, topics.traffic, topics.prices).total, month(1e9, topics.traffic, topics.prices).total]
+    shares = [(each.least_bytes or 0) / each.base_bytes for each in (one, other)]
+    table = today_table(rated)
+    [row] = [row for row in rows_of(table) if row["batches"] == "best per topic"]
+    assert row["US$/month"] == pytest.approx(sum(a * b for a, b in zip(wanted, shares, strict=True)))
+    assert found[0]["best"]["saving_a_month"] == pytest.approx(wanted[0] * (one.saving or 0))
+    assert any("bytes have no rate" in note for note in table.notes) and not today_table(topics).notes
+    by_user = replace(topics, rate=Rate(bytes_a_day=3e9, told_by="user"))
+    shares_of_all = [by_user.month_of_topic(each, each.base_bytes) for each in topics.by_topic]
+    assert sum(each.total for each in shares_of_all if each) == pytest.approx(
+        month(3e9, topics.traffic, topics.prices).total
+    )
+
+
+def test_no_topic_takes_more_than_now(topics: WhatIf) -> None:
+    kept = tuple(replace(each, base_bytes=1) for each in topics.by_topic)
+    assert {row["bytes then"] for row in rows_of(all_topics_table(replace(topics, by_topic=kept)))} == {1}
 
 
 def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import one_per_arm
 from kfbench.report.data.axes import HEADLINE_BATCHES
 from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes
-from kfbench.report.data.results import Results, as_cell
+from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, percent, span
+from kfbench.report.data.words import batch_words, codecs_of, percent, span
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
 from kfbench.tables import Column, Table, listed, number
@@ -51,19 +51,18 @@ class Front:
 
 
 def front(run: Views) -> Front:
-    shares = _saved_shares(run.results)
+    shares = _saved_shares(run.results.over_batch_size)
     return Front(
         lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(run)))),
-        worth="" if shares is None else _worth_sentence(run, shares),
+        worth=" ".join(filter(None, ("" if shares is None else _worth_sentence(run, shares), _smallest_sentence(run)))),
         cards=tuple(_cards(run, shares)),
         table=_overhead_table(run),
         counts=_counts(run.results),
     )
 
 
-def _saved_shares(results: Results) -> pd.Series | None:
-    """Return the share of all bytes that v3 saves of v2, by batch size; None if the run lacks one of the two."""
-    part = results.over_batch_size
+def _saved_shares(part: Slice | None) -> pd.Series | None:
+    """Return the share of all bytes that v3 saves of v2, by batch size; None if the slice lacks one of the two."""
     sizes = None if part is None else part.pivot("size_per_record")
     return None if sizes is None or not {BASE_FORMAT, NEW} <= set(sizes) else 1 - sizes[NEW] / sizes[BASE_FORMAT]
 
@@ -132,6 +131,23 @@ def _worth_sentence(run: Views, shares: pd.Series) -> str:
     return " ".join(sentences) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} at every batch size."
 
 
+def _smallest_sentence(run: Views) -> str:
+    """Name the smallest format of the first class of workloads, without a codec and under zstd."""
+
+    def lacking(name: str) -> str:
+        return f"{name} (lacks fields of {BASE_FORMAT})" if name in run.verdicts.limits else name
+
+    for each in run.verdicts.classes[:1]:
+        parts = [
+            f"{' or '.join(map(lacking, winners))} {'without a codec' if codec == NONE else f'under {codec}'}"
+            for codec in run.verdicts.codecs
+            if (winners := each.winners(codec))
+        ]
+        if parts:
+            return f"For {each.name[:1].lower()}{each.name[1:]} the smallest is {listed(parts)}."
+    return ""
+
+
 def batch_records(size: float) -> str:
     return "one record" if size == 1 else f"{number(int(size))} records"
 
@@ -140,7 +156,14 @@ def _cards(run: Views, shares: pd.Series | None) -> Iterator[Card]:
     if shares is not None:
         for size in CARD_BATCHES:
             if size in shares.index:
-                yield Card(percent(-shares[size]), f"{NEW}'s bytes at {batch_words(size)}", "bytes.html#batch-size")
+                words = f"{NEW}'s bytes at {batch_words(size)}, no codec"
+                yield Card(percent(-shares[size]), words, "bytes.html#batch-size")
+    codec = _best_codec(run)
+    sizes = run.results.grid_bytes
+    under = _saved_shares(run.results.along(sizes[pd.Series(codecs_of(sizes), sizes.index) == codec], "batch_size"))
+    if under is not None and CARD_BATCHES[-1] in under.index:
+        words = f"{NEW}'s bytes at {batch_words(CARD_BATCHES[-1])} under {codec}"
+        yield Card(percent(-under[CARD_BATCHES[-1]]), words, "compression.html#compressed")
     cpu = _cpu_ratios(run)
     if cpu.of:
         words = f"{NEW}'s CPU time against {BASE_FORMAT}, {listed(list(cpu.of))}, by {cpu.by}"

@@ -20,7 +20,7 @@ FIRST: Final = {
     "records": 10,
     "key_bytes": 16,
     "value_bytes": 100,
-    "span_ms": 1000,
+    "span_ms": 0,
     "headers": 0,
     "header_key_bytes": 12,
     "header_value_bytes": 20,
