@@ -29,10 +29,11 @@ def test_what_scrolls_says_so_and_takes_the_keyboard(chromium: Chromium, page: P
       [...document.querySelectorAll(".scroll")].filter(each => each.checkVisibility()).map(each => [
         each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight, each.tabIndex === 0,
         each.classList.contains("more")])))))""")
-    assert any(sideways for sideways, *_ in regions)
-    assert len(regions) == 1 or not all(sideways for sideways, *_ in regions)  # the front page has one
     for sideways, down, focusable, hint in regions:
         assert (focusable, hint) == (sideways > 0 or down > 0, sideways > 1)
+    if tab.ask("document.body.className") == "front":  # its one table may fit
+        return
+    assert any(hint for *_, hint in regions) and not all(sideways for sideways, *_ in regions)
     cell = 'document.querySelector(".scroll.more tbody th").getBoundingClientRect().left'
     before = tab.ask(cell)
     tab.ask('document.querySelector(".scroll.more").scrollLeft = 1e6')
