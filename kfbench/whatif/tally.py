@@ -32,6 +32,8 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 32
 
+MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
+
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
@@ -229,7 +231,8 @@ class _Reading:
                 self._found.rebatched_batches[batching] += len(batches.bounds) - 1
                 for name in self._question.formats:
                     self._found.rebatched[batching, name] += int(FORMATS[name].size(*batches).sum())
-            self._finish()  # the batches of one batching at a time are in memory
+            if len(self._started) >= MOST_STARTED:  # the batches of many batchings would need much memory
+                self._finish()
 
     def _uniform(self, of_clients: Sent) -> None:
         for records_per_batch in UNIFORM:
