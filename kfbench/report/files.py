@@ -50,7 +50,6 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     page = page_of(results, blocks(manifest), facts, str(manifest["profile"]))
     shown = {
         "title": "What does a Kafka record cost?",
-        "formats": listed([name for name in results.formats if "-" not in name]),
         "subtitle": subtitle(manifest),
         "front": page.front,
         "figures": page.figures,

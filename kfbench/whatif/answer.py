@@ -321,8 +321,9 @@ class WhatIf:
             bytes_a_day = self.rate.bytes_a_day * topic.base_bytes / self.base_bytes
         else:
             bytes_a_day = next((each.bytes_a_day for each in self.rate.streams if each.name == topic.topic), 0.0)
-        found = month(bytes_a_day * size_bytes / topic.base_bytes, self.traffic, self.prices)
-        return found if bytes_a_day else None
+        if not bytes_a_day:
+            return None
+        return month(bytes_a_day * size_bytes / topic.base_bytes, self.traffic, self.prices)
 
     def month_of(self, arm: Arm) -> Month | None:
         return None if arm.size_bytes is None else self.month(arm.size_bytes)

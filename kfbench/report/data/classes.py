@@ -222,7 +222,7 @@ class Verdicts:
 
     @cached_property
     def named_formats(self) -> list[str]:
-        """The formats on the first screen of the report: those of its table, and the smallest format of each class."""
+        """The formats that the verdict names: those of its first table, and the smallest format of each class."""
         return in_order([*self.shown, *self.winners])
 
     @cached_property

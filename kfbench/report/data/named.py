@@ -22,7 +22,7 @@ from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
-NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the first screen and of the figure
+NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
 NO_WORKLOADS: Final = "no bytes of named workloads"
 TIE_WITH_BASE: Final = f"tie with {BASE_FORMAT}"
 
@@ -166,7 +166,7 @@ class Named:
 
     @cached_property
     def shown_codecs(self) -> list[str]:
-        """The codecs of the first screen: no codec, and zstd at each measured level."""
+        """The codecs of the verdict: no codec, and zstd at each measured level."""
         return [codec for codec in self.codecs if codec.partition(" ")[0] in (NONE, BEST_KNOWN)] or self.codecs[:1]
 
     def under(self, codec: str, *, variants: bool = False) -> list[Sizes]:
@@ -218,6 +218,11 @@ def _variant_rank(each: Sizes) -> int:
     """Return the index of the variant in the workload's file. A variant that is no longer in the file comes last."""
     known = CATALOGUE[each.workload].variants if each.workload in CATALOGUE else ()
     return known.index(each.variant) if each.variant in known else len(known)
+
+
+def under_words(with_codec: str) -> str:
+    """Return "without a codec", or, for example, "under zstd 3"."""
+    return "without a codec" if with_codec == NONE else f"under {with_codec}"
 
 
 def codec_words(with_codec: str) -> str:

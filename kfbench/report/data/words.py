@@ -19,9 +19,19 @@ def span(values: Sequence[float], digits: int = 2) -> str:
     return number_range(values, f",.{digits}f") if values else ""
 
 
+def lower_first(text: str) -> str:
+    """Return the text with a small first letter."""
+    return text[:1].lower() + text[1:]
+
+
+def record_words(size: float) -> str:
+    """Return, for example, "100 records" or "one record"."""
+    return "one record" if size == 1 else f"{number(int(size))} records"
+
+
 def batch_words(size: float) -> str:
     """Return, for example, "100 records per batch" or "one record per batch"."""
-    return "one record per batch" if size == 1 else f"{number(int(size))} records per batch"
+    return f"{record_words(size)} per batch"
 
 
 def codecs_of(rows: pd.DataFrame) -> list[str]:

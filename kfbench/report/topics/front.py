@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -10,11 +11,11 @@ from kfbench.formats import BASE_FORMAT, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import one_per_arm
 from kfbench.report.data.axes import HEADLINE_BATCHES
-from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes
+from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, under_words
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, codecs_of, percent, span
+from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
 from kfbench.tables import Column, Table, listed, number
@@ -51,11 +52,12 @@ class Front:
 
 
 def front(run: Views) -> Front:
-    shares = _saved_shares(run.results.over_batch_size)
+    shares, cpu = _saved_shares(run.results.over_batch_size), _cpu_ratios(run)
+    worth = "" if shares is None else _worth_sentence(shares, cpu)
     return Front(
-        lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(run)))),
-        worth=" ".join(filter(None, ("" if shares is None else _worth_sentence(run, shares), _smallest_sentence(run)))),
-        cards=tuple(_cards(run, shares)),
+        lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(cpu)))),
+        worth=" ".join(filter(None, (worth, _smallest_sentence(run)))),
+        cards=tuple(_cards(run, shares, cpu)),
         table=_overhead_table(run),
         counts=_counts(run.results),
     )
@@ -88,6 +90,10 @@ class CpuRatios(NamedTuple):
     by: str
     of: dict[str, list[float]]
 
+    @property
+    def all(self) -> list[float]:
+        return [ratio for ratios in self.of.values() for ratio in ratios]
+
 
 def _cpu_ratios(run: Views) -> CpuRatios:
     """Return the ratios by class of workloads; by batch size of the grid if the run has no times of workloads."""
@@ -109,21 +115,20 @@ def _cpu_ratios(run: Views) -> CpuRatios:
     return CpuRatios("batch size", {name: ratios for name, ratios in of_grid.items() if ratios})
 
 
-def _cpu_sentence(run: Views) -> str:
-    cpu = _cpu_ratios(run)
+def _cpu_sentence(cpu: CpuRatios) -> str:
     parts = [f"{span(ratios)}× {BASE_FORMAT}'s to {operation}" for operation, ratios in cpu.of.items()]
     return f"By {cpu.by}, {NEW}'s CPU time is {listed(parts)}." if parts else ""
 
 
-def _worth_sentence(run: Views, shares: pd.Series) -> str:
+def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
     """Say up to which batch size v3 saves 5 % or more, and from which on less than 1 %."""
     pays, little = shares.index[shares >= PAYS], shares.index[shares < LITTLE]
-    most_cpu = max((ratio for ratios in _cpu_ratios(run).of.values() for ratio in ratios), default=1.0)
+    most_cpu = max(cpu.all, default=1.0)
     sentences = []
     if len(pays):
         if_cpu = " and bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
         sentences.append(
-            f"{NEW} is worth it where batches have up to {batch_records(pays[-1])}{if_cpu}: there it saves "
+            f"{NEW} is worth it where batches have up to {record_words(pays[-1])}{if_cpu}: there it saves "
             f"{percent(PAYS)} or more."
         )
     if len(little):
@@ -139,42 +144,37 @@ def _smallest_sentence(run: Views) -> str:
 
     for each in run.verdicts.classes[:1]:
         parts = [
-            f"{' or '.join(map(lacking, winners))} {'without a codec' if codec == NONE else f'under {codec}'}"
+            f"{' or '.join(map(lacking, winners))} {under_words(codec)}"
             for codec in run.verdicts.codecs
             if (winners := each.winners(codec))
         ]
         if parts:
-            return f"For {each.name[:1].lower()}{each.name[1:]} the smallest is {listed(parts)}."
+            return f"For {lower_first(each.name)} the smallest is {listed(parts)}."
     return ""
 
 
-def batch_records(size: float) -> str:
-    return "one record" if size == 1 else f"{number(int(size))} records"
-
-
-def _cards(run: Views, shares: pd.Series | None) -> Iterator[Card]:
+def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Card]:
     if shares is not None:
         for size in CARD_BATCHES:
             if size in shares.index:
                 words = f"{NEW}'s bytes at {batch_words(size)}, no codec"
                 yield Card(percent(-shares[size]), words, "bytes.html#batch-size")
     codec = _best_codec(run)
-    sizes = run.results.grid_bytes
-    under = _saved_shares(run.results.along(sizes[pd.Series(codecs_of(sizes), sizes.index) == codec], "batch_size"))
+    rows = run.results.grid_bytes
+    under = _saved_shares(run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size"))
     if under is not None and CARD_BATCHES[-1] in under.index:
         words = f"{NEW}'s bytes at {batch_words(CARD_BATCHES[-1])} under {codec}"
         yield Card(percent(-under[CARD_BATCHES[-1]]), words, "compression.html#compressed")
-    cpu = _cpu_ratios(run)
     if cpu.of:
         words = f"{NEW}'s CPU time against {BASE_FORMAT}, {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
-        yield Card(f"{span([each for ratios in cpu.of.values() for each in ratios])}×", words, link)
-    yield from _median_card(run.verdicts.workloads(_best_codec(run)), NEW, "compression.html#compressed")
+        yield Card(f"{span(cpu.all)}×", words, link)
+    yield from _median_card(run.verdicts.workloads(codec), NEW, "compression.html#compressed")
     columnar = measured.Columnar(run.results)
     batch = columnar.pictured_batch
-    sizes = columnar.under(_best_codec(run), batch)
+    sizes = columnar.under(codec, batch)
     if sizes and (mean := measured.mean_ratio(sizes, measured.NAME)):
-        where = f"{_best_codec(run)}, {measured.batches_words(batch)}, geometric mean of {len(sizes)} workloads"
+        where = f"{codec}, {measured.batches_words(batch)}, geometric mean of {len(sizes)} workloads"
         yield Card(percent(mean - 1), f"{measured.NAME} (research) under {where}", f"floor.html#{measured.NAME}")
 
 
@@ -216,9 +216,8 @@ def _origin(name: str) -> str:
 def _median_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
     ratios = [ratio for each in sizes if (ratio := each.ratio(name))]
     if ratios:
-        middle = pd.Series(ratios).median()
         words = f"{name} under {sizes[0].with_codec}, median of {len(ratios)} workloads in their own batches"
-        yield Card(percent(middle - 1), words, link)
+        yield Card(percent(median(ratios) - 1), words, link)
 
 
 def _best_codec(run: Views) -> str:

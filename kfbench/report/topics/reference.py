@@ -1,4 +1,4 @@
-"""The section about the cost per record by batch size. The figure and first sentences of the report.
+"""The section about the cost per record by batch size. The figure of the front page.
 
 All other axes have the grid's default values.
 """
@@ -10,12 +10,12 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import Band, lost_of, ties
+from kfbench.report.data.arms import lost_of
 from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
 from kfbench.report.data.results import Results, Slice, as_cell
-from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.data.shown_formats import pictured
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, percent
+from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.axis import axis_table, ends_words, overhead_sentence, relative_table
@@ -44,7 +44,7 @@ def batch_size_answer(run: Views) -> Answer | str:
 
 
 def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missing:
-    """Draw the figure of the first screen: overhead over batch size.
+    """Draw the figure of the front page: overhead over batch size.
 
     formats: the formats of the first table; if empty, the formats of all other pictures are drawn.
     """
@@ -130,42 +130,6 @@ def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
 
     The times are those of the workload setting nearest to the grid's defaults.
     """
-    rows = results.with_ratios(_headline_rows(results))
+    timed = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
+    rows = results.with_ratios(results.nearest(timed))
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
-
-
-def _headline_rows(results: Results) -> pd.DataFrame:
-    return results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")])
-
-
-def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
-    """Compare v3 with v2 in the first sentence of the report.
-
-    research: the measured research formats. They are named only if the run lacks v2 or v3.
-    """
-    part = results.over_batch_size
-    if part is None:
-        return "This run holds no byte counts without a codec over the batch sizes of the grid."
-    overhead = part.pivot("overhead_per_record")
-    if not {BASE_FORMAT, NEW} <= set(overhead.columns):
-        return f"This run compares {listed(list(overhead.columns))}{f' and {listed(research)}' if research else ''}."
-    first, last = overhead.index[0], overhead.index[-1]
-    base, new = overhead[BASE_FORMAT], overhead[NEW]
-    sizes = part.pivot("size_per_record")
-    share = 1 - sizes[NEW] / sizes[BASE_FORMAT]
-    text = (
-        f"Compared with {BASE_FORMAT}, {NEW} saves {number(base[first] - new[first], 1)} of {base[first]:.1f} overhead "
-        f"bytes per record at {batch_words(first)} and {number(base[last] - new[last], 1)} of {base[last]:.1f} at "
-        f"{batch_words(last)}: {percent(share[first])} and {percent(share[last])} of all bytes"
-    )
-    cpu = headline_cpu(results)
-    ratios = [f"{op} {_ratio_words(ratio, results.noise)}" for op in OPERATIONS if (ratio := cpu.get((op, NEW)))]
-    if not ratios:
-        return f"{text}."
-    at = batch_words(_headline_rows(results)["batch_size"].iloc[0])
-    return f"{text}; CPU against {BASE_FORMAT} at {at}: {listed(ratios)}."
-
-
-def _ratio_words(ratio: Interval, noise: Band | None) -> str:
-    tie = "; a tie" if ties(ratio, noise) else ""
-    return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"

@@ -11,10 +11,10 @@ from kfbench.report.data.arms import CPU_DIGITS, Band, ties
 from kfbench.report.data.capability import is_our_own, lacking
 from kfbench.report.data.class_times import TIMED
 from kfbench.report.data.classes import Untimed, Verdict, Verdicts
-from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, Sizes, codec_words
+from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, Sizes, codec_words, under_words
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import span
+from kfbench.report.data.words import lower_first, span
 from kfbench.report.section import Answer
 from kfbench.report.topics.workloads import without
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
@@ -163,7 +163,7 @@ def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
     name = codec.partition(" ")[0]
     without = [each for each in verdicts.shown if name in lacking(each, BASE_FORMAT)]
     larger = [
-        f"{_lower(each.name)} ({_least(each, codec)}; {_least(each, plain)})"
+        f"{lower_first(each.name)} ({_least(each, codec)}; {_least(each, plain)})"
         for each in verdicts.classes
         if _is_larger(each, codec, plain)
     ]
@@ -177,7 +177,7 @@ def _least(each: Verdict, codec: str) -> str:
     """Return the smallest format that loses nothing and its bytes per record, for example: v1 101.9 without a codec."""
     whole = each.under[codec].whole
     name = min(whole, key=lambda name: whole[name])
-    return f"{name} {number(whole[name], 1)} {'without a codec' if codec == NONE else f'under {codec}'}"
+    return f"{name} {number(whole[name], 1)} {under_words(codec)}"
 
 
 def _is_larger(each: Verdict, codec: str, than: str) -> bool:
@@ -203,7 +203,7 @@ def _zones(verdicts: Verdicts) -> str:
 
 
 def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
-    return "any class" if len(classes) == len(verdicts.classes) else listed([_lower(name) for name in classes])
+    return "any class" if len(classes) == len(verdicts.classes) else listed([lower_first(name) for name in classes])
 
 
 def detail_table(verdicts: Verdicts) -> Table:
@@ -286,10 +286,9 @@ def verdict_sentence(verdicts: Verdicts) -> str:
         if ratios:
             alike = sum(abs(ratio - 1) <= TIE for ratio in ratios)
             larger = sum(ratio > 1 + TIE for ratio in ratios)
-            where = "without a codec" if codec == NONE else f"under {codec}"
             sentences.append(
-                f"{min(ratios):.3f} to {max(ratios):.3f} {where} (within {100 * TIE:.0f} % in {alike} of {len(ratios)}"
-                + (f", more in {larger})" if larger else ")")
+                f"{min(ratios):.3f} to {max(ratios):.3f} {under_words(codec)} "
+                f"(within {100 * TIE:.0f} % in {alike} of {len(ratios)}" + (f", more in {larger})" if larger else ")")
             )
     if not sentences:
         return ""
@@ -339,7 +338,7 @@ def cpu_sentence(verdicts: Verdicts) -> str:
         ):
             if medians:
                 parts.append(
-                    f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()], CPU_DIGITS)}×)"
+                    f"{word} for {listed(list(map(lower_first, medians)))} ({span([*medians.values()], CPU_DIGITS)}×)"
                 )
         parts.append(f"as much (a tie) in {len(ratios) - len(different)} of {len(ratios)} classes")
         sentences.append(f"{NEW} takes {listed(parts)} to {operation}")
@@ -349,10 +348,6 @@ def cpu_sentence(verdicts: Verdicts) -> str:
     if verdicts.noise:
         text += f" By class, {BASE_FORMAT} against itself reads {_zones(verdicts)}, in the middle 95 %."
     return text
-
-
-def _lower(name: str) -> str:
-    return name[:1].lower() + name[1:]
 
 
 def verdict_answer(run: Views) -> Answer | str:

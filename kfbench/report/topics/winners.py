@@ -14,7 +14,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import lost_of
 from kfbench.report.data.axes import AXES, level, setting
 from kfbench.report.data.capability import limits
-from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all
+from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all, under_words
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.data.views import Views
@@ -243,9 +243,8 @@ def maps_sentence(found: list[Map]) -> str:
             parts.append(f"{name} is the smallest in {len(own)}{by}")
         ties = sum(win.is_tie for win in each.wins)
         parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE_FORMAT}")
-        words = "without a codec" if each.codec == NONE else f"under {each.codec}"
         sentences.append(
-            f"Of {len(each.wins)} cells {words}, {listed(parts)}. Compared are those of "
+            f"Of {len(each.wins)} cells {under_words(each.codec)}, {listed(parts)}. Compared are those of "
             f"{listed(each.formats)} that lose nothing."
         )
         sentences += _at_a_loss(each)

@@ -11,6 +11,7 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import CPU_DIGITS, Band
 from kfbench.report.data.axes import GRID
+from kfbench.report.data.named import under_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
 from kfbench.report.topics.columnar.measured import (
     NAME,
@@ -22,7 +23,7 @@ from kfbench.report.topics.columnar.measured import (
     is_pictured,
     mean_ratio,
 )
-from kfbench.report.topics.columnar.tables import count_words, few_cells_words, losses_words, under_words
+from kfbench.report.topics.columnar.tables import count_words, few_cells_words, losses_words
 from kfbench.tables import listed
 
 LAYOUT: Final = (

@@ -11,7 +11,7 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
-from kfbench.report.data.named import NONE, codec_words
+from kfbench.report.data.named import NONE, codec_words, under_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
 from kfbench.report.topics.columnar.measured import (
     COMPARED,
@@ -325,10 +325,6 @@ def few_cells_words(columnar: Columnar) -> str:
         under = dict.fromkeys(under_words(times.at.with_codec) for times in timed)
         parts.append(f"CPU time of an operation on {' or '.join(counts)}, {listed(list(under))}")
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def under_words(codec: str) -> str:
-    return "without a codec" if codec == NONE else f"under {codec}"
 
 
 def count_words(labels: set[str]) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import NULL_LENGTH
-from kfbench.report.data.arms import interval_of, one_per_arm
+from kfbench.report.data.arms import arms_of, one_per_arm, paired
 from kfbench.report.data.axes import GRID, REFERENCE
 from kfbench.report.data.results import Results
 from kfbench.tables import Interval
@@ -119,12 +119,11 @@ def _mean_settings(fields: Mapping[str, int], records: int, batches: int) -> Num
 def _timed_pairs(rows: pd.DataFrame) -> Iterator[tuple[Any, Interval]]:
     """Yield each CPU measurement with its ratio to v2 under the same codec."""
     for _, part in rows[rows["arm"] == "measure"].groupby(["operation", "codec"], sort=True):
-        samples = {row.format: np.asarray(row.cpu_ns, np.float64) / row.inner_loops for row in part.itertuples()}
-        if BASE_FORMAT in samples:
-            for row in part.itertuples():
-                base = samples[BASE_FORMAT]
-                if len(samples[str(row.format)]) == len(base):
-                    yield row, interval_of(samples[str(row.format)], base)
+        arms = arms_of(part)
+        base = next((arm for arm in arms if arm.format == BASE_FORMAT), None)
+        for row, arm in zip(part.itertuples(), arms, strict=True):
+            if base is not None and len(arm.cpu_ns) == len(base.cpu_ns):
+                yield row, paired(arm, base)
 
 
 def _add_cpu(cell: Numbers, row: Any, ratio: Interval) -> None:
