@@ -64,7 +64,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     explorer = {"explorer": explorer_parts(results)}
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
-        own = {"chapter": chapter, "sections": page.of(chapter)}
+        own = {"chapter": chapter, **page.opening(chapter)._asdict()}
         yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
     yield "README.md", _markdown(shown).encode()
     for figure in (*page.figures, *(figure for section in page.sections for figure in section.figures)):

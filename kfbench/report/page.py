@@ -1,7 +1,7 @@
 """Build a whole report: its front page, and the sections of its chapters in the order of CHAPTERS."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -230,6 +230,24 @@ class Page:
 
     def of(self, chapter: Chapter) -> list[Section]:
         return [section for section in self.sections if section.chapter == chapter.name]
+
+    def opening(self, chapter: Chapter) -> "Opening":
+        """Return the head of a chapter: the answer of its first section, and its first figure."""
+        sections = self.of(chapter)
+        first = next((figure for section in sections for figure in section.figures), None)
+        rest = [
+            replace(section, figures=tuple(figure for figure in section.figures if figure is not first))
+            for section in sections
+        ]
+        return Opening(sections[0].means, first, (replace(rest[0], means=""), *rest[1:]))
+
+
+class Opening(NamedTuple):
+    """The head of a chapter, and its sections without the head's answer and figure."""
+
+    answer: str
+    figure: Figure | None
+    sections: tuple[Section, ...]
 
 
 def page(

@@ -145,7 +145,7 @@ def test_bytes_stand_by_workload_and_codec(found: Columnar) -> None:
     row = row_of(some(tables.means_table(found)), codec="snappy")
     assert row["columnar (× v2)"] == pytest.approx((1.2 * 102 / 110) ** 0.5) and row["workloads"] == 2
     assert row["columnar, least–most"] == f"{102 / 110:.3f}–1.200"
-    assert set(tables.bytes_panels(found)) == {"no codec, own batches"}
+    assert set(tables.bytes_panels(found)) == {"no codec"}
 
 
 def test_cpu_times_are_ratios_round_by_round_on_the_host_with_most_rows(found: Columnar) -> None:

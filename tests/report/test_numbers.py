@@ -24,7 +24,7 @@ from tests.runs import stored
 
 DRAWN = {
     "overhead", "break-even", "timestamp-spread", "key-size", "fields", "compressed", "map-none", "pareto",
-    "cpu-batch-size", "cpu-value-size", "workloads", "broker", "fleet",
+    "cpu-batch-size", "cpu-value-size", "workloads", "broker", "fleet", "claims-kip98", "aa-spread",
 }  # fmt: skip
 
 
@@ -48,7 +48,18 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
         found[svg := f"<svg{len(found)}/>"] = (*arguments, *options.values())
         return svg
 
-    for name in ("overhead", "break_even", "steps", "stacked", "ratios", "paths", "winners", "pareto", "growth"):
+    for name in (
+        "overhead",
+        "break_even",
+        "steps",
+        "stacked",
+        "ratios",
+        "paths",
+        "winners",
+        "pareto",
+        "growth",
+        "histograms",
+    ):
         monkeypatch.setattr(plots, name, draw)
     return found
 

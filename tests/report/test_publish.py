@@ -11,11 +11,14 @@ from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
+from markupsafe import escape
 
 from kfbench.errors import RunError
 from kfbench.report import publish as module
+from kfbench.report.data.results import Results
 from kfbench.report.files import facts_of
 from kfbench.report.page import CHAPTERS
+from kfbench.report.page import page as page_of
 from kfbench.report.publish import UNPUBLISHED, newest, place_of, publish
 from kfbench.report.topics import peers
 from kfbench.store import Run
@@ -240,6 +243,20 @@ def test_the_front_page_is_short(pages: dict[str, str]) -> None:
     words = re.sub(r"<[^>]*>", " ", front).split()
     assert 100 < len(words) < 350
     assert 3 <= front.count("<b>") <= 6
+
+
+def test_a_chapter_begins_with_its_answer_and_a_figure(pages: dict[str, str], run: Run) -> None:
+    found = page_of(Results(run.measurements()), [])
+    with_figure = 0
+    for chapter in found.chapters:
+        text = pages[f"{chapter.name}.html"]
+        answer, figure, _ = found.opening(chapter)
+        head, _, rest = text.partition('<main id="content"')
+        assert answer and str(escape(answer)) in head and str(escape(answer)) not in rest
+        if figure is not None:
+            with_figure += 1
+            assert "<svg" in head and str(escape(figure.caption)) in head and str(escape(figure.caption)) not in rest
+    assert with_figure > len(found.chapters) / 2
 
 
 def test_figures_have_words_and_tables_have_captions(text: str) -> None:

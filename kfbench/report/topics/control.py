@@ -3,24 +3,28 @@
 The true ratio is 1 for v2 against itself (A/A). It is nearly 1 for records that consist almost only of payload.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data import noise
 from kfbench.report.data.arms import Band, ties
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import OLD
+from kfbench.report.data.shown_formats import NEW, OLD
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, percent
-from kfbench.report.section import Answer, Texts
+from kfbench.report.render import plots
+from kfbench.report.section import Answer, Figure, Texts
 from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
 LARGE_PAYLOAD_BYTES: Final = 10_000  # least size of the values in the negative control
 CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # their checksum is slower than CRC-32C
 BASE_CHECKSUM: Final = "CRC-32C"
+SHOWN_STEPS: Final = tuple(round(0.96 + step / 100, 2) for step in range(11))  # CPU ratios of the figure
 NO_TIMES: Final = "no CPU times of encode or decode"
 
 
@@ -29,6 +33,7 @@ def noise_answer(run: Views) -> Answer | str:
     if results.cpu.empty:
         return NO_TIMES
     large, rows = control_table(results), control_rows(results)
+    frames = spread(results)
     answers = (
         aa_sentence(results),
         hosts_sentence(results),
@@ -38,7 +43,9 @@ def noise_answer(run: Views) -> Answer | str:
     return Answer(
         means=" ".join(filter(None, answers)),
         texts=None if rows is None else Texts(rows=rows),
+        figures=(spread_figure(frames),) if frames else (),
         tables=(aa_table(results), large, noise.checks_table(facts)),
+        more=(spread_table(frames),) if frames else (),
     )
 
 
@@ -129,6 +136,57 @@ def control_table(results: Results) -> Table | None:
             Column(name="verdict"),
         ),
         rows=tuple(body),
+    )
+
+
+def spread(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the shares of the grid's cells by CPU ratio: v2 against itself (A/A), and v3 against v2.
+
+    The keys are operations. A frame has a row per step of 0.01, and a column per comparison. It is empty unless both
+    comparisons were measured for every operation.
+    """
+    rows = results.cpu
+    new = rows[(rows["format"] == NEW) & (rows["codec"] == "none") & (rows["arm"] == "measure")]
+    arms = {f"{BASE_FORMAT} / {BASE_FORMAT}": results.aa, f"{NEW} / {BASE_FORMAT}": results.with_ratios(new)}
+    frames = {}
+    for operation in OPERATIONS:
+        steps = {
+            arm: pd.Series([round(ratio.median, 2) for ratio in part["ratio"] if ratio is not None], dtype=float)
+            for arm, found in arms.items()
+            if not (part := found[found["operation"] == operation]).empty
+        }
+        if len(steps) < len(arms):
+            return {}
+        shares = pd.DataFrame({arm: each.value_counts(normalize=True) for arm, each in steps.items()})
+        frames[operation] = shares.reindex(SHOWN_STEPS).fillna(0.0)
+    return frames
+
+
+def spread_table(frames: Mapping[str, pd.DataFrame]) -> Table:
+    return Table(
+        name="aa-spread",
+        caption="Share of the grid's cells by CPU ratio, rounded to 0.01",
+        columns=(
+            Column(name="CPU ratio", digits=2),
+            *(Column(name=operation, unit=arm, digits=3) for operation, frame in frames.items() for arm in frame),
+        ),
+        rows=tuple(
+            (step, *(frame.at[step, arm] for frame in frames.values() for arm in frame)) for step in SHOWN_STEPS
+        ),
+    )
+
+
+def spread_figure(frames: Mapping[str, pd.DataFrame]) -> Figure:
+    at_one = [
+        f"{operation} {arm} {percent(frame.at[1.0, arm])}" for operation, frame in frames.items() for arm in frame
+    ]
+    return Figure(
+        name="aa-spread",
+        svg=plots.histograms({f"{operation} (CPU ratio)": frame for operation, frame in frames.items()}),
+        alt=f"Share of cells whose CPU ratio rounds to 1.00: {listed(at_one)}",
+        caption=f"Share of the grid's cells by CPU ratio. Bars: {BASE_FORMAT} against itself, which is noise. "
+        f"Line: {NEW} against {BASE_FORMAT}.",
+        numbers="aa-spread",
     )
 
 

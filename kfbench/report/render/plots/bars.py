@@ -60,7 +60,7 @@ def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
             left = [a + b for a, b in zip(left, widths, strict=True)]
         for i, total in enumerate(left):
             end = (total, i)
-            axes.annotate(f"{total:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(f"{total:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center", fontsize=12)
         axes.set_xlim(0, max(left) * 1.16)
         axes.set_title(title)
         axes.set_xlabel("bytes per record")
@@ -68,7 +68,7 @@ def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
         axes.tick_params(axis="y", length=0)
     all_axes[0].invert_yaxis()
     handles, labels = all_axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9, handlelength=1.1)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=12, handlelength=1.1)
     return figure
 
 
@@ -79,7 +79,8 @@ def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
     panels: "title (x label)" -> frame with a row per bin and a column per series. The values are shares from 0 to 1.
     The first series is drawn as bars, the others as step lines over the bars.
     """
-    figure, all_axes = new_figure(9.2, 2.3, columns=len(panels))
+    width, height = (9.2, 2.3) if len(panels) > 2 else (5.9, 2.8)
+    figure, all_axes = new_figure(width, height, columns=len(panels))
     for axes, (title_and_label, frame) in zip(all_axes, panels.items(), strict=True):
         title, _, xlabel = title_and_label.partition(" (")
         places = range(len(frame))
@@ -87,13 +88,14 @@ def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
         axes.bar(places, frame[bars] * 100, width=0.86, color=OTHER.light, label=bars)
         for name in lines:
             axes.step(places, frame[name] * 100, where="mid", color=INK, linewidth=1.3, label=name)
-        axes.set_xticks(list(places), list(frame.index), fontsize=8, rotation=40 if len(frame) > 6 else 0)
+        labels = [f"{edge:.2f}" if isinstance(edge, float) else edge for edge in frame.index]
+        axes.set_xticks(list(places), labels, fontsize=11, rotation=40 if len(frame) > 6 else 0)
         axes.set_ylim(0, None)
         axes.set_title(title)
-        axes.set_xlabel(xlabel.removesuffix(")"), fontsize=9)
+        axes.set_xlabel(xlabel.removesuffix(")"), fontsize=12)
         axes.grid(axis="x", visible=False)
         axes.tick_params(axis="x", length=0)
         if lines:
-            axes.legend(fontsize=8, handlelength=1.1)
+            axes.legend(fontsize=11, handlelength=1.1)
     all_axes[0].set_ylabel("%", rotation=0, labelpad=8)
     return figure

@@ -27,11 +27,11 @@ RC: Final[Any] = MappingProxyType(  # Any: in matplotlib the keys are a union of
         "svg.hashsalt": "kfbench",
         "font.family": "sans-serif",
         "font.sans-serif": ["DejaVu Sans"],  # part of matplotlib, so the layout is the same on every machine
-        "font.size": 10.0,
+        "font.size": 12.0,
         "text.color": INK,
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
-        "axes.titlesize": 10.5,
+        "axes.titlesize": 12.0,
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
         "axes.spines.top": False,
@@ -188,7 +188,7 @@ def add_format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) ->
         axes.plot([], [], color=style(name).light, marker=style(name).marker, linestyle="none", label=name)[0]
         for name in formats
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(formats), 3), fontsize=9, handlelength=1.1)
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(formats), 3), handlelength=1.1)
 
 
 def set_rows(all_axes: "Sequence[Axes]", labels: Sequence[str]) -> None:

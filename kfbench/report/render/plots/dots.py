@@ -44,9 +44,11 @@ def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mappin
         noise: the ratios of v2 to itself (A/A), drawn as a grey band: one band for all panels, or one per title.
     """
     rows = Rows(panels.values(), 0.72)
-    height = 1.5 + (0.16 * len(rows.formats) + 0.18) * len(rows.labels)
-    figure, all_axes = new_figure(5.9, height, columns=len(panels), sharey=True)
-    for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
+    columns = min(2, len(panels))
+    lines = -(-len(panels) // columns)
+    height = 0.9 + lines * (0.6 + (0.13 * len(rows.formats) + 0.18) * len(rows.labels))
+    figure, all_axes = new_figure(5.9, height, columns=columns, rows=lines, sharey=True)
+    for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
         axes.set_xscale("log")
         if (band := noise.get(title) if isinstance(noise, Mapping) else noise) is not None:
             axes.axvspan(*band, color=GRID, linewidth=0)
@@ -55,7 +57,7 @@ def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mappin
         for i, label in enumerate(rows.labels):
             if label not in measured:
                 axes.annotate(
-                    "not measured", (0.5, i), xycoords=axes.get_yaxis_transform(), ha="center", va="center", fontsize=8
+                    "not measured", (0.5, i), xycoords=axes.get_yaxis_transform(), ha="center", va="center", fontsize=11
                 )
         for row in frame.itertuples():
             look = style(str(row.format))
@@ -65,10 +67,11 @@ def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Band | Mappin
             axes.plot([row.median], [y], color=look.light, marker=look.marker, linestyle="none")
         low = min(float(frame[["low", "median"]].min().min()), 1.0)
         high = max(float(frame[["high", "median"]].max().max()), 1.0)
-        set_ratio_ticks(axes, low / 1.06, high * 1.06, most=6 if len(panels) < 3 else 4)
+        set_ratio_ticks(axes, low / 1.06, high * 1.06, most=4)
         axes.set_title(title)
-    set_rows(all_axes, rows.labels)
-    figure.supxlabel(xlabel, fontsize=10)
+    hide(all_axes[len(panels) :])
+    set_rows(all_axes[: len(panels)], rows.labels)
+    figure.supxlabel(xlabel, fontsize=12)
     add_format_legend(figure, all_axes[0], rows.formats)
     return figure
 
@@ -98,11 +101,11 @@ def paths(panels: Mapping[str, pd.DataFrame], xlabel: str, row_height: float = 0
             look = style(str(row.format))
             y = rows.y(row.label, row.format)
             axes.plot([row.median], [y], color=look.light, marker=look.marker, linestyle="none", clip_on=False)
-        set_ratio_ticks(axes, low, high, most=5)
+        set_ratio_ticks(axes, low, high, most=4)
         axes.set_title(title)
         axes.tick_params(axis="x", labelbottom=True)
     hide(all_axes[len(panels) :])
     set_rows(all_axes[: len(panels)], rows.labels)
-    figure.supxlabel(xlabel, fontsize=10)
+    figure.supxlabel(xlabel, fontsize=12)
     add_format_legend(figure, all_axes[0], rows.formats)
     return figure

@@ -158,7 +158,7 @@ def growth(table: pd.DataFrame) -> "Figure":
             (first, ends_s[0]),
             xytext=(4, 5),
             textcoords="offset points",
-            fontsize=8,
+            fontsize=11,
             rotation_mode="anchor",
         )
     for name in table.columns:

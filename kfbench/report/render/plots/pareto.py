@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL_WIDTH: Final = 34  # width of the text in a panel, in characters
+PANEL_WIDTH: Final = 27  # width of the text in a panel, in characters
 
 
 @as_svg
@@ -47,12 +47,12 @@ def pareto(panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: 
         words = [*_names("more of both", frame[frame["beyond"]]), *_names("hollow", shown[shown["lost"] != ""])]
         low, high = axes.get_ylim()
         axes.set_ylim(low - 0.06 * (high - low), high + 0.1 * len(words) * (high - low))  # room for the text
-        axes.annotate("\n".join(words), (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=7.5)
+        axes.annotate("\n".join(words), (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=10)
         _draw_front(axes, shown[shown["front"]].sort_values("bytes", kind="stable"))
         axes.set_title(title)
     hide(all_axes[len(panels) :])
-    figure.supxlabel(xlabel, fontsize=10)
-    figure.supylabel(ylabel, fontsize=10)
+    figure.supxlabel(xlabel, fontsize=12)
+    figure.supylabel(ylabel, fontsize=12)
     add_format_legend(figure, all_axes[0], [name for name in in_order(drawn) if name in STYLES])
     return figure
 
@@ -67,7 +67,7 @@ def _draw_formats(axes: "Axes", shown: pd.DataFrame) -> None:
         axes.plot([row.bytes], [row.median], color=look.light, marker=marker, mfc=fill, linestyle="none")
         if not has_style:  # the legend has only formats with a style
             point = (float(row.bytes), float(row.median))
-            axes.annotate(str(row.format), point, xytext=(4, -10), textcoords="offset points", fontsize=8)
+            axes.annotate(str(row.format), point, xytext=(4, -10), textcoords="offset points", fontsize=11)
 
 
 def _names(title: str, frame: pd.DataFrame) -> list[str]:

@@ -30,7 +30,7 @@ def winners(cells: pd.DataFrame, xlabel: str, ylabel: str) -> "Figure":
             0.14 + 0.2 * cell.saving / most if cell.format else 0.35
         )  # text keeps a contrast of 4.5:1 on a light and a dark page
         axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, alpha=strength, linewidth=0))
-        axes.annotate(cell.words, (x, y), ha="center", va="center", fontsize=8)
+        axes.annotate(cell.words, (x, y), ha="center", va="center", fontsize=11)
     axes.set_xlim(-0.5, len(across) - 0.5)
     axes.set_ylim(len(down) - 0.5, -0.5)
     axes.set_xticks(range(len(across)), across)

@@ -161,8 +161,7 @@ def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
             if (ratio := sizes.ratio(name)) is not None
         ]
         if dots:
-            title = f"{codec_words(codec)}, {batches_words(columnar.batches[0])}"
-            panels[title] = pd.DataFrame(dots, columns=["label", "format", "median"])
+            panels[codec_words(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
     return panels
 
 
