@@ -9,7 +9,7 @@ from tests.report.columns import column, some
 
 def test_the_control_names_the_checksum_and_flags_what_differs(results: Results) -> None:
     table = some(control.control_table(results))
-    assert "20,000 byte values" in table.caption
+    assert "20,000-byte values" in table.caption
     assert {(row[0], row[2]) for row in table.rows} == {
         ("v0", "CRC-32"), ("v1", "CRC-32"), ("v2 (A/A)", "CRC-32C"), ("v3", "CRC-32C"),
     }  # fmt: skip

@@ -66,7 +66,7 @@ def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
 
 def test_a_setting_is_put_into_words(results: Results) -> None:
     part = some(results.along(results.uncompressed, "key_bytes"))
-    assert part.setting == "100 records per batch, 100 byte values, equal timestamps in a batch"
+    assert part.setting == "100 records per batch, 100-byte values, equal timestamps"
 
 
 def test_rows_that_several_blocks_share_count_once(results: Results) -> None:

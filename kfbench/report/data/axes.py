@@ -34,9 +34,9 @@ AXES: Final = {
 }
 _WORDS: Final = {  # the axes in the text of `setting`, in this order
     "batch_size": "",
-    "key_bytes": "{} byte keys",
-    "value_bytes": "{} byte values",
-    "timestamp_spread_ms": "{} ms from first to last timestamp",
+    "key_bytes": "{}-byte keys",
+    "value_bytes": "{}-byte values",
+    "timestamp_spread_ms": "{} ms timestamp spread",
     "headers": "{} headers per record",
 }
 
@@ -51,7 +51,7 @@ def level(axis: str, value: Any) -> Cell:
 
 
 def setting(point: Mapping[str, Any]) -> str:
-    """Return a description of a point, for example: 100 records per batch, 16 byte keys."""
+    """Return a description of a point, for example: 100 records per batch, 16-byte keys."""
     words = []
     for axis, pattern in _WORDS.items():
         value = point.get(axis)
@@ -60,15 +60,20 @@ def setting(point: Mapping[str, Any]) -> str:
         if axis == "batch_size":
             words.append(batch_words(value))
         elif axis == "timestamp_spread_ms" and value == 0:
-            words.append("equal timestamps in a batch")
+            words.append("equal timestamps")
         elif (shown := level(axis, value)) == "null":
-            words.append(pattern.replace(" byte", "").format("null"))
+            words.append(pattern.replace("-byte", "").format("null"))
         else:
             words.append(pattern.format(number(shown)))
     payload = point.get("payload", REFERENCE["payload"])
     if payload != REFERENCE["payload"]:
         words.append(f"{payload} payload")
     return ", ".join(words)
+
+
+def with_settings(caption: str, *settings: str) -> str:
+    """Add a sentence to a caption for each description of a point."""
+    return f"{caption}. Settings: {'. Also: '.join(settings)}."
 
 
 class Distance(NamedTuple):

@@ -6,7 +6,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.axes import AXES, level, with_settings
 from kfbench.report.data.results import Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.data.views import Views
@@ -51,7 +51,7 @@ def steps_figure(part: Slice, name: str) -> Figure | Missing:
         name=name,
         svg=plots.steps(numeric, STEPS[part.axis], "timestamp spread" if part.axis == "timestamp_spread_ms" else label),
         alt=f"Overhead in bytes per record over {label}: {ends_words(numeric)}",
-        caption=f"Dotted: where a zig-zag varint needs one byte more ({part.setting}).",
+        caption=with_settings("Dotted: where a zig-zag varint needs one byte more", part.setting),
         numbers=name,
     )
 
@@ -84,7 +84,7 @@ def relative_table(part: Slice, column: str, *, name: str, caption: str) -> Tabl
 def _levels_table(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, digits: int) -> Table:
     return Table(
         name=name,
-        caption=f"{caption} ({part.setting})",
+        caption=with_settings(caption, part.setting),
         columns=(AXES[part.axis], *(Column(name=f, digits=digits) for f in pivot.columns)),
         rows=tuple(
             (level(part.axis, at), *map(as_cell, row)) for at, row in zip(pivot.index, pivot.to_numpy(), strict=True)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.axes import AXES, distance, level
+from kfbench.report.data.axes import AXES, distance, level, with_settings
 from kfbench.report.data.results import Results, as_cell, is_absent
 from kfbench.report.data.shown_formats import NEW, worth_a_column
 from kfbench.report.section import Answer, Block, Section, Texts
@@ -83,7 +83,7 @@ def _split_tables(results: Results, rows: pd.DataFrame, name: str, caption: str,
             at = distances[min(distances)]
             part = part[part[other] == at]
             fixed.append(f"{AXES[other].name} {number(level(other, at))}")
-        setting = f"{caption} ({', '.join(fixed)})"
+        setting = with_settings(caption, ", ".join(fixed))
         found.append(_block_table(part, [axis, *codec], f"{name}-{axis}", setting, digits))
     return found
 
@@ -112,7 +112,7 @@ def block_sentence(tables: Sequence[BlockTable]) -> str:
     spans: dict[str, list[float]] = {}
     for table, rows in tables:
         values = rows.loc[rows["format"] == NEW, "shown"]
-        spans.setdefault(table.caption.partition(" (")[0], []).extend(
+        spans.setdefault(table.caption.partition(". Settings")[0], []).extend(
             value.median if isinstance(value, Interval) else value for value in values if not is_absent(value)
         )
     text = "; ".join(

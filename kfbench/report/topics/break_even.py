@@ -7,6 +7,7 @@ import pandas as pd
 
 from kfbench.bracket import Bracket, bracket
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.axes import with_settings
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, OLD, pictured
 from kfbench.report.data.views import Views
@@ -61,7 +62,7 @@ def break_even_table(results: Results) -> Table | None:
             rows.append((name, other, bracket_words(everywhere[0]), _range_words(everywhere), len(everywhere)))
     return Table(
         name="break-even",
-        caption=f"Records per batch from which a format is smaller, uncompressed ({parts[0].setting})",
+        caption=with_settings("Records per batch from which a format is smaller, uncompressed", parts[0].setting),
         columns=(
             Column(name="format", swatch=True),
             Column(name="smaller than", swatch=True),
@@ -135,6 +136,6 @@ def overhead_ratio_figure(part: Slice) -> Figure | Missing:
         name="break-even",
         svg=plots.break_even(ratios),
         alt=f"Overhead relative to {BASE_FORMAT} over batch size: {ends_words(ratios)}",
-        caption=f"Below 1× a format has less overhead than {BASE_FORMAT} ({part.setting}).",
+        caption=with_settings(f"Below 1× a format has less overhead than {BASE_FORMAT}", part.setting),
         numbers="break-even-ratio",
     )

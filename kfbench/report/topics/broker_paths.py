@@ -9,6 +9,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Arm
+from kfbench.report.data.axes import with_settings
 from kfbench.report.data.paths import (
     APPEND,
     WORK,
@@ -73,7 +74,7 @@ def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
         )
     return Table(
         name=f"broker-{operation}{'' if shown else '-others'}",
-        caption=f"{path_of(operation).title} ({paths.setting(operation)})",
+        caption=with_settings(path_of(operation).title, paths.setting(operation)),
         columns=(
             Column(name="format", swatch=True),
             *([Column(name="to")] if converts else []),
@@ -171,8 +172,10 @@ def append_ratio_table(paths: Paths) -> Table | None:
         ]
     return Table(
         name=PATHS_TABLE,
-        caption=f"CPU time per record of each path relative to {BASE_FORMAT}'s append with the same codec "
-        f"({paths.setting(APPEND)})",
+        caption=with_settings(
+            f"CPU time per record of each path relative to {BASE_FORMAT}'s append with the same codec",
+            paths.setting(APPEND),
+        ),
         columns=plain_columns("codec", "path", *formats),
         rows=tuple(body),
         notes=("Medians of paths that were timed in different rounds.",),
@@ -320,8 +323,10 @@ def append_ratio_figure(paths: Paths) -> Figure | Missing:
         name="broker",
         svg=plots.paths(panels, f"CPU time relative to {BASE_FORMAT}'s append with the same codec"),
         alt=f"CPU time of each broker path by format, relative to {BASE_FORMAT}'s append. {append_sentence(paths)}",
-        caption=f"Each path relative to {BASE_FORMAT}'s append, one panel per codec ({paths.setting(APPEND)}). "
-        "Paths are timed in different rounds. For differences of a few percent read the tables, where formats are "
+        caption=with_settings(
+            f"Each path relative to {BASE_FORMAT}'s append, one panel per codec", paths.setting(APPEND)
+        )
+        + " Paths are timed in different rounds. For differences of a few percent read the tables, where formats are "
         "paired.",
         numbers=PATHS_TABLE,
     )

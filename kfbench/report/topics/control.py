@@ -129,7 +129,7 @@ def control_table(results: Results) -> Table | None:
     size, batch = int(rows["value_bytes"].iloc[0]), rows["batch_size"].iloc[0]
     return Table(
         name="control",
-        caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE_FORMAT}",
+        caption=f"Negative control: {number(size)}-byte values, {batch_words(batch)}, CPU relative to {BASE_FORMAT}",
         columns=(
             *plain_columns("format", "operation", "checksum"),
             Column(name=f"× {BASE_FORMAT}", digits=3),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kfbench.report.data.arms import Arm
+from kfbench.report.data.axes import with_settings
 from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.data.views import Views
@@ -21,9 +22,11 @@ def conversion_tables(paths: Paths, codec: str) -> list[Table]:
     rows = [row for row in paths.shown(CONVERSION) if row.with_codec == codec]
     if not rows:
         return []
-    where = f"{'' if codec == 'none' else f'{codec}; '}{paths.setting(CONVERSION)}"
-    cpu = _matrix(rows, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds per GiB that comes in ({where})")
-    size = _matrix(rows, growth, f"broker-convert-bytes-{codec}", f"bytes out / bytes in ({where})")
+    where = f"{'' if codec == 'none' else f'{codec}, '}{paths.setting(CONVERSION)}"
+    cpu_caption = with_settings("Convert, from row to column: CPU seconds per GiB that comes in", where)
+    size_caption = with_settings("Convert, from row to column: bytes out / bytes in", where)
+    cpu = _matrix(rows, s_per_gib, f"broker-convert-cpu-{codec}", cpu_caption)
+    size = _matrix(rows, growth, f"broker-convert-bytes-{codec}", size_caption)
     return [cpu, size] if paths.one_host else [size]
 
 
@@ -36,7 +39,7 @@ def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, capti
     targets = in_order(to for _, to in cells)
     return Table(
         name=name.replace(" ", "-"),
-        caption=f"Convert, from row to column: {caption}",
+        caption=caption,
         columns=(Column(name="from", swatch=True), *plain_columns(*targets)),
         rows=tuple((name, *(cells.get((name, to)) for to in targets)) for name in in_order(name for name, _ in cells)),
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.axes import AXES, level, with_settings
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.data.views import Views
@@ -86,8 +86,11 @@ def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name
         name=name,
         svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", results.noise),
         alt=f"CPU time relative to {BASE_FORMAT}. {cpu_sentence(results, part)}",
-        caption=f"Rows: {AXES[part.axis].label}. Bars: 95 % interval of the paired ratio; "
-        f"shaded: what {BASE_FORMAT} against itself shows ({part.setting}).",
+        caption=with_settings(
+            f"Rows: {AXES[part.axis].label}. Bars: 95 % interval of the paired ratio. "
+            f"Shaded: {BASE_FORMAT} against itself",
+            part.setting,
+        ),
         numbers={operation: f"{name}-{operation}" for operation in panels},
     )
 

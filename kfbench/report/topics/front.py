@@ -10,7 +10,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import one_per_arm
-from kfbench.report.data.axes import HEADLINE_BATCHES
+from kfbench.report.data.axes import HEADLINE_BATCHES, with_settings
 from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, under_words
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
@@ -191,7 +191,9 @@ def _overhead_table(run: Views) -> Table | None:
     shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats}
     return Table(
         name="front",
-        caption=f"Overhead: bytes per record beyond keys, values and headers, by records per batch ({part.setting})",
+        caption=with_settings(
+            "Overhead: bytes per record beyond keys, values and headers, by records per batch", part.setting
+        ),
         columns=(
             Column(name="format"),
             Column(name="what it is"),

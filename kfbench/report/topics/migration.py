@@ -17,6 +17,7 @@ from kfbench.migration import bills, plans
 from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
 from kfbench.migration.plans import Operation, Plan
 from kfbench.report.data.arms import Arm
+from kfbench.report.data.axes import with_settings
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.data.views import Views
 from kfbench.report.section import Answer
@@ -106,7 +107,9 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
         return None
     return Table(
         name=f"broker-migrate-{plan.name}",
-        caption=f"{plan.summary}: brokers' load for each GiB produced, in {plan.old} ({paths.setting(CONVERSION)})",
+        caption=with_settings(
+            f"{plan.summary}: brokers' load for each GiB produced, in {plan.old}", paths.setting(CONVERSION)
+        ),
         columns=(
             *plain_columns("phase", "codec", "append CPU (s)", "fetch CPU (s)", "out (GiB)", "on disk (GiB)"),
             *plain_columns("zero-copy (% of out)", "refused (% produced)", "refused (% fetched)", digits=0),

@@ -9,7 +9,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import Band, lost_of
-from kfbench.report.data.axes import setting
+from kfbench.report.data.axes import setting, with_settings
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, in_order
@@ -176,8 +176,9 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
             body.append((batch_size, name, sizes[name], *cells, *lost))
     return Table(
         name="pareto",
-        caption=f"Bytes and CPU time relative to {BASE_FORMAT} "
-        f"({'; '.join(dict.fromkeys(front.setting for front in found))})",
+        caption=with_settings(
+            f"Bytes and CPU time relative to {BASE_FORMAT}", *dict.fromkeys(front.setting for front in found)
+        ),
         columns=(
             Column(name="records per batch"),
             Column(name="format", swatch=True),

@@ -11,7 +11,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import lost_of
-from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
+from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE, with_settings
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import pictured
 from kfbench.report.data.views import Views
@@ -63,8 +63,8 @@ def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missin
         name="overhead",
         svg=plots.overhead(frame, floor=floor),
         alt=f"Overhead in bytes per record over batch size, one line per format: {ends}",
-        caption=f"Overhead: bytes per record beyond keys, values and headers, uncompressed ({part.setting}). "
-        f"Both axes are logarithmic. {below}",
+        caption=with_settings("Overhead: bytes per record beyond keys, values and headers, uncompressed", part.setting)
+        + f" Both axes are logarithmic. {below}",
         numbers="overhead",
     )
 
@@ -113,8 +113,10 @@ def reference_table(results: Results) -> Table | None:
         rows.append((name, *(as_cell(overhead.at[size, name]) for size in batches), as_cell(ratio), *times))
     return Table(
         name="reference",
-        caption=f"Overhead in bytes per record by batch size; ratios to {BASE_FORMAT} at {batch_words(at)} "
-        f"({part.setting})",
+        caption=with_settings(
+            f"Overhead in bytes per record by batch size. Ratios to {BASE_FORMAT} are at {batch_words(at)}",
+            part.setting,
+        ),
         columns=(
             Column(name="format", swatch=True),
             *(Column(name=f"batch of {number(int(size))}", unit="bytes", digits=1) for size in batches),

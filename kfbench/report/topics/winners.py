@@ -12,7 +12,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import lost_of
-from kfbench.report.data.axes import AXES, level, setting
+from kfbench.report.data.axes import AXES, level, setting, with_settings
 from kfbench.report.data.capability import limits
 from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all, under_words
 from kfbench.report.data.results import Results
@@ -89,8 +89,12 @@ class Map:
         return sorted({each.value_bytes for each in self.wins})
 
     @property
+    def question(self) -> str:
+        return f"The smallest of {listed(self.formats)} that loses nothing, and its saving of {BASE_FORMAT}'s bytes"
+
+    @property
     def setting(self) -> str:
-        return f"{'no codec' if self.codec == NONE else self.codec}; {setting(self.fixed)}"
+        return f"{'no codec' if self.codec == NONE else self.codec}, {setting(self.fixed)}"
 
 
 def maps(results: Results) -> list[Map]:
@@ -159,9 +163,7 @@ def map_table(found: Map) -> Table:
     values = found.value_sizes
     return Table(
         name=_table_name("map", found),
-        caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of "
-        f"{BASE_FORMAT} "
-        f"({found.setting})",
+        caption=with_settings(found.question, found.setting),
         columns=(AXES[DOWN], *(Column(name=f"value {_value_size(size)}", unit="bytes") for size in values)),
         rows=tuple((at, *(_cell(found, at, size) for size in values)) for at in found.batch_sizes),
         notes=(
@@ -177,7 +179,7 @@ def ratio_table(found: Map) -> Table:
     others = [name for name in found.formats if name != BASE_FORMAT]
     return Table(
         name=_table_name("map-ratios", found),
-        caption=f"All bytes relative to {BASE_FORMAT} ({found.setting})",
+        caption=with_settings(f"All bytes relative to {BASE_FORMAT}", found.setting),
         columns=(
             AXES[DOWN],
             AXES[ACROSS],
@@ -252,7 +254,7 @@ def maps_sentence(found: list[Map]) -> str:
 
 
 def _value_words(size: int) -> str:
-    return "null values" if size == -1 else f"{number(size)} byte values"
+    return "null values" if size == -1 else f"{number(size)}-byte values"
 
 
 def maps_answer(run: Views) -> Answer | str:
@@ -276,8 +278,7 @@ def map_figure(found: Map) -> Figure:
         name=name,
         svg=plots.winners(map_cells(found), AXES[ACROSS].label, AXES[DOWN].label),
         alt=f"A map of batch size and value size with the smallest format in each cell. {maps_sentence([found])}",
-        caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of "
-        f"{BASE_FORMAT}, payload too ({found.setting}). A stronger colour saves more; grey: {BASE_FORMAT} "
-        "takes at most 1 % more.",
+        caption=with_settings(found.question, found.setting)
+        + f" A stronger colour saves more. Grey: {BASE_FORMAT} takes at most 1 % more.",
         numbers=name,
     )
