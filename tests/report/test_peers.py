@@ -1,9 +1,11 @@
 """The table of peers (other implementations) and ours: the values of the stored file, and its host."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results
 from kfbench.report.topics import java, peers
 from kfbench.report.topics.peers import FILE, JAVA, LIMIT
@@ -21,8 +23,9 @@ def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
     ratios = {(row[0], row[1]): [cell and cell.median for cell in row[5:]] for row in told.rows}  # type: ignore[union-attr]
     assert ratios["encode", "v2"] == pytest.approx([0.5, 9, 10], rel=1e-3)
     assert ratios["decode", "v1"][0] is None and ratios["decode", "v1"][1:] == pytest.approx([9, 10], rel=1e-3)
-    encode, decode = peers.peers_sentence(found).split(";")
-    assert "encode v2 limit 0.50, aiokafka 9.00 and Kafka's Java 10.00" in encode and "decode v2 aiokafka" in decode
+    assert re.findall(r"encode|decode|[\d.]+\d", peers.peers_sentence(found).replace(BASE_FORMAT, "")) == [
+        "encode", "9.00", "10.00", "decode", "9.00", "10.00",
+    ]  # fmt: skip
 
 
 def test_a_peer_that_was_not_there_has_no_column(
@@ -40,8 +43,8 @@ def test_the_host_is_named_and_compared_with_the_runs(tmp_path: Path) -> None:
     found = write_peers(tmp_path)
     (same, machine), (other, _) = (peers.peers_table(found, [host]).notes[:2] for host in ("host-1", "host-2"))
     assert machine == "Kafka's Java ran on A VM 17 (-Xmx512m; Copy)."
-    assert "on host-1 (A CPU; load 1.2 as it ended; so was this run)" in same
-    assert "; this run was not)" in other
+    assert "on host-1 (A CPU)" in same and "load was 1.2" in same
+    assert "So was this run." in same and "This run was not." in other
 
 
 def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Sentences about reading a prefix (only the start of a payload) agree with the rows."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -31,8 +32,7 @@ def test_what_a_prefix_costs_where_all_is_decompressed_is_stated(results: Result
     times = prefix_times(results)
     said = prefix_sentence(times)
     less = sum(row.decompressed_share < 1 for row in times)
-    assert f"In {less} of 4 cases less than the whole is decompressed" in said
-    assert f"In {4 - less} of 4 (zstd, batches of up to" in said
+    assert [*map(int, re.findall(r"In (\d) of 4 cases", said))] == [less, 4 - less]
     one_block = results.all.copy()
     prefix = one_block["operation"] == "decompress-prefix"
     one_block.loc[prefix, "plain_bytes"] = 1_000_000
@@ -40,5 +40,4 @@ def test_what_a_prefix_costs_where_all_is_decompressed_is_stated(results: Result
     one_block.loc[plain, "plain_bytes"] = 1_000_000
     one_block.loc[prefix, "cpu_ns"] = one_block.loc[prefix, "cpu_ns"].map(lambda ns: ns * 1_000)
     worse = prefix_sentence(prefix_times(Results(one_block)))
-    assert "less than the whole" not in worse and "In 4 of 4 (gzip and zstd" in worse
-    assert "its interval above 1, in 4 cases for the codec" in worse
+    assert re.findall(r"In (\d) of 4 cases", worse) == ["4"] and "codec more in 4 cases" in worse

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kfbench import text
+from kfbench.formats import BASE_FORMAT
 from kfbench.tables import number
 from kfbench.text import number_range
 
@@ -17,6 +18,11 @@ def percent(share: float) -> str:
 def span(values: Sequence[float], digits: int = 2) -> str:
     """Return the range of the values as text: "a to b", or "a" if both ends look the same; empty without values."""
     return number_range(values, f",.{digits}f") if values else ""
+
+
+def cpu_range_sentence(name: str, operation: str, ratios: Sequence[float], where: str = "") -> str:
+    """Return, for example, "v3's encode CPU is 0.97 to 1.10 × v2's." where: more words before the period."""
+    return f"{name}'s {operation} CPU is {span(ratios)} × {BASE_FORMAT}'s{where and f' {where}'}."
 
 
 def lower_first(text: str) -> str:

@@ -1,19 +1,19 @@
 """The section about CPU time on data that is in no cache, next to the same cells with data in the caches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS, Operation
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import Arm, arms_of, paired
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import in_order
+from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import span
+from kfbench.report.data.words import cpu_range_sentence
 from kfbench.report.section import Answer, Texts
-from kfbench.tables import Column, Interval, Table, listed
+from kfbench.tables import Column, Interval, Table
 
 AA = f"{BASE_FORMAT} again"
 
@@ -78,13 +78,10 @@ def _ratio(arms: Mapping[str, Arm], name: str) -> Interval | None:
 
 
 def cold_sentence(results: Results) -> str:
-    cells = {operation: list(_by_cell(results.cold, operation).values()) for operation in OPERATIONS}
-    names = {name for found in cells.values() for arms in found for name in arms} - {BASE_FORMAT, AA}
-    parts = [f"{name} takes {listed(spans)}" for name in in_order(names) if (spans := list(_spans(cells, name)))]
-    return f"CPU time relative to {BASE_FORMAT} on data that no cache holds: {'; '.join(parts)}." if parts else ""
-
-
-def _spans(cells: Mapping[Operation, list[dict[str, Arm]]], name: str) -> Iterator[str]:
-    for operation, found in cells.items():
-        if ratios := [ratio.median for arms in found if (ratio := _ratio(arms, name))]:
-            yield f"{span(ratios)} to {operation}"
+    """Give the range of v3's CPU time relative to v2 on cold data, by operation."""
+    sentences = []
+    for operation in OPERATIONS:
+        found = _by_cell(results.cold, operation).values()
+        if ratios := [ratio.median for arms in found if (ratio := _ratio(arms, NEW))]:
+            sentences.append(cpu_range_sentence(NEW, operation, ratios, "where no cache has the data"))
+    return " ".join(sentences)

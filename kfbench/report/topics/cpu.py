@@ -12,11 +12,11 @@ from kfbench.report.data.axes import AXES, level, with_settings
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import span
+from kfbench.report.data.words import cpu_range_sentence, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.axis import axis_table
-from kfbench.tables import Interval, Table, listed, number
+from kfbench.tables import Interval, Table, number
 
 MOST_LEVELS: Final = 6  # values of the axis in a picture; tables have all
 
@@ -64,16 +64,18 @@ def _of_operation(part: Slice, operation: str) -> Slice:
 
 
 def cpu_sentence(results: Results, part: Slice) -> str:
-    spans = []
+    """Give the range of v3's CPU time relative to v2, by operation, and the noise."""
+    sentences = []
     for operation in OPERATIONS:
         rows = _of_operation(part, operation).rows
         medians = [ratio.median for ratio in rows.loc[rows["format"] == NEW, "ratio"] if ratio is not None]
         if medians:
-            spans.append(f"{span(medians)} times the CPU time of {BASE_FORMAT} to {operation}")
-    text = f"{NEW} takes {listed(spans)}" if spans else f"This run times no {NEW}"
+            sentences.append(cpu_range_sentence(NEW, operation, medians))
+    if not sentences:
+        sentences.append(f"This run times no {NEW}.")
     if results.noise:
-        text += f"; over the cells of the grid {BASE_FORMAT} against itself reads {span(results.noise)}"
-    return text + "."
+        sentences.append(f"Over the cells of the grid, {BASE_FORMAT} against itself is {span(results.noise)}.")
+    return " ".join(sentences)
 
 
 def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name: str) -> Figure | Missing:

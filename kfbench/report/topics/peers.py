@@ -21,7 +21,7 @@ from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
 from kfbench.report.data.words import span
 from kfbench.shipped import DATASETS
-from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
 
 FILE: Final = DATASETS / "peers" / "cpu.json"
 OURS: Final = "kfbench"
@@ -31,14 +31,13 @@ OTHERS: Final = ("v0", "v1")
 FORMATS: Final = (*OTHERS, BASE_FORMAT)  # the formats that Kafka writes, in the order of their magic
 WORDS: Final = {"encode": "writes", "decode": "reads"}
 SAME_WORK: Final = (
-    "Before the timing, each implementation wrote the same records as the same bytes, except a batch's leader epoch, "
-    "which the broker fills. Each read them back with the same offsets, timestamps (v0 has none), keys and values. "
-    "Checksums are computed and checked. The limit is a copy of the finished batches with their checksums; it reads "
-    "nothing. aiokafka, kafka-python and Java take and make one object per record, kfbench columns. The work of a "
-    "program on them is not included. kfbench, the limit and Java write into one buffer again and again, aiokafka and "
-    "kafka-python into new memory each time. Python's collector is off for all that run in Python. The JVM's compiler "
-    "and collector run on threads of their own, which are not counted. So no number includes the collector's work on "
-    "these objects."
+    "Before the timing, each implementation wrote the same records as the same bytes. Only a batch's leader epoch may "
+    "differ, because the broker fills it. Each read them back with the same offsets, timestamps (v0 has none), keys "
+    "and values. Checksums are computed and checked. The limit is a copy of the finished batches with their checksums. "
+    "It reads nothing. The others make one object per record, kfbench makes columns. A program's work on them is not "
+    "included. kfbench, the limit and Java write into one buffer again and again. The others write into new memory "
+    "each time. Python's collector is off for all that run in Python. The JVM's compiler and collector run on threads "
+    "of their own, which are not counted. So no number includes the collector's work on these objects."
 )
 
 
@@ -179,16 +178,13 @@ def noise_sentence(found: Peers) -> str:
 
 def peers_sentence(found: Peers) -> str:
     """Give the CPU time of the other implementations for BASE_FORMAT, in multiples of kfbench's."""
-    parts = []
+    sentences = []
     for operation in WORDS:
-        spans = []
-        for peer in found.versions:
-            arms = [arm for arm in found.ns if (arm.peer, arm.operation, arm.format) == (peer, operation, BASE_FORMAT)]
-            if peer != OURS and arms:
-                ratios = [found.ratio(arm, arm._replace(peer=OURS)).median for arm in arms if not arm.again]
-                spans.append(f"{peer} {span(ratios)}")
-        parts.append(f"to {operation} {BASE_FORMAT} {listed(spans)}")
-    return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(parts)}."
+        arms = [arm for arm in found.ns if (arm.operation, arm.format, arm.again) == (operation, BASE_FORMAT, False)]
+        ratios = [found.ratio(arm, arm._replace(peer=OURS)).median for arm in arms if arm.peer not in (OURS, LIMIT)]
+        if ratios:
+            sentences.append(f"Others {operation} {BASE_FORMAT} in {span(ratios)} × {OURS}'s CPU.")
+    return " ".join(sentences)
 
 
 def peers_table(found: Peers, hosts: list[str]) -> Table:
@@ -207,7 +203,7 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         ours_ns = float(np.median(found.ns[arm]))
         body.append((arm.operation, arm.format, arm.batch_size, arm.value_bytes, ours_ns, *ratios))
     body.sort(key=lambda row: (list(WORDS).index(str(row[0])), str(row[1])))
-    again = "; ".join(f"{peer} {span(found.again(peer))}" for peer in found.versions)
+    again = span([ratio for peer in found.versions for ratio in found.again(peer)])
     machines = [f"{peer} ran on {machine}." for peer, machine in found.machines.items()]
     return Table(
         name="peers",
@@ -222,7 +218,7 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
             _measured_note(found, hosts),
             *machines,
             SAME_WORK,
-            f"{BASE_FORMAT} against itself reads, lowest and highest: {again}.",
+            f"For all implementations, {BASE_FORMAT} against itself is {again}.",
         ),
     )
 
@@ -232,8 +228,8 @@ def _title(found: Peers, peer: str) -> str:
 
 
 def _measured_note(found: Peers, hosts: list[str]) -> str:
-    same = "so was this run" if hosts == [found.host] else "this run was not"
+    same = "So was this run." if hosts == [found.host] else "This run was not."
     return (
-        f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "
-        f"all in the same rounds, in a new random order per round. No row of the run is included."
+        f"Measured {found.measured} on {found.host} ({found.cpu}). {same} The load was {number(found.load, 1)} at the "
+        f"end. All ran in the same rounds, in a new random order per round. No row of the run is included."
     )

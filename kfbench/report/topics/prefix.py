@@ -14,7 +14,7 @@ from kfbench.report.data.shown_formats import in_order
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import percent, span
 from kfbench.report.section import Answer, Texts
-from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Column, Interval, Table, plain_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,33 +118,33 @@ def lost_table() -> Table:
 
 def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
     """Describe how much time is saved if only a part of the batch is decompressed, and the cost if all of it is."""
-    saving = [row for row in times if row.prefix.plain_bytes < row.whole.plain_bytes]
-    whole = [row for row in times if row.is_all]
-    parts = []
-    if saving:
-        shares = [row.decompressed_share for row in saving]
-        parts.append(
-            f"In {len(saving)} of {len(times)} cases less than the whole is decompressed: {percent(min(shares))} to "
-            f"{percent(max(shares))} of the plain bytes, for {_times(saving)}"
-        )
+    part, whole = [row for row in times if not row.is_all], [row for row in times if row.is_all]
+    sentences = []
+    if part:
+        shares = [row.decompressed_share for row in part]
+        sentences += [
+            f"In {len(part)} of {len(times)} cases a part is decompressed.",
+            f"This part is {percent(min(shares))} to {percent(max(shares))} of the plain bytes.",
+            f"There the reader's CPU is {_reader(part)} × that for the whole.",
+        ]
     if whole:
-        most = int(max(row.whole.plain_bytes / row.whole.batches for row in whole))
-        codecs = sorted({row.whole.codec for row in whole})
-        parts.append(
-            f"In {len(whole)} of {len(times)} ({listed(codecs)}, batches of up to {number(most)} plain bytes) the "
-            f"prefix ends in the last block of its codec and all is decompressed: there it takes {_times(whole)}"
-        )
+        sentences += [
+            f"In {len(whole)} of {len(times)} cases all is decompressed: the prefix ends in its codec's last block.",
+            f"There the reader's CPU is {_reader(whole)} ×.",
+        ]
     dearer = sum(row.decompress.low > 1 for row in times), sum(row.read.low > 1 for row in times)
-    parts.append(
-        f"The prefix is dearer than the whole, its interval above 1, in {dearer[0]} cases for the codec and "
-        f"{dearer[1]} for the reader; the whole against itself reads {span([row.again.median for row in times], 3)}"
+    return " ".join(
+        [
+            *sentences,
+            f"The prefix costs the reader more than the whole in {dearer[1]} cases (interval above 1).",
+            f"It costs the codec more in {dearer[0]} cases.",
+            f"The whole against itself is {span([row.again.median for row in times], 3)}.",
+        ]
     )
-    return ". ".join(parts) + "."
 
 
-def _times(times: Sequence[PrefixTimes]) -> str:
-    decompress, read = ([getattr(row, name).median for row in times] for name in ("decompress", "read"))
-    return f"{span(decompress)} times the codec's CPU time and {span(read)} times the reader's"
+def _reader(times: Sequence[PrefixTimes]) -> str:
+    return span([row.read.median for row in times])
 
 
 def prefix_answer(run: Views) -> Answer | str:
