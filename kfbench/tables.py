@@ -39,6 +39,10 @@ class Ranked(str):
         return self
 
 
+class Mark(str):
+    """A cell whose text, if any, marks its row. A page shows the row in bold."""
+
+
 Cell: TypeAlias = str | int | float | bool | Interval | None
 
 
@@ -129,7 +133,8 @@ class Table:
             out.append(f'<th scope="col"{kind}>{escape(column.name)}{unit}</th>')
         out.append("</tr></thead><tbody>")
         for row in self.rows:
-            out.append("<tr>")
+            is_marked = any(isinstance(cell, Mark) and cell for cell in row)
+            out.append('<tr class="marked">' if is_marked else "<tr>")
             for i, (cell, column) in enumerate(zip(row, self.columns, strict=True)):
                 out.append(self._html_cell(i, cell, column))
             out.append("</tr>\n")

@@ -24,6 +24,7 @@ from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
+from kfbench.report.topics.explorer.data import report_content
 from kfbench.report.topics.explorer.parts import explorer_parts
 from kfbench.store import Run
 from kfbench.tables import listed, prose
@@ -61,7 +62,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "command": manifest["command"],
         "environment": facts_of(manifest),
     }
-    explorer = {"explorer": explorer_parts(results)}
+    explorer = {"explorer": explorer_parts(report_content(results))}
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}

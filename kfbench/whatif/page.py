@@ -12,9 +12,12 @@ from kfbench.report.publish import place
 from kfbench.report.render import look, plots
 from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown
+from kfbench.report.topics.explorer.parts import explorer_parts
 from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.headline import cards, lead_sentences
 from kfbench.whatif.notes import answer_notes
+from kfbench.whatif.page_explorer import explorer_content
 from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
 from kfbench.whatif.tables import Section, sections, uniform_table
 
@@ -34,9 +37,12 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
     page = {
         "title": f"What if: {listed(topics) if len(topics) <= MOST_NAMES else f'{len(topics)} topics'}",
         "subtitle": log_line(answer),
+        "lead": list(lead_sentences(answer)),
+        "cards": list(cards(answer)),
         "summary": list(summary_tables(answer)),
         "notes": list(answer_notes(answer)),
         "figures": figures,
+        "explorer": explorer_parts(explorer_content(answer)),
         "sections": [
             *([Section("Every topic", [all_topics_table(answer)])] if len(answer.by_topic) > MOST_TOPICS else []),
             *sections(answer),

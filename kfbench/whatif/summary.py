@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
-from kfbench.tables import Cell, Column, Table, plain_columns
+from kfbench.tables import Cell, Column, Mark, Table, plain_columns
 from kfbench.text import counted, shortened
 from kfbench.whatif.answer import Arm, Level, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.rebatch import Batching
@@ -20,6 +20,8 @@ MOST_UNTOLD: Final = 0.1  # the share of bytes without a rate above which a note
 MOST_CHOICES: Final = 9  # rows of the table of today; larger ones stand in `sizes` and `rebatched`
 NAME_WIDTH: Final = 26  # characters of a topic's name
 AS_RECORDED: Final = "as recorded"
+VARIES: Final = "varies"  # each topic has its own codec
+NO_CHANGE: Final = 0.0005  # a smaller share of bytes is no change
 
 
 class Choice(NamedTuple):
@@ -131,17 +133,15 @@ def today_table(answer: WhatIf) -> Table:
     choices = sorted(_choices(answer))
     shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]
     for i, choice in enumerate(shown):
-        month = answer.month(choice.size_bytes)
-        dollars = None if month is None else month.total if choice.dollars is None else choice.dollars
         marks = ["best"] * (i == 0) + ["now"] * (not choice.is_other)
         rows.append(
             (
                 choice.codec,
                 choice.batches,
-                ", ".join(marks),
+                Mark(", ".join(marks)),
                 choice.size_bytes,
                 change_words(saving(choice.size_bytes, answer.base_bytes)) if choice.is_other else "",
-                dollars,
+                dollars_of(answer, choice),
                 choice.cpu_ms_per_mb,
             )
         )
@@ -157,6 +157,19 @@ def today_table(answer: WhatIf) -> Table:
     )
 
 
+def best_choice(answer: WhatIf) -> Choice:
+    """Return the choice with the fewest bytes. It may be the log now."""
+    return min(_choices(answer))
+
+
+def dollars_of(answer: WhatIf, choice: Choice | None = None) -> float | None:
+    """Return the US$ per month of a choice, or of the log now. None: the rate is unknown."""
+    month = answer.month(None if choice is None else choice.size_bytes)
+    if month is None:
+        return None
+    return month.total if choice is None or choice.dollars is None else choice.dollars
+
+
 def _rate_notes(answer: WhatIf) -> Iterator[str]:
     """Say that many bytes are in no rate, so that the US$ of all topics may be those of a few."""
     untold_bytes = 0 if answer.rate is None else answer.rate.untold_bytes
@@ -169,49 +182,49 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
     codecs_now = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
     if codecs_now:
         codec = next(iter(codecs_now)) if len(codecs_now) == 1 else "mixed"
-        yield Choice(answer.base_bytes, False, codec, _recorded(answer), None)
+        yield Choice(answer.base_bytes, False, codec, recorded_words(answer), None)
     cpu_of = {each.codec: each.cpu_ms_per_mb for each in answer.levels if each.is_default}
     known = [arm for arm in answer.arms if arm.format == BASE_FORMAT and arm.size_bytes is not None]
     for arm in known:
         if codecs_now != {arm.codec} or arm.size_bytes != answer.base_bytes:  # else it is the row of the log now
-            yield Choice(arm.size_bytes or 0, True, _codec_words(arm), _recorded(answer), cpu_of.get(arm.codec))
+            yield Choice(arm.size_bytes or 0, True, codec_words(arm), recorded_words(answer), cpu_of.get(arm.codec))
     groups: dict[Batching | None, list[Arm]] = {}
     for arm in answer.rebatched:
         is_other = bool(codecs_now) or arm.batching != answer.assumed
         if arm.format == BASE_FORMAT and arm.size_bytes is not None and is_other:
             groups.setdefault(arm.batching, []).append(arm)
     for arm in sorted(map(smallest, groups.values()), key=lambda arm: arm.size_bytes or 0)[:MOST_BATCHINGS]:
-        yield Choice(arm.size_bytes or 0, True, _codec_words(arm), batches_words(answer, arm), None)
+        yield Choice(arm.size_bytes or 0, True, codec_words(arm), batches_words(answer, arm), None)
     levels = [level for level in answer.levels if level.size_bytes is not None]
     if levels:
         best = min(levels, key=lambda level: (level.size_bytes, level.level))  # of equals the lowest takes least CPU
         size_bytes = best.size_bytes or 0
         if size_bytes < min(arm.size_bytes or 0 for arm in known):
-            yield Choice(size_bytes, True, _codec_words(best), _recorded(answer), best.cpu_ms_per_mb)
+            yield Choice(size_bytes, True, codec_words(best), recorded_words(answer), best.cpu_ms_per_mb)
     sizes = [each.least_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
         months = [answer.month_of_topic(each, each.least_bytes or 0) for each in answer.by_topic]
         dollars = sum(month.total for month in months if month is not None)
-        yield Choice(sum(size or 0 for size in sizes), True, "varies", "best per topic", None, dollars)
+        yield Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:
-    return _recorded(answer) if arm.batching is None else arm.batching.short_words
+    return recorded_words(answer) if arm.batching is None else arm.batching.short_words
 
 
-def _recorded(answer: WhatIf) -> str:
+def recorded_words(answer: WhatIf) -> str:
     if answer.assumed is None:
         return AS_RECORDED
     has_log = any(source.kinds for source in answer.sources)
     return f"recorded, or {answer.assumed.short_words}" if has_log else answer.assumed.short_words
 
 
-def _codec_words(of: Arm | Level) -> str:
+def codec_words(of: Arm | Level) -> str:
     return of.codec if of.level is None else f"{of.codec} {of.level}"
 
 
-def new_formats_table(answer: WhatIf) -> Table:
-    """Return what other formats would save of v2 with the codec of `WhatIf.best`, in its batches where known."""
+def new_format_arms(answer: WhatIf) -> list[Arm]:
+    """Return the sizes of other formats with the codec of `WhatIf.best`, in its batches where known, smallest first."""
     best = answer.best
     chosen: list[Arm] = []
     for name in answer.breakdown:
@@ -223,12 +236,17 @@ def new_formats_table(answer: WhatIf) -> Table:
         if name != BASE_FORMAT:
             in_same = [arm for arm in arms if arm.batching == best.batching]
             chosen += in_same or [arm for arm in arms if arm.batching is None]
-    chosen.sort(key=lambda arm: arm.size_bytes or 0)
+    return sorted(chosen, key=lambda arm: arm.size_bytes or 0)
+
+
+def new_formats_table(answer: WhatIf) -> Table:
+    """Return what other formats would save of v2 (see `new_format_arms`)."""
+    chosen = new_format_arms(answer)
     rows = [
         (
             arm.format,
             "Kafka's" if arm.format in SHIPPED else "proposed" if arm.format in PROPOSED else "kfbench's",
-            _codec_words(arm),
+            codec_words(arm),
             batches_words(answer, arm),
             arm.size_bytes,
             change_words(answer.saving_against_v2(arm)),
@@ -253,6 +271,6 @@ def change_words(saving: float | None) -> str:
     """Return a saved share in words."""
     if saving is None:
         return "–"
-    if abs(saving) < 0.0005:
+    if abs(saving) < NO_CHANGE:
         return "no change"
     return f"{100 * saving:.1f} % less" if saving > 0 else f"costs {-100 * saving:.1f} % more"

@@ -55,7 +55,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logs.mkdir()
     for name in ("service-headers.log", "telemetry.log"):
         shutil.copy(FOLDER / name, logs)
-    found = what_if(sorted(logs.iterdir()), ["v1", "v3"], ["none", "lz4"])
+    found = what_if(sorted(logs.iterdir()), ["v1", "v3"], ["none", "lz4"], rate_mb_s=3)
     return what_if_page.publish(found, folder) / "index.html"
 
 

@@ -155,6 +155,38 @@ def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> N
     assert "records=20" in tab.ask("location.hash")
 
 
+def test_the_address_follows_a_moving_slider_when_it_rests(chromium: Chromium, explorer: Path) -> None:
+    tab = chromium.open(explorer)
+    seen = tab.ask("""new Promise(done => {
+      const slider = document.querySelector("[data-name=value_bytes]"), seen = [];
+      for (const value of [1, 2, 3]) {
+        slider.value = value;
+        slider.dispatchEvent(new Event("input"));
+        seen.push(location.hash);
+      }
+      setTimeout(() => done([...seen, location.hash]), 600);
+    })""")
+    assert seen[:3] == ["", "", ""] and "value_bytes=20" in seen[3]
+    at_once = tab.ask("""(slider => {
+      slider.value = 5;
+      for (const name of ["input", "change"]) slider.dispatchEvent(new Event(name));
+      return location.hash;
+    })(document.querySelector("[data-name=value_bytes]"))""")
+    assert at_once and at_once != seen[3]
+
+
+def test_a_changed_setting_in_an_address_leaves_the_workload(chromium: Chromium, explorer: Path) -> None:
+    workload = "document.getElementById('c-workload').value"
+    assert with_address(chromium, explorer, "#workload=service-events&codec=zstd").ask(workload) == "service-events"
+    assert with_address(chromium, explorer, "#workload=service-events&records=3").ask(workload) == ""
+
+
+def test_the_summary_of_a_workload_has_its_measured_bytes(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#workload=service-events")
+    size = row_of(tab, "v2")[1]
+    assert f"v2 takes {size} bytes" in tab.ask("document.getElementById('explorer-summary').textContent")
+
+
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("address", ["#records=1", "#formats=All+formats&headers=64&records=1000000&bars=all"])
 def test_only_the_table_scrolls_sideways(chromium: Chromium, explorer: Path, width: int, address: str) -> None:

@@ -13,7 +13,7 @@ CUT = """what => [...document.querySelectorAll(what)].filter(
   each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(each => each.outerHTML)"""
 
 
-@pytest.mark.parametrize("width", [360, 390, 768, 1280])
+@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1400])
 def test_nothing_but_tables_scrolls_sideways(chromium: Chromium, page: Path, width: int) -> None:
     tab = chromium.open(page, width)
     tab.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -48,6 +48,25 @@ def test_the_first_screen_has_the_verdict_and_a_picture_follows(
     tab = chromium.open(front, width, height)
     for what, screens in ((".lead", 1), (".cards li", 1), ("figure svg", 2)):
         assert tab.ask(f'document.querySelector("{what}").getBoundingClientRect().bottom') < screens * height
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
+def test_the_first_screen_of_a_what_if_has_the_answer(
+    chromium: Chromium, answer: Path, width: int, height: int
+) -> None:
+    tab = chromium.open(answer, width, height)
+    bottoms = tab.ask("""[".lead", ".cards li:nth-child(2)"].map(
+      what => document.querySelector(what).getBoundingClientRect().bottom)""")
+    assert max(bottoms) < height
+    for what in (".lead", ".cards b"):
+        assert re.search(r"\d", tab.ask(f'document.querySelector("{what}").textContent'))
+
+
+@pytest.mark.parametrize("width", [1280, 1400])
+def test_no_table_of_a_what_if_is_cut_off_on_a_desk(chromium: Chromium, answer: Path, width: int) -> None:
+    cut = """[...document.querySelectorAll("#verdict .scroll, #explorer .scroll")].filter(
+      each => each.scrollWidth > each.clientWidth).map(each => each.getAttribute("aria-labelledby"))"""
+    assert chromium.open(answer, width).ask(cut) == []
 
 
 @pytest.mark.thorough

@@ -7,7 +7,7 @@ import pytest
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.results import Results
 from kfbench.report.topics.explorer import measured, rules
-from kfbench.report.topics.explorer.data import FIRST, format_sets, page_data, script_json
+from kfbench.report.topics.explorer.data import FIRST, format_sets, page_data, report_content, script_json
 from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
@@ -44,7 +44,7 @@ def test_cells_have_the_numbers_of_the_run(results: Results) -> None:
 
 def test_a_workload_has_the_means_of_its_records() -> None:
     fields = {"key": 30, "value": 200, "header_key_length": 20, "header_key": 120, "header_value": 240}
-    found = measured._mean_settings(fields, records=10, batches=4)
+    found = measured.mean_settings(fields, records=10, batches=4)
     assert found == {
         "records": 2, "key_bytes": 3, "value_bytes": 20, "headers": 2,
         "header_key_bytes": 6, "header_value_bytes": 12, "null_percent": 0,
@@ -53,12 +53,12 @@ def test_a_workload_has_the_means_of_its_records() -> None:
 
 def test_no_key_is_a_null_key() -> None:
     fields = {"key": 0, "value": 0, "header_key_length": 0, "header_key": 0, "header_value": 0}
-    assert measured._mean_settings(fields, records=3, batches=3)["key_bytes"] == -1
+    assert measured.mean_settings(fields, records=3, batches=3)["key_bytes"] == -1
 
 
 def test_a_run_without_codecs_and_times_has_no_cells(tmp_path_factory: pytest.TempPathFactory) -> None:
     rows = [row for row in workload_rows() if row["codec"] == "none" and row["kind"] == "bytes"]
-    data = page_data(Results(stored(tmp_path_factory.mktemp("bare"), rows).measurements()))
+    data = page_data(report_content(Results(stored(tmp_path_factory.mktemp("bare"), rows).measurements())))
     assert (data["cells"], data["workloads"], data["codecs"]) == ([], [], [])
 
 

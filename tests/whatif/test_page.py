@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from kfbench.migration.bills import Prices
 from kfbench.records import PAYLOAD
 from kfbench.report.publish import newest
 from kfbench.report.topics import breakdown
+from kfbench.report.topics.explorer.data import page_data
+from kfbench.report.topics.explorer.rules import STOPS
 from kfbench.sources import Columns
 from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
+from kfbench.whatif.headline import cards, lead_sentences, size_words
+from kfbench.whatif.page_explorer import THIS_LOG, explorer_content, log_settings
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.summary import log_line, summary_tables
+from kfbench.whatif.summary import best_choice, dollars_of, log_line, summary_tables, today_table
 from kfbench.whatif.tables import sections, uniform_table
+from tests.browser.explorer_points import python_sizes
 from tests.recorded import FOLDER
 
 
@@ -38,7 +44,8 @@ def test_a_page_needs_no_other_file_and_has_its_values_as_json(answer: WhatIf, t
     }  # fmt: skip
     assert json.loads((path / "what-if.json").read_text()) == answer.to_dict()
     page = (path / "index.html").read_text()
-    assert page.count("<svg") == 2 and "src=" not in page and "<link" not in page
+    assert page.count("<figure><svg") == 2
+    assert not re.search("<[^>]+ src=", page) and "<link" not in page
     for table in (*summary_tables(answer), *(table for section in sections(answer) for table in section.tables)):
         assert table.to_html() in page
     assert what_if_page.publish(answer, tmp_path) == path  # the same page exists already
@@ -66,9 +73,76 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
 def test_the_contents_lead_to_each_section(answer: WhatIf) -> None:
     page = index_of(answer)
     links = re.findall(r'<li><a href="#([\w-]+)">([^<]+)</a></li>', page)
-    assert [title for _, title in links] == [*(section.title for section in sections(answer)), "Numbers of the figures"]
-    for name, title in links:
+    titles = [title for _, title in links]
+    assert titles == ["Your records", *(section.title for section in sections(answer)), "Numbers of the figures"]
+    assert page.count('<section id="explorer"') == 1
+    for name, title in links[1:]:
         assert page.count(f'<section id="{name}">\n<h2><a href="#{name}">{title}</a></h2>') == 1
+
+
+def test_the_page_begins_with_the_answer_then_the_explorer_then_the_tables(answer: WhatIf) -> None:
+    page = index_of(answer)
+    places = [
+        page.index(part) for part in ('class="lead"', 'class="cards"', 't-today"><', 'id="explorer"', "t-sources")
+    ]
+    assert places[:4] == sorted(places[:4]) and page.index('<table id="t-sources"') > places[3]
+    now, best = answer.month(), best_choice(answer)
+    then = dollars_of(answer, best)
+    assert now is not None and then is not None
+    lead = " ".join(lead_sentences(answer))
+    saved = f"{100 * (1 - best.size_bytes / answer.base_bytes):.1f} %"
+    for words in (f"{answer.base_bytes:,} bytes", f"{now.total:,.2f} US$", saved):
+        assert words in lead
+    assert lead in page
+    numbers = [card.number for card in cards(answer)]
+    assert numbers[1:4] == [f"{now.total:,.2f}", f"−{saved}", f"{now.total - then:,.2f}"]
+    for card in cards(answer):
+        assert f'<table id="{card.link.removeprefix("#")}"' in page
+
+
+def test_the_log_now_and_the_best_row_are_marked(answer: WhatIf) -> None:
+    rows = re.findall(r"<tr[^>]*>.*?</tr>", today_table(answer).to_html())
+    marks = [re.findall("<td>(best|now|best, now)</td>", row) for row in rows]
+    assert ['class="marked"' in row for row in rows] == [bool(mark) for mark in marks]
+    assert sorted(mark for found in marks for mark in found) == ["best", "now"]
+
+
+def test_a_log_that_is_the_best_already_is_told_so() -> None:
+    found = what_if(FOLDER / "activity-none.log", ["v2"], ["none"], batchings=[])
+    assert best_choice(found).size_bytes == found.base_bytes
+    assert "nothing takes fewer bytes" in " ".join(lead_sentences(found))
+    assert [card.number for card in cards(found)] == [size_words(found.base_bytes), "±0 %"]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "words"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.00 kB"), (61_518, "61.5 kB"), (252_000_000, "252 MB"), (2**40, "1.10 TB")],
+)
+def test_a_size_has_three_digits_and_a_unit(size_bytes: int, words: str) -> None:
+    assert size_words(size_bytes) == words
+
+
+@pytest.mark.parametrize("name", ["service-headers.log", "telemetry.log", "activity-lz4.log", "transactions.log"])
+def test_the_explorer_starts_from_the_means_of_the_log(name: str) -> None:
+    found = what_if(FOLDER / name, ["v2", "v3"], ["none", "lz4"], batchings=[], rate_mb_s=3)
+    settings = {"headers": 0, "header_key_bytes": 0, "header_value_bytes": 0} | log_settings(found)
+    assert settings["span_ms"] in STOPS["span_ms"]
+    sizes = python_sizes([{axis: value for axis, value in settings.items() if axis != "null_percent"}])
+    plain = found.size("v2", "none")
+    (of_means,) = sizes["v2"]
+    assert plain is not None and of_means is not None
+    assert of_means / settings["records"] == pytest.approx(plain / found.records, rel=0.1)
+    data = page_data(explorer_content(found))
+    assert data["first"]["workload"] == data["workloads"][0]["name"] == THIS_LOG
+    assert data["first"]["mb_per_s"] == pytest.approx(3 * plain / found.base_bytes, rel=1e-3)
+    of_lz4 = data["workloads"][0]["bytes"]["lz4"][data["formats"].index("v3")]
+    assert of_lz4 == pytest.approx((found.size("v3", "lz4") or 0) / found.records, abs=1e-3)
+
+
+def test_prices_of_the_reader_are_not_called_those_of_a_month() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none"], batchings=[], prices=Prices(network_gb=0.5))
+    month = page_data(explorer_content(found))["month"]
+    assert (month["assumed"], month["network_gb"]) == (None, 0.5)
 
 
 def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> None:

@@ -3,11 +3,10 @@
 (() => {
   const {fields, agesNear, formats, stops, sum, PAYLOAD, settings: address, measured, words, line} = window.kfbench;
   const {number, bytes, change, element, swatch, SETTINGS} = words;
-  const {base, newest: NEW, sets, colours, groups, month} =
+  const {base, newest: NEW, sets, colours, groups, month, operations, is_sampled: isSampled} =
     JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const MOST_LINES = 6, LAST_RECORDS = 10000, ABSENT = "–", OTHER = "var(--other)", MB = 1e6, FAR_DOUBLINGS = 3;
-  const OPERATIONS = ["encode", "decode"];
-  const KEEP_WORKLOAD = new Set(["workload", "formats", "codec", "bars", "mb_per_s", "span_ms"]);
+  const PAUSE_MS = 200; // the address follows a moving slider when it rests for so long
   const byId = id => document.getElementById(id);
   const form = document.querySelector("#explorer form");
   const inputs = document.querySelectorAll("#explorer [name]"), sliders = form.querySelectorAll("[type=range]");
@@ -83,6 +82,8 @@
   }
 
   // ---- the table ----
+  const measuredWord = codec => isSampled && codec !== "none" ? "Estimated" : "Measured";
+
   /** Where the table's numbers come from: exact sizes, or the cell with measured bytes. */
   function source(settings, chosen) {
     const named = settings.workload && measured.workload(settings.workload), {codec} = settings;
@@ -90,7 +91,7 @@
     const hasBytes = (cell, name) => measured.bytesOf(cell, codec, name);
     const sized = codec === "none" ? null : measured.nearest(settings, chosen, hasBytes);
     const timed = measured.nearest(settings, [base, NEW].filter(name => chosen.includes(name)),
-      (cell, name) => OPERATIONS.every(operation => measured.cpuOf(cell, codec, operation, name)));
+      (cell, name) => operations.every(operation => measured.cpuOf(cell, codec, operation, name)));
     return {bytes: sized?.cell ?? null, timed: timed?.cell ?? null, sized, clock: timed, isNamed: false};
   }
 
@@ -106,11 +107,14 @@
   function sourceWords(settings, {bytes, sized, clock, isNamed}) {
     const {codec, workload} = settings, how = codec === "none" ? "without a codec" : `with ${codec}`;
     if (isNamed) {
-      const at = bytes ? `Measured on ${workload} in its own batches, ${how}.` : `${workload} was not measured ${how}.`;
-      return `${at} The bars use its mean lengths, and your time span. ${ABSENT}: not measured.`;
+      const found = `${measuredWord(codec)} on ${workload} in its own batches, ${how}.`;
+      const span = "span_ms" in measured.workload(workload).settings ? "" : ", and your time span";
+      return `${bytes ? found : `${workload} was not measured ${how}.`} The bars use its mean lengths${span}. `
+        + `${ABSENT}: not measured.`;
     }
     const parts = codec === "none" ? ["Bytes: exact, without a codec. "]
       : [sized ? cellWords(`Bytes ${how}:`, sized, settings) : `Bytes ${how}: not measured. `];
+    if (!operations.length) return `${parts.join("")}${ABSENT}: not measured.`;
     if (clock && clock.cell === sized?.cell) parts.push("CPU: the same cell. ");
     else parts.push(clock ? cellWords("CPU:", clock, settings) : `CPU ${how}: not measured. `);
     return `${parts.join("")}CPU times are those of kfbench’s kernels. ${ABSENT}: not measured.`;
@@ -134,13 +138,14 @@
       const cells = [
         size ? [`${isExact && row.isNear ? "≈ " : ""}${bytes(size)}`] : [ABSENT],
         size && ofBase ? [row.name === base ? "base" : change(size, ofBase)] : [ABSENT],
-        ...OPERATIONS.map(operation => cpu(row, operation)),
+        ...operations.map(operation => cpu(row, operation)),
         cost === null ? [ABSENT] : [number(cost)],
       ];
       const head = element("th", {scope: "row"}, swatch(colours[row.name]), row.name);
       return element("tr", {}, head, ...cells.map(content => element("td", {className: "n"}, ...content)));
     });
-    const heads = ["Format", "Bytes per record", `Bytes vs ${base}`, "Encode CPU", "Decode CPU", "US$ a month"];
+    const cpuHeads = operations.map(name => `${name[0].toUpperCase()}${name.slice(1)} CPU`);
+    const heads = ["Format", "Bytes per record", `Bytes vs ${base}`, ...cpuHeads, "US$ a month"];
     const table = byId("explorer-table");
     table.tHead.replaceChildren(element("tr", {}, ...heads.map((text, i) =>
       element("th", {scope: "col", className: i ? "n" : ""}, text))));
@@ -153,15 +158,21 @@
     const {replication, retention_days, fan_out, assumed, storage_gb_month, network_gb} = month;
     return `The bill is disk and network for ${mb_per_s.toLocaleString("en")} MB/s in ${base}${codec === "none" ? " without a codec" : ` under ${codec}`}. `
       + `Assumed: ${replication} replicas, ${retention_days} days, ${fan_out} readers. `
-      + `Prices of ${assumed}: ${storage_gb_month} US$ per GB-month, ${network_gb} US$ per GB of network.`;
+      + `${assumed ? `Prices of ${assumed}` : "Your prices"}: ${storage_gb_month} US$ per GB-month, ${network_gb} US$ per GB of network.`;
   }
 
   // ---- the summary ----
+  /** The rows with bytes without a codec. Those of a workload are measured, if v2's are. */
+  function plainRows(rows, {workload}) {
+    const cell = measured.workload(workload), sizeOf = ({name}) => cell && measured.bytesOf(cell, "none", name);
+    if (!sizeOf({name: base})) return rows.filter(({parts}) => parts);
+    return rows.filter(sizeOf).map(row => ({name: row.name, total: sizeOf(row), isNear: false}));
+  }
+
   /** Bytes of v2, and what v3 and the smallest format save. Formats without headers can lose parts of a record. */
   function summarize(rows, settings) {
-    const v2 = rows.find(row => row.name === base);
-    const others = rows.filter(row => row.parts && row.name !== base && hasHeaders(row.name))
-      .sort((a, b) => a.total - b.total);
+    const plainOnes = plainRows(rows, settings), v2 = plainOnes.find(row => row.name === base);
+    const others = plainOnes.filter(row => row.name !== base && hasHeaders(row.name)).sort((a, b) => a.total - b.total);
     const named = new Set([others.find(({name}) => name === NEW), others[0]].filter(Boolean));
     const plain = [...named].map(({name, total, isNear}) => {
       const saved = v2.total - total, about = isNear ? "about " : "";
@@ -180,7 +191,7 @@
     const {codec} = settings, {bytes: cell} = source(settings, chosen);
     const name = chosen.includes(NEW) ? NEW : chosen.find(each => each !== base);
     const size = codec !== "none" && cell && measured.bytesOf(cell, codec, name);
-    return size ? `With ${codec}, ${name} measured ${change(size, measured.bytesOf(cell, codec, base))}.` : "";
+    return size ? `With ${codec}, ${name} ${measuredWord(codec).toLowerCase()} ${change(size, measured.bytesOf(cell, codec, base))}.` : "";
   }
 
   // ---- the form ----
@@ -215,33 +226,54 @@
     } else {
       settings[name] = text;
     }
-    if (name === "workload" && text) Object.assign(settings, measured.workload(text).settings);
-    else if (!KEEP_WORKLOAD.has(name)) settings.workload = "";
+    if (name === "workload") {
+      const means = address.meansOf(text);
+      Object.assign(settings, means.settings);
+      notes.push(...[...means.notes.values()].filter(Boolean));
+    }
+    settings.workload = address.workloadOf(settings);
     state = {settings, notes};
     draw();
+  }
+
+  let pause = 0;
+  function writeAddress() {
+    clearTimeout(pause);
     try {
-      history.replaceState(null, "", address.write(settings));
+      history.replaceState(null, "", address.write(state.settings));
     } catch { /* some browsers limit changes of the address: the link has the settings */ }
   }
 
   const BARS = {overhead: "all but keys and values", all: "whole records"};
   const options = {workload: name => name || "your own settings", bars: name => BARS[name]};
   for (const [name, choices] of Object.entries(address.CHOICES)) {
-    byId(`c-${name}`).append(...choices.map(value => element("option", {value}, (options[name] ?? String)(value))));
+    const box = byId(`c-${name}`);
+    box.append(...choices.map(value => element("option", {value}, (options[name] ?? String)(value))));
+    box.parentElement.hidden = choices.length < 2;
   }
+  form.closest(".explorer").hidden = false; // without scripts no dead form is shown
   for (const slider of sliders) slider.max = stops[slider.dataset.name].length - 1;
   for (const input of inputs) {
     const [least, most] = address.LIMITS[input.name] ?? [];
     if (input.type === "number") Object.assign(input, {min: least, max: most});
-    input.addEventListener("change", () => applySetting(input.name, input.value));
+    input.addEventListener("change", () => {
+      applySetting(input.name, input.value);
+      writeAddress();
+    });
   }
   for (const slider of sliders) {
     const {name} = slider.dataset;
-    slider.addEventListener("input", () => applySetting(name, stops[name][slider.value]));
+    slider.addEventListener("input", () => {
+      applySetting(name, stops[name][slider.value]);
+      clearTimeout(pause);
+      pause = setTimeout(writeAddress, PAUSE_MS);
+    });
+    slider.addEventListener("change", writeAddress);
   }
   form.addEventListener("submit", event => event.preventDefault());
   addEventListener("hashchange", () => {
     if (!location.hash.includes("=")) return; // a link to a part of the page
+    clearTimeout(pause);
     state = address.read(location.hash);
     draw();
   });

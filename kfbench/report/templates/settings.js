@@ -3,6 +3,7 @@
  * The settings of the explorer: their limits, and the page's address, which holds them.
  *
  * window.kfbench.settings.read(address) returns {settings, notes}. A value out of range is clamped, and a note says so.
+ * The means of a workload are clamped, too.
  */
 window.kfbench.settings = (() => {
   const {first, sets, codecs, workloads} = JSON.parse(document.getElementById("kfbench-explorer").textContent);
@@ -14,16 +15,14 @@ window.kfbench.settings = (() => {
     formats: Object.keys(sets), codec: ["none", ...codecs], workload: ["", ...workloads.map(({name}) => name)],
     bars: ["overhead", "all"],
   };
-  const DEFAULTS = {...first, mb_per_s: 10, ...Object.fromEntries(
-    Object.entries(CHOICES).map(([name, [value]]) => [name, value]))};
-
+  const firstChoices = Object.fromEntries(Object.entries(CHOICES).map(([name, [value]]) => [name, value]));
   const number = x => x.toLocaleString("en").replace("-", "−");
   const words = name => name.replaceAll("_", " ");
 
   /** Return a whole number inside the limits (mb_per_s may have decimals), and a note if it was outside. */
   function clamped(name, text) {
     const [least, most] = LIMITS[name], value = Number(text);
-    if (String(text).trim() === "" || !Number.isFinite(value)) {
+    if (String(text).trim() === "" || !Number.isFinite(value)) { // only in an address or a field
       const shown = String(text).slice(0, 20);
       return [DEFAULTS[name], `${words(name)}: “${shown}” is no number. ${number(DEFAULTS[name])} is used.`];
     }
@@ -34,23 +33,42 @@ window.kfbench.settings = (() => {
       + `${number(inside)} is used.`];
   }
 
+  /** Return the settings inside their limits, and the notes as a Map from the setting's name. */
+  function inside(wanted) {
+    const settings = {...wanted}, notes = new Map();
+    for (const name of Object.keys(LIMITS).filter(each => each in wanted)) {
+      const [value, note] = clamped(name, wanted[name]);
+      settings[name] = value;
+      notes.set(name, note);
+    }
+    return {settings, notes};
+  }
+  const start = inside({...first, mb_per_s: 10, ...firstChoices, ...first}), DEFAULTS = start.settings;
+  const meansOf = name => inside(workloads.find(each => each.name === name)?.settings ?? {});
+
+  /** Return the workload that has these settings, or "" if one was changed. */
+  function workloadOf(settings) {
+    const means = Object.entries(meansOf(settings.workload).settings);
+    return means.every(([name, value]) => settings[name] === value) ? settings.workload : "";
+  }
+
   function read(address) {
-    const given = new URLSearchParams(address.replace(/^#/, "")), notes = [];
-    const means = workloads.find(({name}) => name === given.get("workload"))?.settings;
-    const settings = {...DEFAULTS, ...means};
+    const given = new URLSearchParams(address.replace(/^#/, "")), means = meansOf(given.get("workload"));
+    const settings = {...DEFAULTS, ...means.settings}, notes = new Map([...start.notes, ...means.notes]);
     for (const [name, text] of given) {
       if (name in LIMITS) {
         const [value, note] = clamped(name, text);
         settings[name] = value;
-        if (note) notes.push(note);
+        notes.set(name, note);
       } else if (name in CHOICES) {
         if (CHOICES[name].includes(text)) settings[name] = text;
-        else notes.push(`${words(name)}: “${text.slice(0, 40)}” is not a choice here.`);
+        else notes.set(name, `${words(name)}: “${text.slice(0, 40)}” is not a choice here.`);
       } else if (address.includes("=")) {
-        notes.push(`“${name.slice(0, 40)}” is no setting.`);
+        notes.set(name, `“${name.slice(0, 40)}” is no setting.`);
       }
     }
-    return {settings, notes};
+    settings.workload = workloadOf(settings);
+    return {settings, notes: [...notes.values()].filter(Boolean)};
   }
 
   /** The address of these settings. Those with the default value are left out. */
@@ -59,5 +77,5 @@ window.kfbench.settings = (() => {
     return `#${new URLSearchParams(changed.length ? changed : [["records", settings.records]])}`;
   }
 
-  return {read, write, clamped, LIMITS, CHOICES};
+  return {read, write, clamped, meansOf, workloadOf, LIMITS, CHOICES};
 })();

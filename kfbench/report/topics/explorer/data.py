@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, RESEARCH, SHIPPED
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.migration.bills import DAYS_A_MONTH, PRICES_ASSUMED, Prices, Traffic
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, in_order
@@ -41,9 +42,38 @@ def format_sets() -> dict[str, list[str]]:
     return {name: in_order(chosen & known) for name, chosen in sets.items()}
 
 
-def page_data(results: Results) -> dict[str, Any]:
-    """Return what the explorer shows besides exact sizes."""
-    cells, workloads = measured.grid_cells(results), measured.workload_cells(results)
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What an explorer shows besides exact sizes.
+
+    Args:
+        cells: see `measured.grid_cells`.
+        workloads: see `measured.workload_cells`.
+        sets: the sets of formats that a reader can choose from, by name. The first set is shown first.
+        first: the settings of a page whose address has none. The others are those of FIRST.
+        operations: the operations with CPU times.
+        is_sampled: the bytes under a codec were estimated from a sample.
+    """
+
+    cells: Sequence[measured.Numbers] = ()
+    workloads: Sequence[measured.Numbers] = ()
+    sets: Mapping[str, Sequence[str]] = field(default_factory=format_sets)
+    first: Mapping[str, float | str] = field(default_factory=dict)
+    operations: Sequence[str] = ()
+    is_sampled: bool = False
+    traffic: Traffic = field(default_factory=Traffic)
+    prices: Prices = field(default_factory=Prices)
+
+
+def report_content(results: Results) -> Content:
+    """Return what the explorer of a report shows: the rows of its run."""
+    return Content(
+        cells=measured.grid_cells(results), workloads=measured.workload_cells(results), operations=OPERATIONS
+    )
+
+
+def page_data(content: Content) -> dict[str, Any]:
+    """Return the data of the page as plain values."""
     formats = in_order(FORMATS)
     groups = {group: f"var(--{slug(group)})" for group in look.GROUPS}
     return {
@@ -52,18 +82,23 @@ def page_data(results: Results) -> dict[str, Any]:
         "formats": formats,
         "colours": {name: f"var(--{slug(name)})" if name in look.STYLES else "var(--other)" for name in formats},
         "groups": groups | {"record headers": "var(--shade)", "keys and values": "var(--grid)"},
-        "sets": format_sets(),
-        "first": FIRST,
-        "cells": [{"settings": list(cell["settings"].values())} | _by_position(cell, formats) for cell in cells],
-        "workloads": [
-            {"name": cell["name"], "settings": cell["settings"]} | _by_position(cell, formats) for cell in workloads
+        "sets": content.sets,
+        "first": {**FIRST, **content.first},
+        "operations": content.operations,
+        "is_sampled": content.is_sampled,
+        "cells": [
+            {"settings": list(cell["settings"].values())} | _by_position(cell, formats) for cell in content.cells
         ],
-        "codecs": measured.codecs_of([*cells, *workloads]),
+        "workloads": [
+            {"name": cell["name"], "settings": cell["settings"]} | _by_position(cell, formats)
+            for cell in content.workloads
+        ],
+        "codecs": measured.codecs_of([*content.cells, *content.workloads]),
         "month": {
             "days": DAYS_A_MONTH,
-            "assumed": PRICES_ASSUMED,
-            **{name: value for name, value in asdict(Traffic()).items() if name in TRAFFIC},
-            **{name: value for name, value in asdict(Prices()).items() if name in PRICES},
+            "assumed": PRICES_ASSUMED if content.prices == Prices() else None,
+            **{name: value for name, value in asdict(content.traffic).items() if name in TRAFFIC},
+            **{name: value for name, value in asdict(content.prices).items() if name in PRICES},
         },
     }
 

@@ -95,13 +95,13 @@ def _workload_cell(name: str, rows: pd.DataFrame) -> Numbers:
     for row in rows[rows["kind"] == "bytes"].itertuples():
         cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, 2)
         if row.format == BASE_FORMAT and row.codec == NONE and isinstance(row.field_bytes, str):
-            cell["settings"] = _mean_settings(json.loads(row.field_bytes), row.records, row.batches)
+            cell["settings"] = mean_settings(json.loads(row.field_bytes), row.records, row.batches)
     for row, ratio in _timed_pairs(rows[rows["kind"] == "cpu"]):
         _add_cpu(cell, row, ratio)
     return cell
 
 
-def _mean_settings(fields: Mapping[str, int], records: int, batches: int) -> Numbers:
+def mean_settings(fields: Mapping[str, int], records: int, batches: int) -> Numbers:
     """Return the means of a workload from the bytes of its fields in v2. A header key length takes one byte or two."""
     headers = round(fields["header_key_length"] / records)
     each = max(headers * records, 1)

@@ -5,19 +5,19 @@ from typing import Final
 
 from markupsafe import Markup
 
-from kfbench.report.data.results import Results
-from kfbench.report.topics.explorer.data import page_data, script_json
+from kfbench.report.topics.explorer.data import Content, page_data, script_json
 from kfbench.report.topics.explorer.rules import page_rules
 
 TEMPLATES: Final = Path(__file__).parents[2] / "templates"
 SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "words.js", "line.js", "explorer.js")
 
 
-def explorer_parts(results: Results) -> dict[str, object]:
+def explorer_parts(content: Content) -> dict[str, object]:
     """Return what the template `explorer.html` needs, under the name `explorer`."""
     return {
         "rules": Markup(script_json(page_rules())),
-        "data": Markup(script_json(page_data(results))),
+        "data": Markup(script_json(page_data(content))),
+        "has_cpu": bool(content.operations),
         "css": Markup((TEMPLATES / "explorer.css").read_text()),
         "scripts": [Markup((TEMPLATES / name).read_text()) for name in SCRIPTS],
     }

@@ -1,0 +1,91 @@
+"""The first lines of the page of a what-if: sentences and numbers about the log now, and about what would help most."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.text import percent
+from kfbench.whatif.answer import Arm, WhatIf
+from kfbench.whatif.source import saving
+from kfbench.whatif.summary import (
+    NO_CHANGE,
+    VARIES,
+    Choice,
+    best_choice,
+    codec_words,
+    dollars_of,
+    new_format_arms,
+    recorded_words,
+)
+
+MOST_NEW: Final = 2  # formats
+UNITS: Final = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+class Card(NamedTuple):
+    """A number of the page. link: the anchor of its evidence."""
+
+    number: str
+    words: str
+    link: str
+
+
+def lead_sentences(answer: WhatIf) -> Iterator[str]:
+    """Yield what the log takes now, and what would help most."""
+    now, best = dollars_of(answer), best_choice(answer)
+    cost = "" if now is None else f" and costs {now:,.2f} US$ per month"
+    yield f"It takes {answer.base_bytes:,} bytes {answer.base_words}{cost}."
+    saved = saving(best.size_bytes, answer.base_bytes)
+    if saved < NO_CHANGE:
+        yield "Of what Kafka can do today, nothing takes fewer bytes."
+    else:
+        yield f"Of what Kafka can do today, {_choice_words(answer, best)} helps most: {percent(saved)} less."
+    for arm in new_format_arms(answer)[:1]:
+        share = answer.saving_against_v2(arm) or 0.0
+        if share >= NO_CHANGE:
+            yield f"A new format, {arm.format}, takes {percent(share)} less than {_base_words(arm)}."
+
+
+def cards(answer: WhatIf) -> Iterator[Card]:
+    """Yield up to six numbers: bytes and US$ now, the best of today, and the first new formats."""
+    now, best = dollars_of(answer), best_choice(answer)
+    yield Card(size_words(answer.base_bytes), answer.base_words, "#t-sources")
+    if now is not None:
+        yield Card(f"{now:,.2f}", "US$ per month now", "#t-today")
+    saved = saving(best.size_bytes, answer.base_bytes)
+    yield Card(_change(saved), f"{_choice_words(answer, best)}: the best today", "#t-today")
+    then = dollars_of(answer, best)
+    if now is not None and then is not None and saved >= NO_CHANGE:
+        yield Card(f"{now - then:,.2f}", "US$ saved by it per month", "#t-today")
+    for arm in new_format_arms(answer)[:MOST_NEW]:
+        words = f"{arm.format} against {_base_words(arm)}"
+        yield Card(_change(answer.saving_against_v2(arm)), words, "#t-new-formats")
+
+
+def _choice_words(answer: WhatIf, choice: Choice) -> str:
+    if not choice.is_other:
+        return "as now"
+    if choice.codec == VARIES:
+        return "the best codec and batches of each topic"
+    codec = "no codec" if choice.codec == "none" else choice.codec
+    return codec if choice.batches == recorded_words(answer) else f"{codec} in batches of {choice.batches}"
+
+
+def _base_words(arm: Arm) -> str:
+    return f"{BASE_FORMAT} without a codec" if arm.codec == "none" else f"{BASE_FORMAT} under {codec_words(arm)}"
+
+
+def _change(saved: float | None) -> str:
+    """Return a saved share as a change: -12.5 % with a true minus sign."""
+    if saved is None or abs(saved) < NO_CHANGE:
+        return "±0 %"
+    return f"{'−' if saved > 0 else '+'}{percent(abs(saved))}"
+
+
+def size_words(size_bytes: int) -> str:
+    """Return a size with three significant digits: 999 B, 1.02 kB, 252 MB."""
+    for unit_bytes, unit in UNITS:
+        if size_bytes >= unit_bytes:
+            size = size_bytes / unit_bytes
+            return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f} {unit}"
+    return f"{size_bytes} B"
