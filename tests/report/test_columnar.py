@@ -196,11 +196,19 @@ def test_every_cell_in_which_it_loses_is_listed_and_counted(found: Columnar) -> 
 
 def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
     answer = sentences.answer(found)
+    assert "7.3 % fewer bytes than v2 under zstd, at 100 records per batch" in answer
     for numbers in ("(2 workloads) 0.927 without", "1 of 10 by bytes; 1 of 2 by encode", "1.00 (0.50–2.00) to encode"):
         assert numbers in answer
     metadata = sentences.metadata_sentence(found)
     for numbers in ("11 % (v3), 33 % (v3-headers-first) and 89 % (columnar)", "1.00 to 1.00 bytes", " 3.00 times"):
         assert numbers in metadata
+
+
+def test_the_card_of_the_front_page_has_the_number_of_the_section(tmp_path: Path) -> None:
+    built = page(results_of(tmp_path, [*workload_rows(), *columnar_rows()]), [])
+    (section,) = [section for section in built.sections if section.name == NAME]
+    (card,) = [card for card in built.front.cards if card.link == f"{section.chapter}.html#{NAME}"]
+    assert card.number == "−7.3 %" and "7.3 %" in section.means
 
 
 def test_a_run_without_it_says_so(tmp_path: Path) -> None:

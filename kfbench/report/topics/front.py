@@ -170,12 +170,10 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
         yield Card(f"{span(cpu.all)}×", words, link)
     yield from _median_card(run.verdicts.workloads(codec), NEW, "compression.html#compressed")
-    columnar = measured.Columnar(run.results)
-    batch = columnar.pictured_batch
-    sizes = columnar.under(codec, batch)
-    if sizes and (mean := measured.mean_ratio(sizes, measured.NAME)):
-        where = f"{codec}, {measured.batches_words(batch)}, geometric mean of {len(sizes)} workloads"
-        yield Card(percent(mean - 1), f"{measured.NAME} (research) under {where}", f"floor.html#{measured.NAME}")
+    if mean := measured.Columnar(run.results).headline:
+        where = f"{under_words(mean.codec)}, {measured.batches_words(mean.batch)}"
+        words = f"{measured.NAME} (research) {where}, geometric mean of {mean.workloads} workloads"
+        yield Card(percent(mean.ratio - 1), words, f"floor.html#{measured.NAME}")
 
 
 def _overhead_table(run: Views) -> Table | None:

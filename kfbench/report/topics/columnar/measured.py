@@ -108,6 +108,15 @@ class Loss:
     ratio: float | Interval
 
 
+class Mean(NamedTuple):
+    """The geometric mean of columnar's bytes relative to v2, over workloads, under a codec at one batch size."""
+
+    ratio: float
+    workloads: int
+    codec: str
+    batch: int
+
+
 class Columnar:
     """The rows of one run on all workload settings (cells) for which columnar was measured.
 
@@ -241,6 +250,14 @@ class Columnar:
 
     def under(self, codec: str, batch: int) -> list[Sizes]:
         return [sizes for sizes in self.sizes if (sizes.at.with_codec, sizes.at.batch) == (codec, batch)]
+
+    @cached_property
+    def headline(self) -> Mean | None:
+        """The mean under the best known codec, at the batch size of the figures."""
+        codec = next((codec for codec in self.codecs if codec.startswith(BEST_KNOWN)), NONE)
+        sizes = self.under(codec, self.pictured_batch)
+        ratio = mean_ratio(sizes, NAME) if sizes else None
+        return None if ratio is None else Mean(ratio, len(sizes), codec, self.pictured_batch)
 
     def timed(self, operation: str, codec: str) -> list[Times]:
         """Return the times of an operation under a codec, at the batch size of the figures."""

@@ -25,6 +25,7 @@ from kfbench.report.topics.columnar.measured import (
 )
 from kfbench.report.topics.columnar.tables import count_words, few_cells_words, losses_words
 from kfbench.tables import listed
+from kfbench.text import counted, percent
 
 LAYOUT: Final = (
     f"{NAME} is this project's research format. No client and no broker reads it. A batch has a short header and "
@@ -40,8 +41,18 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def answer(columnar: Columnar) -> str:
-    """Return the answer of the section: a sentence each about bytes, CPU time and losses."""
-    return " ".join(filter(None, (bytes_sentence(columnar), cpu_sentence(columnar), losses_sentence(columnar))))
+    """Return the answer of the section: its headline, and a sentence each about bytes, CPU time and losses."""
+    sentences = (headline_sentence, bytes_sentence, cpu_sentence, losses_sentence)
+    return " ".join(filter(None, (sentence(columnar) for sentence in sentences)))
+
+
+def headline_sentence(columnar: Columnar) -> str:
+    """Give the number of the front page's card."""
+    if (mean := columnar.headline) is None:
+        return ""
+    change = f"{percent(abs(mean.ratio - 1))} {'fewer' if mean.ratio < 1 else 'more'} bytes than {BASE_FORMAT}"
+    where = f"{under_words(mean.codec)}, {_at_words(mean.batch)}"
+    return f"{NAME} takes {change} {where} (geometric mean of {counted(mean.workloads, 'workload')})."
 
 
 def metadata_sentence(columnar: Columnar) -> str:
