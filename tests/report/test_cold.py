@@ -50,7 +50,7 @@ def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Res
     block = Block(name="cold", title="t", analysis="Cold prose.")
     section = sections_of(with_cold, block)["cpu-cold"]
     assert section.prose == ("Cold prose.",) and len(section.tables) == 2
-    assert "v3's encode CPU is" in section.means and "cpu-cold" not in sections_of(results)
+    assert "Encode CPU of v3 is" in section.means and "cpu-cold" not in sections_of(results)
 
 
 def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:

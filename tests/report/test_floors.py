@@ -62,7 +62,7 @@ def test_floors_of_a_sweep_stand_next_to_their_cells(rows: list[dict[str, Any]],
 def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
     figure = reference.overhead_figure(results, [])
     assert isinstance(figure, Figure)
-    assert "Floor: a lean header of 30 bytes per batch and the entropy of the columns" in figure.caption
+    assert "Floor: a lean header of 30 bytes per batch and the entropy of lengths" in figure.caption
     crossed = "Below the floor: v0 (without times) at one record per batch."
     assert crossed in figure.caption
     above = reference.overhead_figure(results, ["v2", "v3"])

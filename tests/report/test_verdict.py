@@ -94,14 +94,14 @@ def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, tabl
     assert f"Not compared in classes where it loses something of the records: {lost}." in table.notes
     assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
     said = verdict.verdict_sentence(verdicts)
-    assert "; v0, without times and producer ids, takes less than any that loses nothing in 2" in said
-    assert "is the smallest in" not in said
+    assert "In 2, v0, without times and producer ids, takes less" in said
+    assert "The smallest is" not in said
 
 
 def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_stated(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
-    assert one.winners("none") == ("v1",) and "v1 is the smallest in 1" in verdict.verdict_sentence(found)
+    assert one.winners("none") == ("v1",) and "The smallest is v1 in 1 of" in verdict.verdict_sentence(found)
     table = verdict.verdict_table(found)
     assert table is not None
     row = row_of(table, **{"workload class": ONE})
@@ -130,7 +130,7 @@ def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_pat
 def test_the_compared_formats_are_those_of_the_rows(tmp_path: Path, table: Table) -> None:
     some = verdict.verdict_table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
     assert some is not None
-    rest = "; no other was measured on these workloads. "
+    rest = ". No other was measured on these workloads. "
     assert table.notes[0].startswith(f"Compared: v0, v1, v2 and v3{rest}")
     assert some.notes[0].startswith(f"Compared: v0, v2 and v3{rest}")
 
@@ -164,10 +164,8 @@ def test_a_codec_that_buys_nothing_is_stated_where_the_smallest_does_not_have_it
     dearer, cheaper = (verdict.verdict_table(verdicts_of(tmp_path / name, each)) for name, each in (
         ("dearer", rows), ("cheaper", whole_v1())))  # fmt: skip
     assert dearer is not None and cheaper is not None
-    said = "one record per batch (v3 150.0 under zstd 3; v1 134.0 without a codec)"
-    assert f"v0 and v1 have no zstd. Under zstd 3 the smallest takes more bytes than without a codec for {said}." in (
-        dearer.notes
-    )
+    said = "For one record per batch, zstd 3 takes the smallest from 134.0 bytes (v1) to 150.0 bytes (v3)."
+    assert f"v0 and v1 have no zstd. {said}" in dearer.notes
     assert "v0 and v1 have no zstd." in cheaper.notes
 
 
@@ -258,13 +256,14 @@ def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, rows)
     (headers,) = (each for each in found.classes if each.name == HEADERS)
     assert headers.ratio("none", "v3") == pytest.approx(np.sqrt(0.99)) and headers.span("none", "v3") == (0.9, 1.1)
-    assert "0.900 to 1.100 without a codec (within 1 % in 0 of 4, more in 1)" in verdict.verdict_sentence(found)
+    said = verdict.verdict_sentence(found)
+    assert "Without a codec, v3's bytes are 0.900 to 1.100 ×" in said and "in 1 of 4 workloads" in said
 
 
 def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> None:
     said, cpu = verdict.verdict_sentence(verdicts), verdict.cpu_sentence(verdicts)
-    assert "0.923 to 0.991 without a codec (within 1 % in 1 of 5)" in said
-    assert "v3 takes more for one record per batch, small batches, record headers and forgotten (1.10 to 1.35×)" in cpu
+    assert "Without a codec, v3's bytes are 0.923 to 0.991 ×" in said
+    assert "v3 takes more CPU in 4 of 4 classes (1.10 to 1.35 ×)" in cpu
     rows = workload_rows()
     for row in rows:
         if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "bytes":
@@ -272,8 +271,8 @@ def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> No
         if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "cpu":
             row["cpu_ns"] = [ns // 2 for ns in row["cpu_ns"]]
     other = verdicts_of(tmp_path, rows)
-    assert "1.846 to 1.981 without a codec (within 1 % in 0 of 4, more in 4)" in verdict.verdict_sentence(other)
-    assert "v3 takes less for" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
+    assert "1.846 to 1.981 ×" in (doubled := verdict.verdict_sentence(other)) and "in 4 of 4 workloads" in doubled
+    assert "v3 takes less CPU in" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
 
 
 def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def span(values: Sequence[float], digits: int = 2) -> str:
     return number_range(values, f",.{digits}f") if values else ""
 
 
-def cpu_range_sentence(name: str, operation: str, ratios: Sequence[float], where: str = "") -> str:
-    """Return, for example, "v3's encode CPU is 0.97 to 1.10 × v2's." where: more words before the period."""
-    return f"{name}'s {operation} CPU is {span(ratios)} × {BASE_FORMAT}'s{where and f' {where}'}."
+def cpu_range_sentence(of: str, operation: str, ratios: Sequence[float], where: str = "") -> str:
+    """Return, for example, "Encode CPU of v3 is 0.97 to 1.10 × v2's." where: more words before the period."""
+    return f"{operation.capitalize()} CPU of {of} is {span(ratios)} × {BASE_FORMAT}'s{where and f' {where}'}."
 
 
 def lower_first(text: str) -> str:

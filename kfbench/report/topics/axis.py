@@ -10,7 +10,7 @@ from kfbench.report.data.axes import AXES, level, with_settings
 from kfbench.report.data.results import Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import span
+from kfbench.report.data.words import batch_words, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Column, Table, listed, number
@@ -115,24 +115,22 @@ def ends_words(frame: pd.DataFrame) -> str:
 
 
 def overhead_sentence(part: Slice) -> str:
-    """Describe the overhead per record of each format over batch size.
-
-    It is constant, or it falls because the records of a batch share one header.
-    """
+    """Give the overhead per record of constant formats, and of v2 and v3 at both ends of the batch sizes."""
     overhead = pictured(part.pivot("overhead_per_record"))
-    still = [name for name in overhead.columns if name not in moving(overhead)]
-    parts = []
-    if still:
-        pays = listed([f"{name} pays {overhead[name].max():.0f}" for name in still])
-        parts.append(f"{pays} bytes per record whatever the batch")
-    spans = []
-    for name in moving(overhead):
-        at = ends_of(overhead[name])
-        spans.append(f"{name} from {at.start:.1f} at {number(int(at.first))} to {at.end:.1f} at {number(int(at.last))}")
-    if spans:
-        who = "the others share a header" if still else "a header is shared"
-        parts.append(f"{who} out over the batch: {listed(spans)} records per batch")
-    return "; ".join(parts) + "." if parts else ""
+    changing = moving(overhead)
+    sentences = [
+        f"In every batch, {name} has {overhead[name].max():.0f} bytes of overhead per record."
+        for name in overhead.columns
+        if name not in changing
+    ]
+    for name in (BASE_FORMAT, NEW):
+        if name in changing:
+            at = ends_of(overhead[name])
+            sentences.append(
+                f"With {name} it is {at.start:.1f} at {batch_words(at.first)} and {at.end:.1f} at "
+                f"{number(int(at.last))}."
+            )
+    return " ".join(sentences)
 
 
 def moving(overhead: pd.DataFrame) -> list[str]:
@@ -145,20 +143,14 @@ def step_sentence(part: Slice) -> str:
     overhead = pictured(part.pivot("overhead_per_record"))
     swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)
-    still = [name for name in swept if name not in changing]
-    first, last = (level(part.axis, overhead.index[i]) for i in (0, -1))
-    ends = f"from {number(first)} to {number(last)} {AXES[part.axis].unit}".rstrip()
-    parts = []
-    if spans := [
-        f"{name} from {overhead[name].min():.2f} to {overhead[name].max():.2f}"
+    sentences = [
+        f"Overhead of {name}: {span(overhead[name].dropna().tolist())} bytes per record."
         for name in (BASE_FORMAT, NEW)
         if name in changing
-    ]:
-        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(spans)} bytes of overhead per record")
-    if still:
-        parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
+    ]
     if {BASE_FORMAT, NEW} <= set(swept):
         gain = overhead[BASE_FORMAT] - overhead[NEW]
-        parts.append(f"{NEW} stays {span(gain.dropna().tolist())} bytes per record below {BASE_FORMAT}")
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text and spans else f"{text}." if text else ""
+        sentences.append(f"By {span(gain.dropna().tolist())} bytes per record, {NEW} is below {BASE_FORMAT}.")
+    if still := [name for name in swept if name not in changing]:
+        sentences.append(f"No change: {listed(still)}.")
+    return " ".join(sentences)

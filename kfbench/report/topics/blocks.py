@@ -115,9 +115,4 @@ def block_sentence(tables: Sequence[BlockTable]) -> str:
         spans.setdefault(table.caption.partition(". Settings")[0], []).extend(
             value.median if isinstance(value, Interval) else value for value in values if not is_absent(value)
         )
-    text = "; ".join(
-        f"{what[:1].lower() + what[1:]}: {NEW} {min(span):.3f} to {max(span):.3f}"
-        for what, span in spans.items()
-        if span
-    )
-    return text[:1].upper() + text[1:] + "." if text else ""
+    return " ".join(f"{what}: {NEW} {min(span):.3f} to {max(span):.3f}." for what, span in spans.items() if span)

@@ -15,7 +15,7 @@ from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing
 from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
-from kfbench.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Column, Ranked, Table, number, plain_columns
 
 SINGLE_RECORD = {"timestamp_spread_ms": 0, "offset_stride": 1}  # the values of these axes in a batch of one record
 
@@ -96,19 +96,22 @@ def _range_words(brackets: Sequence[Bracket]) -> Ranked:
 
 
 def break_even_sentence(results: Results) -> str:
+    """Give the batch sizes from which v2 and v3 are smaller than v0 and v1."""
     part = results.over_batch_size
     sizes = part.pivot("size_per_record") if part is not None else pd.DataFrame()
     if BASE_FORMAT not in sizes:
         return ""
-    base, new = (
-        [f"{old} from {bracket_words(first_smaller(sizes, name, old))}" for old in OLD if old in sizes]
-        if name in sizes
-        else []
-        for name in (BASE_FORMAT, NEW)
-    )
-    text = f"{BASE_FORMAT} is smaller than {listed(base)} records per batch on" if base else ""
-    text += f"; {NEW} than {listed(new)}" if new else ""
-    return text + "."
+    sentences = []
+    for name in (BASE_FORMAT, NEW):
+        for old in OLD if name in sizes else ():
+            if old in sizes:
+                smaller = first_smaller(sizes, name, old)
+                sentences.append(
+                    f"From {bracket_words(smaller)} records per batch on, {name} is smaller than {old}."
+                    if smaller.at
+                    else f"Never smaller than {old}: {name}."
+                )
+    return " ".join(sentences)
 
 
 def break_even_answer(run: Views) -> Answer | str:

@@ -102,16 +102,13 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
 
 def fields_sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
     """Name the three largest fields of v2 for each batch size. All fields of the batch header count as one field."""
-    parts = []
+    sentences = []
     for size, by_field in by_size.items():
         if BASE_FORMAT not in by_field:
             continue
         owners = ["the batch header" if str(name).startswith("batch_header.") else str(name) for name in by_field.index]
         total = by_field[BASE_FORMAT].groupby(owners).sum()
         top = total.sort_values(ascending=False, kind="stable").head(3)
-        parts.append(
-            f"at {batch_words(size)} {listed(list(map(str, top.index)))} are {100 * top.sum() / total.sum():.0f} % of "
-            f"the overhead of {BASE_FORMAT}"
-        )
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text else ""
+        share = f"{100 * top.sum() / total.sum():.0f} % of {BASE_FORMAT}'s overhead"
+        sentences.append(f"At {batch_words(size)}, {listed(list(map(str, top.index)))} are {share}.")
+    return " ".join(sentences)

@@ -86,13 +86,12 @@ def compressed_sentence(rows: pd.DataFrame) -> str:
     rows = rows[(rows["format"] == NEW) & (rows["codec"] != "none") & rows["to_base"].notna()]
     if rows.empty:
         return ""
-    least, most = (
-        f"{percent(row['to_base'] - 1)} ({row['with_codec']}, {batch_words(row['batch_size'])})"
-        for row in (rows.loc[rows["to_base"].idxmin()], rows.loc[rows["to_base"].idxmax()])
-    )
+    best, worst = (rows.loc[rows["to_base"].idxmin()], rows.loc[rows["to_base"].idxmax()])
     return (
-        f"Once compressed, {NEW} takes {least} to {most} more bytes than {BASE_FORMAT} with the same codec; minus is a "
-        "saving."
+        f"Compared with {BASE_FORMAT} under the same codec, {NEW}'s bytes change by "
+        f"{percent(best['to_base'] - 1)} to {percent(worst['to_base'] - 1)}. "
+        f"The best is {best['with_codec']} at {batch_words(best['batch_size'])}. "
+        f"The worst is {worst['with_codec']} at {batch_words(worst['batch_size'])}."
     )
 
 

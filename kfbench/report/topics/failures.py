@@ -73,9 +73,9 @@ def failures_sentence(results: Results, missing: int) -> str:
         text = f"All {number(total)} rows of this run are numbers: no cell failed, none was left out."
     else:
         text = (
-            f"Of {number(total)} rows {number(errors)} failed and {number(skipped)} were left out by rule"
-            + (f"; {number(elsewhere)} are CPU times of another host than the rest" if elsewhere else "")
-            + "; none of them enters a table above."
+            f"Of {number(total)} rows {number(errors)} failed and {number(skipped)} were left out by rule."
+            + (f" {number(elsewhere)} are CPU times of another host than the rest." if elsewhere else "")
+            + " No table above has them."
         )
     if not missing:
         return f"{text} No section lacks its rows."

@@ -16,7 +16,7 @@ from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
 from kfbench.report.data.words import span
-from kfbench.tables import Column, Table, listed, number
+from kfbench.tables import Column, Table, number
 from kfbench.workloads.catalogue import DEFAULT
 
 OTHERS: Final = (NEW, HEADERS_FIRST)
@@ -54,7 +54,7 @@ def floor_parts(floors: pd.DataFrame) -> str:
     """Describe in words what the metadata floor (a lower limit) consists of, with the number of bytes for headers."""
     sizes = [number(size, 0) for size in sorted({*(header_bytes(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
-    return f"a lean header of {words} bytes per batch and the entropy of the columns of lengths, times and offsets"
+    return f"a lean header of {words} bytes per batch and the entropy of lengths, times and offsets"
 
 
 def header_bytes(floors: pd.DataFrame) -> pd.Series:
@@ -148,7 +148,10 @@ def floors_sentence(every: Sequence[Gap]) -> str:
     if not found:
         return ""
     percents = span([100 * each.above for each in found], 0)
-    above = f"{percents} % of the overhead of {BASE_FORMAT} lies above the metadata floor"
     shares = {name: [100 * share for each in found if (share := each.saved(name)) is not None] for name in OTHERS}
-    saved = [f"{name} saves {span(each, 0)} %" for name, each in shares.items() if each]
-    return f"{above}; of that {listed(saved)}." if saved else f"{above}."
+    return " ".join(
+        [
+            f"{percents} % of {BASE_FORMAT}'s overhead is above the metadata floor.",
+            *(f"Of this, {name} saves {span(each, 0)} %." for name, each in shares.items() if each),
+        ]
+    )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.noise import TIMED_KINDS
 from kfbench.report.data.arms import one_per_arm
 from kfbench.report.data.axes import HEADLINE_BATCHES, with_settings
 from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, under_words
@@ -79,8 +80,8 @@ def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
         return f"This run compares {listed(list(names))}."
     first, last = shares.index[0], shares.index[-1]
     return (
-        f"Without a codec, {NEW}'s compact header saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
-        f"{batch_words(first)}, and {percent(shares[last])} at {batch_words(last)} ({part.setting})."
+        f"Uncompressed, {NEW}'s compact header saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
+        f"{batch_words(first)}, and {percent(shares[last])} at {number(int(last))}."
     )
 
 
@@ -116,8 +117,8 @@ def _cpu_ratios(run: Views) -> CpuRatios:
 
 
 def _cpu_sentence(cpu: CpuRatios) -> str:
-    parts = [f"{span(ratios)}× {BASE_FORMAT}'s to {operation}" for operation, ratios in cpu.of.items()]
-    return f"By {cpu.by}, {NEW}'s CPU time is {listed(parts)}." if parts else ""
+    words = f"CPU time of {NEW} is {span(cpu.all)} × {BASE_FORMAT}'s to {listed(list(cpu.of))}"
+    return f"{words}, by {cpu.by}." if cpu.of else ""
 
 
 def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
@@ -126,10 +127,10 @@ def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
     most_cpu = max(cpu.all, default=1.0)
     sentences = []
     if len(pays):
-        if_cpu = " and bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
+        if_cpu = ", if bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
         sentences.append(
-            f"{NEW} is worth it where batches have up to {record_words(pays[-1])}{if_cpu}: there it saves "
-            f"{percent(PAYS)} or more."
+            f"In batches of up to {record_words(pays[-1])} {NEW} is worth it{if_cpu}. There it saves {percent(PAYS)} "
+            "or more."
         )
     if len(little):
         sentences.append(f"From {batch_words(little[0])} on it saves less than {percent(LITTLE)}.")
@@ -143,13 +144,11 @@ def _smallest_sentence(run: Views) -> str:
         return f"{name} (lacks fields of {BASE_FORMAT})" if name in run.verdicts.limits else name
 
     for each in run.verdicts.classes[:1]:
-        parts = [
-            f"{' or '.join(map(lacking, winners))} {under_words(codec)}"
+        return " ".join(
+            f"For {lower_first(each.name)}, {' or '.join(map(lacking, winners))} is the smallest {under_words(codec)}."
             for codec in run.verdicts.codecs
             if (winners := each.winners(codec))
-        ]
-        if parts:
-            return f"For {lower_first(each.name)} the smallest is {listed(parts)}."
+        )
     return ""
 
 
@@ -226,6 +225,6 @@ def _best_codec(run: Views) -> str:
 
 def _counts(results: Results) -> str:
     rows = results.every[results.every["status"] == "ok"]
-    timed = rows["kind"].isin(["cpu", "broker", "prefix"]) & (rows["arm"] == "measure")
+    timed = rows["kind"].isin(TIMED_KINDS) & (rows["arm"] == "measure")
     sizes = int((rows["kind"] == "bytes").sum())
     return f"{number(sizes)} exact sizes, {number(int(timed.sum()))} CPU times"

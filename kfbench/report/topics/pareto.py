@@ -22,10 +22,10 @@ from kfbench.tables import Cell, Column, Interval, Table, listed, plain_columns
 Place = Literal["front", "beaten", "lossy"]
 IS_ON_FRONT: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
 RULE: Final = (
-    "Formats that lose nothing of these records are compared, the fewest bytes first. A format is on the front if it "
-    "takes less CPU time than each format on the front with fewer bytes, and no more than each with as many. The "
-    f"others are beaten. Times differ if their intervals are disjoint and their ratio is beyond {BASE_FORMAT}'s to "
-    "itself."
+    "Formats that lose nothing of these records are compared, the fewest bytes first. A format joins the front if it "
+    "takes less CPU time than all in the front with fewer bytes. It must not take more than those with as many bytes. "
+    "The others are beaten. Times differ if their intervals are disjoint and their ratio is beyond "
+    f"{BASE_FORMAT}'s to itself."
 )
 
 
@@ -221,29 +221,26 @@ def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
 
 
 def pareto_sentence(found: Sequence[Front]) -> str:
-    """Name the formats on each front, v2 and v3 if they are beaten, and the formats that are not compared.
+    """Name the formats on the fronts, count the fronts of v2 and v3, and name the formats that are not compared.
 
     The front has the formats that no other format beats in both bytes and CPU time.
     """
-    sentences: list[str] = []
-    lossy: dict[str, str] = {}
-    unable: set[str] = set()
-    for front in found:
-        lossy |= {point.format: point.words for point in front.points if point.lost}
-        beaten = [
-            point.format for point in front.points if point.format in (BASE_FORMAT, NEW) and point.place == "beaten"
-        ]
-        where = f"to {front.operation} at {batch_words(front.batch_size)}"
-        losers = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
-        sentences.append(f"{where} {listed(front.on_it)}{losers}")
-        unable |= {point.format for point in front.points if point.place == "front" and point.lacking}
-    if not sentences:
+    if not found:
         return ""
-    text = f"On the front of bytes and CPU, among formats that lose nothing of these records: {'; '.join(sentences)}."
-    if unable:
-        have = "has" if len(unable) == 1 else "have"
-        text += f" {listed(in_order(unable))} {have} no room for all that {BASE_FORMAT} has: the table says for what."
-    return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text
+    points = [point for front in found for point in front.points]
+    on_fronts = in_order({name for front in found for name in front.on_it})
+    sentences = [
+        f"On the fronts of bytes and CPU: {listed(on_fronts)}.",
+        *(
+            f"Of {len(found)} fronts, {name} is on {sum(name in front.on_it for front in found)}."
+            for name in (BASE_FORMAT, NEW)
+        ),
+    ]
+    if unable := in_order({point.format for point in points if point.place == "front" and point.lacking}):
+        sentences.append(f"No room for all that {BASE_FORMAT} has: {listed(unable)}.")
+    if lossy := {point.format: point.words for point in points if point.lost}:
+        sentences.append(f"Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}.")
+    return " ".join(sentences)
 
 
 def pareto_answer(run: Views) -> Answer | str:
@@ -260,9 +257,9 @@ def pareto_answer(run: Views) -> Answer | str:
             run.results.noise,
         ),
         alt=f"Bytes and CPU time of each format relative to {BASE_FORMAT}. {pareto_sentence(found)}",
-        caption=f"Down and to the left is better; dotted: the front. {RULE} Hollow: loses something, and is not "
-        "compared. Grey: its name stands next to it; grey formats behind the front are only in the table. Bars: 95 % "
-        f"interval; shaded: {BASE_FORMAT}'s ratios to itself.",
+        caption=f"Down and to the left is better. Dotted: the front. {RULE} Hollow: loses something, and is not "
+        "compared. Grey: its name stands next to it. Grey formats behind the front are only in the table. Bars: 95 % "
+        f"interval. Shaded: {BASE_FORMAT}'s ratios to itself.",
         numbers=table.name,
     )
     return Answer(means=pareto_sentence(found), figures=(figure,), tables=(table,))

@@ -57,7 +57,7 @@ def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missin
     if floor is None:
         below, ends = "The metadata floor is not drawn: this run has none at these points.", ends_words(frame)
     else:
-        below = f"Floor: {floor_parts(_floors(results, part))}{_below_floor(frame, floor, part.rows)}."
+        below = f"Floor: {floor_parts(_floors(results, part))}.{_below_floor(frame, floor, part.rows)}"
         ends = f"{ends_words(frame)}; {ends_words(floor.to_frame('the floor'))}"
     return Figure(
         name="overhead",
@@ -89,7 +89,7 @@ def _below_floor(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> s
         lost = list(dict.fromkeys(what for of_row in losses for what in lost_of(of_row)))
         if below:
             words.append(f"{name}{f' (without {listed(lost)})' if lost else ''} at {listed(below)}")
-    return f"; the header's size is a choice. Below the floor: {listed(words)}" if words else ""
+    return f" The header's size is a choice. Below the floor: {listed(words)}." if words else ""
 
 
 def reference_table(results: Results) -> Table | None:

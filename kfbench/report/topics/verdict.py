@@ -11,10 +11,10 @@ from kfbench.report.data.arms import CPU_DIGITS, Band, ties
 from kfbench.report.data.capability import is_our_own, lacking
 from kfbench.report.data.class_times import TIMED
 from kfbench.report.data.classes import Untimed, Verdict, Verdicts
-from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, Sizes, codec_words, under_words
+from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, codec_words, under_words
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import lower_first, span
+from kfbench.report.data.words import cpu_range_sentence, lower_first, span
 from kfbench.report.section import Answer
 from kfbench.report.topics.workloads import without
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
@@ -101,11 +101,11 @@ def _marked(verdicts: Verdicts, name: str) -> str:
 
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
-    research = f"; {listed(verdicts.research_formats)} has a section of its own" if verdicts.research_formats else ""
+    elsewhere = f" In a section of its own: {listed(verdicts.research_formats)}." if verdicts.research_formats else ""
     yield (
-        f"Compared: {listed(verdicts.formats)}{research}; no other was measured on these workloads. Winner: the fewest "
-        f"bytes of those that lose nothing. Formats within {100 * TIE:.0f} % share the place; with {BASE_FORMAT} among "
-        "them it is a tie."
+        f"Compared: {listed(verdicts.formats)}.{elsewhere} No other was measured on these workloads. Winner: the "
+        f"fewest bytes of those that lose nothing. Formats within {100 * TIE:.0f} % share the place. With "
+        f"{BASE_FORMAT} among them it is a tie."
     )
     for note in verdicts.limits.values():
         yield f"{LIMITED} {note}"
@@ -122,14 +122,14 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         why = f"no format but {BASE_FORMAT} that loses nothing"
         yield f"No winner ({codec_words(codec)}) for {_which(verdicts, classes)}: {why}."
     if NEW in verdicts.shown and first == NONE:
-        yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
+        yield _tie_note(verdicts)
         in_costs_table = _untimed_winners(verdicts)
         untimed = [each for each in verdicts.untimed(lambda _: [NEW]) if each not in in_costs_table]
         yield from _untimed_notes(verdicts, untimed, f" of {NEW}")
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
-    yield f"Classes that {BASE_FORMAT} wins or ties are left out. An interval that {_tie_words(verdicts)} is a tie."
+    yield f"Classes that {BASE_FORMAT} wins or ties are left out. {_tie_note(verdicts)}"
     for codec in verdicts.codecs:
         more = {
             each.name: [name for name in each.smaller(codec) if name not in each.smaller(NONE)]
@@ -138,11 +138,11 @@ def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
         if names := in_order(name for found in more.values() for name in found):
             where = _which(verdicts, [each for each, found in more.items() if found])
             why = (
-                f"not timed under {codec}"
+                f"They were not timed under {codec}"
                 if codec not in verdicts.timed_under
-                else "their times stand in other tables of this report"
+                else "Their times are in other tables of this report"
             )
-            yield f"Winners under {codec} alone are left out ({listed(names)} for {where}): {why}."
+            yield f"Winners under {codec} only are left out: {listed(names)} for {where}. {why}."
     yield from _untimed_notes(verdicts, _untimed_winners(verdicts))
 
 
@@ -152,7 +152,7 @@ def _untimed_winners(verdicts: Verdicts) -> list[Untimed]:
 
 def _untimed_notes(verdicts: Verdicts, untimed: Sequence[Untimed], of: str = "") -> Iterator[str]:
     for each in untimed:
-        yield f"No {listed(each.operations)}{of} for {_which(verdicts, each.classes)}: {each.why}."
+        yield f"No {listed(each.operations)}{of} for {_which(verdicts, each.classes)}. Reason: {each.why}."
 
 
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
@@ -162,22 +162,20 @@ def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
     """
     name = codec.partition(" ")[0]
     without = [each for each in verdicts.shown if name in lacking(each, BASE_FORMAT)]
-    larger = [
-        f"{lower_first(each.name)} ({_least(each, codec)}; {_least(each, plain)})"
+    sentences = [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no {name}."] if without else []
+    sentences += [
+        f"For {lower_first(each.name)}, {codec} takes the smallest from {_least(each, plain)} to {_least(each, codec)}."
         for each in verdicts.classes
         if _is_larger(each, codec, plain)
     ]
-    sentences = [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no {name}."] if without else []
-    if larger:
-        sentences.append(f"Under {codec} the smallest takes more bytes than without a codec for {listed(larger)}.")
     return " ".join(sentences)
 
 
 def _least(each: Verdict, codec: str) -> str:
-    """Return the smallest format that loses nothing and its bytes per record, for example: v1 101.9 without a codec."""
+    """Return the bytes per record of the smallest format that loses nothing, for example: 101.9 bytes (v1)."""
     whole = each.under[codec].whole
     name = min(whole, key=lambda name: whole[name])
-    return f"{name} {number(whole[name], 1)} {under_words(codec)}"
+    return f"{number(whole[name], 1)} bytes ({name})"
 
 
 def _is_larger(each: Verdict, codec: str, than: str) -> bool:
@@ -186,10 +184,13 @@ def _is_larger(each: Verdict, codec: str, than: str) -> bool:
     return bool(one and other) and min(one) > min(other) * (1 + TIE)
 
 
-def _tie_words(verdicts: Verdicts) -> str:
+def _tie_note(verdicts: Verdicts) -> str:
     if not verdicts.noise:
-        return "holds 1"
-    return f"holds 1, or reaches into {_zones(verdicts)}, the middle 95 % of {BASE_FORMAT} against itself by class,"
+        return "A CPU interval that holds 1 is a tie."
+    return (
+        "A CPU interval that holds 1 or reaches into the noise is a tie. "
+        f"The noise is the middle 95 % of {BASE_FORMAT} against itself by class. It is {_zones(verdicts)}."
+    )
 
 
 def _zones(verdicts: Verdicts) -> str:
@@ -284,21 +285,22 @@ def verdict_sentence(verdicts: Verdicts) -> str:
     for codec in verdicts.codecs:
         ratios = [ratio for each in verdicts.workloads(codec) if (ratio := each.ratio(NEW)) is not None]
         if ratios:
-            alike = sum(abs(ratio - 1) <= TIE for ratio in ratios)
-            larger = sum(ratio > 1 + TIE for ratio in ratios)
-            sentences.append(
-                f"{min(ratios):.3f} to {max(ratios):.3f} {under_words(codec)} "
-                f"(within {100 * TIE:.0f} % in {alike} of {len(ratios)}" + (f", more in {larger})" if larger else ")")
-            )
-    if not sentences:
-        return ""
-    text = f"Relative to the bytes of {BASE_FORMAT}, {NEW} takes by workload {listed(sentences)}"
-    return "; ".join([text, *_old(verdicts.workloads(verdicts.codecs[0]))]) + "."
+            where = under_words(codec).capitalize()
+            sentences.append(f"{where}, {NEW}'s bytes are {span(ratios, 3)} × {BASE_FORMAT}'s by workload.")
+        if larger := sum(ratio > 1 + TIE for ratio in ratios):
+            sentences.append(f"They are more by over {100 * TIE:.0f} % in {larger} of {len(ratios)} workloads.")
+    found = verdicts.workloads(verdicts.codecs[0])
+    for name in OLD if sentences else ():
+        if wins := sum(name in each.winners for each in found):
+            sentences.append(f"The smallest is {name} in {wins} of {len(found)}, {under_words(verdicts.codecs[0])}.")
+        if losing := [each for each in found if name in each.at_a_loss]:
+            sentences.append(f"In {len(losing)}, {without(losing, name)}, takes less than all that lose nothing.")
+    return " ".join(sentences)
 
 
 def cost_sentence(verdicts: Verdicts) -> str:
     """Give the range of CPU time relative to v2 for the winners (the smallest formats) without a codec."""
-    spans = []
+    sentences = []
     for operation in TIMED:
         times = [
             time.mean.median
@@ -307,47 +309,32 @@ def cost_sentence(verdicts: Verdicts) -> str:
             if (time := each.cpu.get((operation, name)))
         ]
         if times:
-            spans.append(f"{span(times)} to {operation}")
-    return f"Relative to {BASE_FORMAT}'s CPU time, the winners without a codec take {listed(spans)}." if spans else ""
-
-
-def _old(found: Sequence[Sizes]) -> Iterator[str]:
-    for name in OLD:
-        if wins := sum(name in each.winners for each in found):
-            yield f"{name} is the smallest in {wins}"
-        if losing := [each for each in found if name in each.at_a_loss]:
-            yield f"{without(losing, name)}, takes less than any that loses nothing in {len(losing)}"
+            sentences.append(cpu_range_sentence("the winners", operation, times, under_words(NONE)))
+    return " ".join(sentences)
 
 
 def cpu_sentence(verdicts: Verdicts) -> str:
-    """Name the classes in which v3 takes more CPU time than v2, and those in which it takes less.
+    """Count the classes in which v3 takes more CPU time than v2, those in which it takes less, and the ties.
 
     A ratio counts as a difference if its interval does not contain 1, and does not overlap the noise. The noise is the
     middle 95 % of v2's ratios to itself (A/A).
     """
     sentences = []
     for operation in TIMED:
-        ratios = {each.name: time.mean for each in verdicts.classes if (time := each.cpu.get((operation, NEW)))}
-        if not ratios:
-            continue
-        different = {name: ratio for name, ratio in ratios.items() if not ties(ratio, verdicts.noise.get(operation))}
-        parts = []
+        ratios = [time.mean for each in verdicts.classes if (time := each.cpu.get((operation, NEW)))]
+        different = [ratio.median for ratio in ratios if not ties(ratio, verdicts.noise.get(operation))]
         for word, medians in (
-            ("more", {name: ratio.median for name, ratio in different.items() if ratio.median > 1}),
-            ("less", {name: ratio.median for name, ratio in different.items() if ratio.median < 1}),
+            ("more", [median for median in different if median > 1]),
+            ("less", [median for median in different if median < 1]),
         ):
             if medians:
-                parts.append(
-                    f"{word} for {listed(list(map(lower_first, medians)))} ({span([*medians.values()], CPU_DIGITS)}×)"
+                times = f"{span(medians, CPU_DIGITS)} ×"
+                sentences.append(
+                    f"To {operation}, {NEW} takes {word} CPU in {len(medians)} of {len(ratios)} classes ({times})."
                 )
-        parts.append(f"as much (a tie) in {len(ratios) - len(different)} of {len(ratios)} classes")
-        sentences.append(f"{NEW} takes {listed(parts)} to {operation}")
-    if not sentences:
-        return ""
-    text = f"CPU time relative to {BASE_FORMAT}: {'; '.join(sentences)}."
-    if verdicts.noise:
-        text += f" By class, {BASE_FORMAT} against itself reads {_zones(verdicts)}, in the middle 95 %."
-    return text
+        if tied := len(ratios) - len(different):
+            sentences.append(f"To {operation}, it ties with {BASE_FORMAT} in {tied}.")
+    return " ".join(sentences)
 
 
 def verdict_answer(run: Views) -> Answer | str:

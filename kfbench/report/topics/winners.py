@@ -18,7 +18,7 @@ from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all, u
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, codecs_of
+from kfbench.report.data.words import codecs_of
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
@@ -211,7 +211,7 @@ def _at_a_loss(found: Map) -> Iterator[str]:
         if lost:
             cells = sum(name in each.at_a_loss for each in found.wins)
             yield (
-                f"{name} leaves out {listed(lost)} and is not compared: it takes less than all these in {cells} of "
+                f"{name} leaves out {listed(lost)} and is not compared. It takes less than all these in {cells} of "
                 f"{len(found.wins)} cells."
             )
 
@@ -230,31 +230,16 @@ def _cell(found: Map, batch_size: int, value_bytes: int) -> Cell:
 
 
 def maps_sentence(found: list[Map]) -> str:
-    """Give the number of cells that each format wins with its greatest saving, and the number of ties.
-
-    Formats that are not compared are named at the end.
-    """
+    """Give the number of cells that each format wins with its greatest saving, and the number of ties."""
     sentences = []
     for each in found:
-        parts = []
         for name in _winners(each):
-            own = [win for win in each.wins if not win.is_tie and win.winners[0] == name]
-            best = max(own, key=lambda win: win.saving)
-            where = f"{batch_words(best.batch_size)} and {_value_words(best.value_bytes)}"
-            by = f" (by up to {100 * best.saving:.0f} %, at {where})" if name != BASE_FORMAT else ""
-            parts.append(f"{name} is the smallest in {len(own)}{by}")
-        ties = sum(win.is_tie for win in each.wins)
-        parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE_FORMAT}")
-        sentences.append(
-            f"Of {len(each.wins)} cells {under_words(each.codec)}, {listed(parts)}. Compared are those of "
-            f"{listed(each.formats)} that lose nothing."
-        )
-        sentences += _at_a_loss(each)
+            savings = [win.saving for win in each.wins if not win.is_tie and win.winners[0] == name]
+            saved = f", saving up to {100 * max(savings):.0f} %" if name != BASE_FORMAT else ""
+            cells = f"{len(savings)} of {len(each.wins)} cells"
+            sentences.append(f"{under_words(each.codec).capitalize()}, {name} is the smallest in {cells}{saved}.")
+        sentences.append(f"Ties with {BASE_FORMAT} {under_words(each.codec)}: {sum(win.is_tie for win in each.wins)}.")
     return " ".join(sentences)
-
-
-def _value_words(size: int) -> str:
-    return "null values" if size == -1 else f"{number(size)}-byte values"
 
 
 def maps_answer(run: Views) -> Answer | str:

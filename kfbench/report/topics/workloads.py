@@ -10,11 +10,11 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.arms import first_of_blocks
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.capability import limits
-from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, Named, Sizes, codec_words
+from kfbench.report.data.named import NO_WORKLOADS, TIE, Named, Sizes, codec_words, under_words
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import NEW, OLD, in_order
+from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import codecs_of, span
+from kfbench.report.data.words import codecs_of, cpu_range_sentence, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics import floors
@@ -178,19 +178,20 @@ def seed_table(results: Results, new: str = NEW) -> Table | None:
 
 
 def workloads_sentence(named: Named, new: str = NEW) -> str:
-    """Compare the bytes and CPU time of v3 with v2 over all workloads, and name the workloads that v0 or v1 wins."""
-    sentences = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
-    spans = []
+    """Compare the bytes of v3 with those of v2 over all workloads, under each codec."""
+    return " ".join(filter(None, (_bytes_sentence(named.under(codec), codec, new) for codec in named.shown_codecs)))
+
+
+def workloads_cpu_sentence(named: Named, new: str = NEW) -> str:
+    """Compare the CPU time of v3 with that of v2 over all workloads, without a codec."""
+    sentences = []
     for operation in OPERATIONS:
         medians = [ratio.median for (_, each, name), ratio in named.cpu.items() if (each, name) == (operation, new)]
         if medians:
-            spans.append(f"{span(medians)} times the CPU of {BASE_FORMAT} to {operation}")
-    if spans:
-        text = f"{new} takes {listed(spans)}"
-        if named.noise:
-            text += f"; on these workloads {BASE_FORMAT} against itself reads {span(named.noise)}"
-        sentences.append(text)
-    return ". ".join(sentences) + "." if sentences else ""
+            sentences.append(cpu_range_sentence(new, operation, medians))
+    if sentences and named.noise:
+        sentences.append(f"On these workloads, {BASE_FORMAT} against itself is {span(named.noise)}.")
+    return " ".join(sentences)
 
 
 def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
@@ -200,21 +201,12 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
     smaller = sum(ratio < 1 - TIE for ratio in ratios.values())
     larger = [name for name, ratio in ratios.items() if ratio > 1 + TIE]
     least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
-    text = (
-        f"{'Without a codec' if codec == NONE else f'Under {codec}'} {new} is smaller than {BASE_FORMAT} by more than "
-        f"{100 * TIE:.0f} % for {smaller} of {number(len(ratios))} workloads and ties for "
-        f"{len(ratios) - smaller - len(larger)}, from {ratios[least]:.3f} times the bytes ({least}) to "
-        f"{ratios[most]:.3f} ({most})"
+    return (
+        f"{under_words(codec).capitalize()}, {new} saves more than {100 * TIE:.0f} % of {BASE_FORMAT}'s bytes for "
+        f"{smaller} of {number(len(ratios))} workloads. It ties for {len(ratios) - smaller - len(larger)}. "
+        f"Its bytes are {ratios[least]:.3f} ({least}) to {ratios[most]:.3f} ({most}) × {BASE_FORMAT}'s."
+        + (f" They are more for {listed(larger)}." if larger else "")
     )
-    if larger:
-        text += f"; it is larger for {listed(larger)}"
-    for old in OLD:
-        if wins := [each.workload for each in found if old in each.winners]:
-            text += f"; {old} is the smallest for {listed(wins)}"
-        if losing := [each for each in found if old in each.at_a_loss]:
-            text += f"; {without(losing, old)}, takes less than any that loses nothing for "
-            text += listed([each.workload for each in losing])
-    return text
 
 
 def without(found: Sequence[Sizes], name: str) -> str:
@@ -249,7 +241,8 @@ def workloads_answer(run: Views) -> Answer | str:
     stored = results.all[(results.all["workload"] != GRID) & results.all["kind"].isin(["bytes", "cpu"])]
     no_floors = () if floor_table else (Missing(what="Metadata floor of the workloads", why=floors.NO_FLOORS),)
     return Answer(
-        means=" ".join(filter(None, (workloads_sentence(named), floors.floors_sentence(gaps)))),
+        means=workloads_sentence(named),
+        prose=tuple(filter(None, (workloads_cpu_sentence(named), floors.floors_sentence(gaps)))),
         texts=Texts(rows=stored, of="any"),
         figures=(bytes_figure(named), *no_floors),
         tables=(smallest_table(named), *shown, floor_table, cpu_table(named)),
@@ -266,8 +259,8 @@ def bytes_figure(named: Named) -> Figure | Missing:
         name="workloads",
         svg=plots.paths(panels, f"bytes relative to {BASE_FORMAT}, same codec", row_height=0.3),
         alt=f"Bytes of each workload by format, relative to {BASE_FORMAT}. {workloads_sentence(named)}",
-        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec. v0 and v1 have no dot "
-        "where they cannot carry the records or have no such codec.",
+        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec. No dot: the format "
+        "cannot carry the records, or has no such codec.",
         numbers={
             panel: size_table_name(codec) for codec in named.shown_codecs if (panel := codec_words(codec)) in panels
         },
