@@ -33,13 +33,14 @@ class Card(NamedTuple):
 def lead_sentences(answer: WhatIf) -> Iterator[str]:
     """Yield what the log takes now, and what would help most."""
     now, best = dollars_of(answer), best_choice(answer)
-    cost = "" if now is None else f" and costs {now:,.2f} US$ per month"
-    yield f"It takes {answer.base_bytes:,} bytes {answer.base_words}{cost}."
+    cost = "" if now is None else f", at {now:,.2f} US$ per month"
+    subject = "The log takes" if len(answer.by_topic) == 1 else "All topics together take"
+    yield f"{subject} {answer.base_bytes:,} bytes {answer.base_words}{cost}."
     saved = saving(best.size_bytes, answer.base_bytes)
     if saved < NO_CHANGE:
         yield "Of what Kafka can do today, nothing takes fewer bytes."
     else:
-        yield f"Of what Kafka can do today, {_choice_words(answer, best)} helps most: {percent(saved)} less."
+        yield f"Of what Kafka can do today, {_choice_words(answer, best)} saves most: {percent(saved)}."
     for arm in new_format_arms(answer)[:1]:
         share = answer.saving_against_v2(arm) or 0.0
         if share >= NO_CHANGE:
@@ -66,7 +67,7 @@ def _choice_words(answer: WhatIf, choice: Choice) -> str:
     if not choice.is_other:
         return "as now"
     if choice.codec == VARIES:
-        return "the best codec and batches of each topic"
+        return "the best choice for each topic"
     codec = "no codec" if choice.codec == "none" else choice.codec
     return codec if choice.batches == recorded_words(answer) else f"{codec} in batches of {choice.batches}"
 
