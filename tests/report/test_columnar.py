@@ -21,7 +21,7 @@ from kfbench.report.page import page
 from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
 from kfbench.report.topics.columnar import sentences, tables
-from kfbench.report.topics.columnar.measured import NAME, Columnar
+from kfbench.report.topics.columnar.measured import NAME, RIVALS, Columnar
 from kfbench.tables import Table, plain_columns
 from tests.report.columns import column, results_of, row_of, sections_of, some
 from tests.report.workload_rows import Row, workload_rows
@@ -110,7 +110,7 @@ def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> Non
     assert not set(READINGS) & set(results.all["kind"])
     sections = sections_of(results, Block(name="columnar-block", title="t", analysis="about columnar"))
     assert [(block.title, block.analysis) for block in sections[NAME].blocks] == [("t", "about columnar")]
-    assert sections[NAME].prose == (sentences.LAYOUT, sentences.metadata_sentence(Columnar(results)))
+    assert sections[NAME].prose[:2] == (sentences.LAYOUT, sentences.metadata_sentence(Columnar(results)))
     assert not any("about columnar" in section.prose for section in sections.values())
     for name in sections.keys() - {NAME, "failures"}:
         tables_of = (*sections[name].tables, *sections[name].more)
@@ -185,22 +185,26 @@ def test_every_cell_in_which_it_loses_is_listed_and_counted(found: Columnar) -> 
         ("encode", "kv-etc", "100 records per batch", "no codec", "v2"),
         ("encode", "kv-etc", "100 records per batch", "no codec", "v3"),
     ]
-    # 2 workloads, each in 3 batch sizes and under 2 codecs; v3-headers-first was not timed
-    none = "0 of 12 by decode, decode-metadata, read-times, fetch-record, append and compact"
-    for rival, note in zip(("v2", "v3"), table.notes[:2], strict=True):
-        assert f" {rival}: 1 of 10 by bytes; 1 of 2 by encode; {none} (" in note
-    assert "v3-headers-first: 1 of 10 by bytes (" in table.notes[2]
-    few = tables.few_cells_words(found)
-    assert "snappy and zstd at 100 records per batch" in few and "2 workloads, without a codec" in few
+    counts = tables.loss_counts_table(found)  # 2 workloads, each in 3 batch sizes and under 2 codecs
+    assert row_of(counts, what="bytes") == {
+        "what": "bytes",
+        **{f"{words} {rival} (cells)": count for rival in RIVALS for words, count in (("more than", 1), ("vs", 10))},
+    }
+    assert (row := row_of(counts, what="encode"))["more than v2 (cells)"] == 1 and row["vs v2 (cells)"] == 2
+    assert row["vs v3-headers-first (cells)"] is None  # it was not timed
+    others = [row for row in counts.rows if row[0] not in ("bytes", "encode")]
+    assert sum(int(str(row[2])) for row in others) == 12 and not any(row[1] for row in others)
+    few = str(counts.notes)
+    assert "snappy and zstd were measured at 100 records per batch" in few and "2 workloads, without a codec" in few
 
 
 def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
     answer = sentences.answer(found)
     assert "7.3 % fewer bytes than v2 under zstd, at 100 records per batch" in answer
-    for numbers in ("(2 workloads) 0.927 without", "1 of 10 by bytes; 1 of 2 by encode", "1.00 (0.50–2.00) to encode"):
+    for numbers in ("On 2 workloads, it takes 0.927 ×", "in 2 of ", "To encode, it takes 1.00 (0.50–2.00) × v2's CPU"):
         assert numbers in answer
     metadata = sentences.metadata_sentence(found)
-    for numbers in ("11 % (v3), 33 % (v3-headers-first) and 89 % (columnar)", "1.00 to 1.00 bytes", " 3.00 times"):
+    for numbers in ("v3 is 11 %", "v3-headers-first is 33 %", "columnar is 89 %", "has 1.00 bytes", " 3.00 ×"):
         assert numbers in metadata
 
 
@@ -262,7 +266,7 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
         label = f"grid: value {value} bytes"
         assert row_of(at_100, workload=label)["columnar, no codec (× v2)"] == ratio
         assert times[label, 100, "encode"].median == pytest.approx(0.5, rel=0.01)
-    assert "(2 points of the grid)" in own.means
+    assert "On 2 points of the grid" in own.means
     assert not own.blocks and any("about columnar" in section.prose for section in built.sections)
     assert built.front.lead and "no sizes" not in built.front.lead
     for section in built.sections:

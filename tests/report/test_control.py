@@ -2,8 +2,12 @@
 
 import dataclasses
 
+import pytest
+
+from kfbench.report.data.arms import Band
 from kfbench.report.data.results import Results
 from kfbench.report.topics import control, cpu
+from kfbench.tables import Interval
 from tests.report.columns import column, some
 
 
@@ -16,9 +20,17 @@ def test_the_control_names_the_checksum_and_flags_what_differs(results: Results)
     broken = dataclasses.replace(
         table, rows=tuple((*row[:4], "differs" if row[0] == "v3" else row[4]) for row in table.rows)
     )
-    assert "v3 encode and v3 decode do not tie" in control.control_sentence(broken)
+    assert "fails for v3 encode and v3 decode." in control.control_sentence(broken)
     ties = dataclasses.replace(table, rows=tuple((*row[:4], "ties") for row in table.rows))
-    assert control.control_sentence(ties).startswith("All 2 arms")
+    assert control.control_sentence(ties).endswith("The check is passed.")
+
+
+@pytest.mark.parametrize(
+    ("median", "verdict"), [(1.003, "ties"), (1.011, "within 2.0 %"), (1.03, "differs"), (0.97, "differs")]
+)
+def test_the_control_has_a_limit(median: float, verdict: str) -> None:
+    ratio = Interval(median=median, low=median - 0.002, high=median + 0.002)
+    assert control._verdict(ratio, control.BASE_CHECKSUM, Band(0.996, 1.004)) == verdict
 
 
 def test_times_of_two_hosts_share_no_table(results: Results) -> None:

@@ -57,10 +57,7 @@ def _goal_sentences(facts: Facts) -> Iterator[str]:
             chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({_amount(name, check['limit'])})"
             verdict = "met" if check["met"] else f"not met, {chance}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
-            yield (
-                f"Of all that was timed ({EVERYTHING}), {check['words']}{where}; the goal of {_amount(name, goal)} is "
-                f"{verdict}."
-            )
+            yield f"Over all that was timed, {check['words']}{where}. The goal of {_amount(name, goal)} is {verdict}."
 
 
 def checks_table(facts: Facts | None) -> Table | None:
@@ -78,8 +75,8 @@ def checks_table(facts: Facts | None) -> Table | None:
         for check in checks
     ]
     note = (
-        f"Over all that was timed: {EVERYTHING}. Others: all processes of the host but the one that measures, with the "
-        "sweep's own JVM. Speed: that of the same piece of work before each cell."
+        f"The checks are over {EVERYTHING}. Others: all processes of the host but the one that "
+        "measures, with the sweep's own JVM. Speed: that of the same piece of work before each cell."
     )
     return Table(
         name="checks",

@@ -21,17 +21,23 @@ def columnar_answer(run: Views) -> Answer | str:
             return f"no row of {NAME} is a number"
         return f"{NAME} was measured, and no {BASE_FORMAT} beside it to compare it with"
     sizes, times = tables.bytes_tables(columnar), tables.times_tables(columnar)
+    readings = tuple(READINGS.values())
     figures = [
         *_bytes_figures(columnar),
         *_times_figure(columnar, OPERATIONS, "columnar-cpu"),
-        *_times_figure(columnar, tuple(READINGS.values()), "columnar-readings"),
+        *_times_figure(columnar, readings, "columnar-readings"),
     ]
+    prose = (
+        sentences.LAYOUT,
+        sentences.metadata_sentence(columnar),
+        sentences.cpu_sentence(columnar, readings),
+    )
     shown = (tables.metadata_table(columnar), *sizes[:1], tables.means_table(columnar))
     return Answer(
         means=sentences.answer(columnar),
-        prose=tuple(filter(None, (sentences.LAYOUT, sentences.metadata_sentence(columnar)))),
+        prose=tuple(filter(None, prose)),
         figures=tuple(figures),
-        tables=(*shown, *times.values(), tables.losses_table(columnar)),
+        tables=(*shown, *times.values(), tables.losses_table(columnar), tables.loss_counts_table(columnar)),
         more=tuple(sizes[1:]),
         texts=Texts(rows=columnar.own_rows, of="any", titled=True),
     )
@@ -65,12 +71,13 @@ def _times_figure(columnar: Columnar, operations: Sequence[str], name: str) -> I
     if panels:
         batches = batches_words(columnar.pictured_batch).capitalize()
         actions = {panel: sentences.ACTIONS[panel] for panel in panels}
-        explained = "".join(f"{panel}: {action}. " for panel, action in actions.items() if action != panel)
+        explained = "".join(f"{panel.capitalize()}: {action}. " for panel, action in actions.items() if action != panel)
         yield Figure(
             name=name,
             svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", columnar.noise),
-            alt=f"CPU time relative to {BASE_FORMAT} by workload and operation. {sentences.cpu_sentence(columnar)}",
-            caption=f"{explained}{batches}, without a codec. Bars: 95 % interval of the paired ratio; shaded: the "
-            f"middle 95 % of what {BASE_FORMAT} against itself shows.",
+            alt=f"CPU time relative to {BASE_FORMAT} by workload and operation. "
+            f"{sentences.cpu_sentence(columnar, operations)}",
+            caption=f"{explained}{batches}, without a codec. Bars: 95 % interval of the paired ratio. "
+            f"Shaded: the middle 95 % of {BASE_FORMAT} against itself.",
             numbers=name,
         )

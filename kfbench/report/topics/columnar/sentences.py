@@ -1,6 +1,6 @@
 """Sentences about columnar: metadata, bytes, CPU time and losses. A sentence is empty if its numbers are missing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Final
 
@@ -13,18 +13,17 @@ from kfbench.report.data.arms import CPU_DIGITS, Band
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import under_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
+from kfbench.report.data.words import span
 from kfbench.report.topics.columnar.measured import (
     NAME,
-    TIMED,
     Columnar,
     batches_words,
-    extreme_ratios,
     extremes_words,
     is_pictured,
     mean_ratio,
 )
-from kfbench.report.topics.columnar.tables import count_words, few_cells_words, losses_words
-from kfbench.tables import listed
+from kfbench.report.topics.columnar.tables import count_words
+from kfbench.tables import listed, number
 from kfbench.text import counted, percent
 
 LAYOUT: Final = (
@@ -41,9 +40,14 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def answer(columnar: Columnar) -> str:
-    """Return the answer of the section: its headline, and a sentence each about bytes, CPU time and losses."""
-    sentences = (headline_sentence, bytes_sentence, cpu_sentence, losses_sentence)
-    return " ".join(filter(None, (sentence(columnar) for sentence in sentences)))
+    """Return the answer of the section: its headline, and sentences about bytes, CPU time and losses."""
+    parts = (
+        headline_sentence(columnar),
+        bytes_sentence(columnar),
+        cpu_sentence(columnar, OPERATIONS),
+        losses_sentence(columnar),
+    )
+    return " ".join(filter(None, parts))
 
 
 def headline_sentence(columnar: Columnar) -> str:
@@ -51,8 +55,8 @@ def headline_sentence(columnar: Columnar) -> str:
     if (mean := columnar.headline) is None:
         return ""
     change = f"{percent(abs(mean.ratio - 1))} {'fewer' if mean.ratio < 1 else 'more'} bytes than {BASE_FORMAT}"
-    where = f"{under_words(mean.codec)}, {_at_words(mean.batch)}"
-    return f"{NAME} takes {change} {where} (geometric mean of {counted(mean.workloads, 'workload')})."
+    workloads = f"This is the geometric mean of {counted(mean.workloads, 'workload')}."
+    return f"{NAME} takes {change} {under_words(mean.codec)}, {_at_words(mean.batch)}. {workloads}"
 
 
 def metadata_sentence(columnar: Columnar) -> str:
@@ -63,80 +67,74 @@ def metadata_sentence(columnar: Columnar) -> str:
     rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
     if not rows:
         return ""
-    shares = {
-        name: [
+    sentences = [
+        f"The floor is the entropy of a batch's columns and a header of {NAME}'s size.",
+        f"The savings count only what {BASE_FORMAT} has above it, in the median of {counted(len(rows), 'cell')}.",
+    ]
+    for name in (NEW, HEADERS_FIRST, NAME):
+        saved = [
             (sizes.metadata[BASE_FORMAT] - sizes.metadata[name]) / (sizes.metadata[BASE_FORMAT] - sizes.metadata[FLOOR])
             for sizes in rows
             if name in sizes.metadata
         ]
-        for name in (NEW, HEADERS_FIRST, NAME)
-    }
-    medians = [f"{100 * float(np.median(saved)):.0f} % ({name})" for name, saved in shares.items() if saved]
+        if saved:
+            sentences.append(f"The saving of {name} is {100 * float(np.median(saved)):.0f} %.")
     above = [sizes.metadata[NAME] - sizes.metadata[FLOOR] for sizes in rows]
-    text = (
-        f"The floor is the entropy of a batch's columns and a header of {NAME}'s size. In the median of {len(rows)} "
-        f"cells, formats save {listed(medians)} of the bytes that {BASE_FORMAT} has above it; {NAME} stays "
-        f"{min(above):.2f} to {max(above):.2f} bytes per record above it."
-    )
+    sentences.append(f"Above the floor, {NAME} has {span(above)} bytes per record.")
     batch = max(sizes.at.batch for sizes in rows)
     entropies = [(sizes.columns[NAME], sizes.columns[FLOOR]) for sizes in rows if sizes.at.batch == batch]
     if times := [columns / entropy for columns, entropy in entropies if entropy]:
-        text += f" Its columns alone take {float(np.median(times)):.2f} times their entropy, {batches_words(batch)}."
-    return text
+        sentences.append(
+            f"Its columns take {float(np.median(times)):.2f} × their entropy in the median, {_at_words(batch)}."
+        )
+    return " ".join(sentences)
 
 
 def bytes_sentence(columnar: Columnar) -> str:
     """Compare all bytes with those of v2, in the workloads' own batches and in the largest batches."""
-    parts = list(filter(None, (_bytes_at(columnar, batch) for batch in columnar.batches[:2])))
-    means = "payload too, geometric means over workloads and their span"
-    return f"Of {BASE_FORMAT}'s bytes {NAME} takes {'; '.join(parts)} ({means})." if parts else ""
+    return " ".join(filter(None, (_bytes_at(columnar, batch) for batch in columnar.batches[:2])))
 
 
 def _bytes_at(columnar: Columnar, batch: int) -> str:
-    """Return the mean ratios at one batch size as text.
-
-    Example: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3.
-    """
+    """Give the mean ratio at one batch size for each codec of the figures, and the workloads that are missing."""
     by_codec = {codec: sizes for codec in columnar.codecs if (sizes := columnar.under(codec, batch))}
     by_codec = {codec: sizes for codec, sizes in by_codec.items() if is_pictured(codec)} or by_codec
-    ratios = [
-        f"{mean:.3f}{_brackets(extreme_ratios(sizes), 3)} {under_words(codec)}"
-        for codec, sizes in by_codec.items()
-        if (mean := mean_ratio(sizes, NAME)) is not None
-    ]
-    if not ratios:
-        return ""
+    sentences = []
+    for codec, sizes in by_codec.items():
+        if (mean := mean_ratio(sizes, NAME)) is not None:
+            words = count_words({each.at.label for each in sizes})
+            ratio = f"{mean:.3f} × {BASE_FORMAT}'s bytes"
+            sentences.append(f"On {words}, it takes {ratio} {under_words(codec)}, {_at_words(batch)}.")
     labels = {each.at.label for sizes in by_codec.values() for each in sizes}
     smaller = {sizes.at.label for sizes in columnar.sizes if 0 < sizes.at.batch < batch}
     missing = sorted(label for label in smaller - labels if not label.startswith(GRID))
-    without = f", not {listed(missing)}" if missing else ""
-    return f"{_at_words(batch)} ({count_words(labels)}{without}) {listed(ratios)}"
+    if sentences and missing:
+        sentences.append(f"Not measured {_at_words(batch)}: {listed(missing)}.")
+    return " ".join(sentences)
 
 
 def _at_words(batch: int) -> str:
     return f"at {batches_words(batch)}" if batch else "in own batches"
 
 
-def cpu_sentence(columnar: Columnar) -> str:
-    """Compare CPU time with that of v2, by operation and codec."""
-    parts = []
-    for codec in dict.fromkeys(times.at.with_codec for times in columnar.times):
-        means = []
-        for operation in TIMED:
+def cpu_sentence(columnar: Columnar, operations: Sequence[str]) -> str:
+    """Compare CPU time with that of v2, by operation and codec: the geometric means and ranges over workloads."""
+    sentences = []
+    for operation in operations:
+        for codec in dict.fromkeys(times.at.with_codec for times in columnar.times):
             if medians := [times.of[NAME].median for times in columnar.timed(operation, codec)]:
-                mean = geometric_mean(medians)
-                ends = _brackets(Band(min(medians), max(medians)), CPU_DIGITS)
-                means.append(f"{mean:.{CPU_DIGITS}f}{ends} to {ACTIONS[operation]}")
-        if means:
-            parts.append(f"{under_words(codec)} {listed(means)}")
-    at = _at_words(columnar.pictured_batch)
-    return f"Of {BASE_FORMAT}'s CPU time, {at}, it takes {'; '.join(parts)}." if parts else ""
+                mean = f"{geometric_mean(medians):.{CPU_DIGITS}f}"
+                ratio = f"{mean}{_brackets(Band(min(medians), max(medians)), CPU_DIGITS)} × {BASE_FORMAT}'s CPU"
+                sentences.append(f"To {ACTIONS[operation]}, it takes {ratio} {under_words(codec)}.")
+    if sentences:
+        sentences.append(f"These CPU times are {_at_words(columnar.pictured_batch)}.")
+    return " ".join(sentences)
 
 
 def losses_sentence(columnar: Columnar) -> str:
-    counts = losses_words(columnar, BASE_FORMAT)
-    few = few_cells_words(columnar)
-    return f"Cells in which it takes more than {BASE_FORMAT}: {counts}{few}." if counts else ""
+    cells = sum(columnar.compared(BASE_FORMAT).values())
+    lost = sum(loss.rival == BASE_FORMAT for loss in columnar.losses)
+    return f"It takes more than {BASE_FORMAT} in {lost} of {number(cells)} cells of bytes and CPU." if cells else ""
 
 
 def _brackets(ends: Band, digits: int) -> str:

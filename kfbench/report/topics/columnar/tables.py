@@ -1,7 +1,7 @@
 """Tables about columnar, and the numbers of its figures: metadata, all bytes, CPU time and losses."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pandas as pd
@@ -33,15 +33,16 @@ TO_BASE: Final = f"× {BASE_FORMAT}"
 # Printed below the times, because leaving out checks saves a part of the time.
 NOT_CHECKED: Final = (
     (
-        f"decode-metadata of {NAME} reads only the number of headers. It does not see damaged columns of headers, or "
-        f"a payload whose size differs from the lengths; decode does. {BASE_FORMAT} walks through all headers."
+        f"In {NAME}, decode-metadata reads only the number of headers. It does not see damaged columns of headers. It "
+        f"does not see a payload whose size differs from the lengths. Decode sees both. {BASE_FORMAT} walks through "
+        "all headers."
     ),
     (
-        f"read-times computes no CRC. It reads the length, time and offset of each record of {BASE_FORMAT}, and the "
-        f"first two columns of a batch of {NAME}. Only decode sees damage after them. {HEADERS_FIRST} reads all its "
-        "metadata."
+        f"No CRC is computed by read-times. It reads the length, time and offset of each record of {BASE_FORMAT}. Of "
+        f"a batch of {NAME} it reads the first two columns. Only decode sees damage after them. {HEADERS_FIRST} reads "
+        "all its metadata."
     ),
-    f"fetch-record was timed without headers. {NAME} reads a batch with headers as a whole, {BASE_FORMAT} does not.",
+    f"Records of fetch-record had no headers. {NAME} reads a batch with headers as a whole, {BASE_FORMAT} does not.",
 )
 
 
@@ -88,8 +89,8 @@ def metadata_table(columnar: Columnar) -> Table | None:
                 "too low where values rarely recur: n different times count as log2(n) bits each."
             ),
             (
-                "A time other than the latest (append time, delete horizon) takes 6 bytes in the floor, 10 or 11 in "
-                "columnar."
+                "A time other than the latest (append time, delete horizon) takes 6 bytes in the floor. It takes 10 "
+                "or 11 in columnar."
             ),
             f"Header keys and values are not metadata, even where {NAME} stores them once per batch.",
         ),
@@ -266,7 +267,6 @@ def losses_table(columnar: Columnar) -> Table:
     They are measurements of bytes and of CPU time.
     """
     rivals = [rival for rival in RIVALS if columnar.compared(rival)]
-    few = few_cells_words(columnar)
     return Table(
         name="columnar-losses",
         caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(rivals)}",
@@ -285,45 +285,49 @@ def losses_table(columnar: Columnar) -> Table:
             )
             for loss in columnar.losses
         ),
-        notes=(
-            *(f"Cells in which {NAME} takes more than {each}: {losses_words(columnar, each)}{few}." for each in rivals),
-            f"CPU time counts as more if its interval is above 1 and above {BASE_FORMAT}'s ratios to itself.",
-        ),
+        notes=(f"CPU time counts as more if its interval is above 1 and above {BASE_FORMAT}'s ratios to itself.",),
     )
 
 
-def losses_words(columnar: Columnar, rival: str) -> str:
-    """Return the number of losses per operation as text.
+def loss_counts_table(columnar: Columnar) -> Table:
+    """Return a table with the number of losses per operation and rival, next to the number of compared cells.
 
-    A loss is a measurement in which columnar takes more than the rival. Example: 3 of 20 by encode; 0 of 40 by decode
-    and append.
+    A loss is a measurement in which columnar takes more than the rival.
     """
-    lost = Counter(loss.what for loss in columnar.losses if loss.rival == rival)
-    cells = columnar.compared(rival)
-    counts = [f"{lost[what]} of {number(count)} by {what}" for what, count in cells.items() if lost[what]]
-    if none := [what for what in cells if not lost[what]]:
-        counts.append(f"0 of {number(sum(cells[what] for what in none))} by {listed(none)}")
-    return "; ".join(counts)
+    lost = Counter((loss.what, loss.rival) for loss in columnar.losses)
+    cells = {rival: found for rival in RIVALS if (found := columnar.compared(rival))}
+    return Table(
+        name="columnar-loss-counts",
+        caption=f"Cells in which {NAME} takes more",
+        columns=(
+            Column(name="what"),
+            *(Column(name=words, unit="cells") for rival in cells for words in (f"more than {rival}", f"vs {rival}")),
+        ),
+        rows=tuple(
+            (what, *(cell for rival, found in cells.items() for cell in (lost[what, rival], found.get(what))))
+            for what in dict.fromkeys(what for found in cells.values() for what in found)
+        ),
+        notes=tuple(_few_cells_notes(columnar)),
+    )
 
 
-def few_cells_words(columnar: Columnar) -> str:
-    """Return a remark in parentheses about codecs measured at one batch size only, and about timed workloads."""
-    parts = []
+def _few_cells_notes(columnar: Columnar) -> Iterator[str]:
+    """Name the codecs that were measured at one batch size only, and count the timed workloads."""
     codecs: dict[str, list[str]] = {}
     for codec in columnar.codecs:
         batches = [batch for batch in columnar.batches if columnar.under(codec, batch)]
         if codec != NONE and len(batches) == 1 < len(columnar.batches):
             codecs.setdefault(batches_words(batches[0]), []).append(codec_words(codec))
-    parts += [f"bytes under {listed(names)} at {batch} alone" for batch, names in codecs.items()]
+    for batch, names in codecs.items():
+        yield f"Bytes under {listed(names)} were measured at {batch} only."
     timed = [times for times in columnar.times if times.operation in TIMED]
+    labels: dict[str, set[str]] = {}
+    for times in timed:
+        labels.setdefault(times.operation, set()).add(times.at.label)
     if timed:
-        labels: dict[str, set[str]] = {}
-        for times in timed:
-            labels.setdefault(times.operation, set()).add(times.at.label)
         counts = sorted({count_words(names) for names in labels.values()})
         under = dict.fromkeys(under_words(times.at.with_codec) for times in timed)
-        parts.append(f"CPU time of an operation on {' or '.join(counts)}, {listed(list(under))}")
-    return f" ({'; '.join(parts)})" if parts else ""
+        yield f"CPU times of an operation are of {' or '.join(counts)}, {listed(list(under))}."
 
 
 def count_words(labels: set[str]) -> str:
