@@ -33,6 +33,11 @@ def test_the_control_has_a_limit(median: float, verdict: str) -> None:
     assert control._verdict(ratio, control.BASE_CHECKSUM, Band(0.996, 1.004)) == verdict
 
 
+def test_each_format_has_its_own_checksum() -> None:
+    names = ("v1", "enriched", "kip98", "columnar", "v3-of-tomorrow")
+    assert [*map(control.checksum_of, names)] == ["CRC-32", "CRC-32", "CRC-32C", "CRC-32C", "no known checksum"]
+
+
 def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     part = some(cpu.cpu_slice(results, "batch_size"))
     assert [table.name for table in cpu.cpu_tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data import noise
 from kfbench.report.data.arms import Band, ties
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import NEW, OLD
+from kfbench.report.data.shown_formats import NEW
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, percent, span
 from kfbench.report.render import plots
@@ -23,8 +23,6 @@ from kfbench.tables import Column, Interval, Table, listed, number, plain_column
 
 LARGE_PAYLOAD_BYTES: Final = 10_000  # least size of the values in the negative control
 CONTROL_LIMIT: Final = 0.02  # the negative control passes if its ratios are this near to 1
-CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # their checksum is slower than CRC-32C
-BASE_CHECKSUM: Final = "CRC-32C"
 SHOWN_STEPS: Final = tuple(round(0.96 + step / 100, 2) for step in range(11))  # CPU ratios of the figure
 NO_TIMES: Final = "no CPU times of encode or decode"
 
@@ -123,7 +121,7 @@ def control_table(results: Results) -> Table | None:
     rows = rows[rows["ratio"].notna() & ~((rows["format"] == BASE_FORMAT) & (rows["arm"] == "measure"))]
     body = []
     for row in rows.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
-        checksum = CHECKSUMS.get(row.format, BASE_CHECKSUM)
+        checksum = checksum_of(row.format)
         verdict = _verdict(row.ratio, checksum, results.noise)
         name = f"{row.format} (A/A)" if row.arm == "aa" else row.format
         body.append((name, row.operation, checksum, row.ratio, verdict))
@@ -189,6 +187,15 @@ def spread_figure(frames: Mapping[str, pd.DataFrame]) -> Figure:
         f"Line: {NEW} against {BASE_FORMAT}.",
         numbers="aa-spread",
     )
+
+
+def checksum_of(name: str) -> str:
+    """Return the checksum of a format in words. CRC-32 is slower than CRC-32C."""
+    fmt = FORMATS.get(name)
+    return fmt.checksum.algorithm if fmt and fmt.checksum else "no known checksum"
+
+
+BASE_CHECKSUM: Final = checksum_of(BASE_FORMAT)
 
 
 def _verdict(ratio: Interval, checksum: str, noise: Band | None) -> str:
