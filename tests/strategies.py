@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from kfbench.formats import FORMATS
+from kfbench.layouts import UNSIGNED_BIT
 from tests.reference.enriched import seconds
 from tests.reference.model import Fields, Message, RefusedError, check_control
 
@@ -24,7 +25,8 @@ EDGES = (63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27, 2**34)
 DELTA_STEPS = (0, 1, *EDGES, *(-1 - edge for edge in EDGES))
 HOLE_STEPS = (1, 2, 63, 64, 127, 128, 8191, 8192, 16383, 16384, 2**20)
 FALLING_STEPS = (*HOLE_STEPS, 0, -1, -2, -64, -8193)
-FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # a negative offset delta is a special case in these formats
+# A negative offset delta is a special case in these formats.
+FALLING_NAMES = ("kip98", *(name for name, fmt in FORMATS.items() if fmt.features & UNSIGNED_BIT))
 CONTROL_TYPES = (0, 1, 2, 3, 4, 5, 6, 42, -1)
 
 

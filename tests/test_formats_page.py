@@ -12,25 +12,26 @@ from kfbench.workloads.grid import GridPoint
 from tests.page_tables import mask_of, tables
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
-LAYOUTS = {
-    "v0 message": (layouts.V0_MESSAGE,),
-    "v1 message": (layouts.V1_MESSAGE,),
-    "enriched message": (layouts.ENRICHED_MESSAGE,),
-    "kip98 batch": (layouts.KIP98_HEADER,),
-    "v2 batch": (layouts.V2_HEADER,),
-    "v3 batch": (layouts.V3_HEADER, layouts.V3_FIXED_TAIL),
-    "columnar batch": (layouts.COLUMNAR_HEADER,),
-}
+LAYOUTS = {name: layout for name, layout in vars(layouts).items() if name.endswith(("_MESSAGE", "_HEADER", "_TAIL"))}
+HEADINGS = [line.removeprefix("## ") for line in PAGE.splitlines() if line.startswith("## ")]
 TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32", ">u2": "u16", "|V6": "i48"}
 
 
-@pytest.mark.parametrize("heading", LAYOUTS)
-def test_every_field_has_the_offset_of_the_layout(heading: str) -> None:
-    found = [table for table in tables(PAGE, heading) if table[0][2] in TYPES.values()]
-    assert len(found) == len(LAYOUTS[heading])
-    for rows, layout in zip(found, LAYOUTS[heading], strict=True):
-        declared = [[str(layouts.position(layout, name)), name, TYPES[layout[name].str]] for name in layout.names or ()]
-        assert [row[:3] for row in rows] == declared
+def field_tables(headings: list[str]) -> list[list[list[str]]]:
+    found = [[row[:3] for row in table] for heading in headings for table in tables(PAGE, heading)]
+    return [table for table in found if table[0][-1] in TYPES.values()]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_field_has_the_offset_of_the_layout(name: str) -> None:
+    layout = LAYOUTS[name]
+    headings = [each for each in HEADINGS if name.lower().startswith(f"{each.split()[0].replace('-', '_')}_")]
+    declared = [[str(layouts.position(layout, field)), field, TYPES[layout[field].str]] for field in layout.names]
+    assert declared in field_tables(headings)
+
+
+def test_every_table_of_fields_is_a_layout() -> None:
+    assert len(field_tables(HEADINGS)) == len(LAYOUTS)
 
 
 def test_sizes_in_prose() -> None:

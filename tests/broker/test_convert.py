@@ -18,7 +18,6 @@ from kfbench.formats import Entries
 from tests import strategies
 from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import (
-    ENRICHED,
     LEGACY,
     MESSAGES,
     ON_BROKERS,
@@ -33,9 +32,6 @@ from tests.reference.model import Batch, Message
 from tests.reference.v23 import TAGGED_NAMES
 from tests.sidecars import check_sidecar
 from tests.strategies import NOW_MS, Case
-
-SHARES_MAGIC = ("kip98", *ENRICHED)  # here the magic belongs to another format
-
 
 # Kafka's down-conversion
 
@@ -84,7 +80,7 @@ def encoded(name: str, case: Case, codec: str) -> bytes:
 
 
 def source_of(name: str) -> str | None:
-    return name if name in SHARES_MAGIC else None
+    return None if FORMATS[name].is_told_by_magic else name
 
 
 def losses_of(batch: Batch, to: str) -> Counter[str]:

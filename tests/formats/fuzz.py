@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 
 import crc32c
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.errors import CorruptLog
-from kfbench.formats import FORMATS
+from kfbench.formats import BY_MAGIC, FORMATS
 from kfbench.log import read_log, write_log
 from tests.common import check_decoded, reference_decode
 from tests.reference.model import RefusedError
@@ -21,15 +22,15 @@ INTERESTING = [0, 1, 2, 3, 4, 7, 0x14, 0x16, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
 def sealed(batch: bytes, name: str = "") -> bytes:
     """Return the batch with its length and checksum corrected.
 
-    name: the format. It is needed only for kip98, which has the same magic as v2.
+    name: the format. It is needed only if the magic does not show it.
     """
-    magic = batch[16]
+    checksum = (FORMATS[name] if name else BY_MAGIC.get(batch[16], FORMATS["v2"])).checksum
     batch = batch[:8] + struct.pack(">i", len(batch) - 12) + batch[12:]
-    if name == "kip98":
-        return batch[:12] + struct.pack(">I", crc32c.crc32c(batch[17:])) + batch[16:]
-    if magic > 1:
-        return batch[:17] + struct.pack(">I", crc32c.crc32c(batch[21:])) + batch[21:]
-    return batch[:12] + struct.pack(">I", zlib.crc32(batch[16:])) + batch[16:]
+    if checksum is None:
+        return batch
+    compute: Callable[[bytes], int] = zlib.crc32 if checksum.algorithm == "CRC-32" else crc32c.crc32c
+    at = checksum.position
+    return batch[:at] + struct.pack(">I", compute(batch[checksum.covers_from :])) + batch[at + 4 :]
 
 
 @st.composite

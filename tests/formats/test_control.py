@@ -89,7 +89,8 @@ def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
             return b"".join(plain)
         return enriched.wrapper(name, codec, messages, codecs.compress(codec, b"".join(plain), 1))
     data = bytearray(bytes(FORMATS[name].encode(records_of(messages), codec=codec)))
-    data[18 if name == "kip98" else 22] |= 32
+    checksum = FORMATS[name].checksum
+    data[max(18, checksum.covers_from + 1 if checksum else 0)] |= 32
     return sealed(bytes(data), name)
 
 

@@ -14,7 +14,7 @@ from tests.reference.model import Message
 from tests.reference.varint import unsigned
 from tests.strategies import NOW_MS
 
-NAMES = ["v3-headers-first", "v3-full"]
+NAMES = [name for name, (_, bits) in v23.FEATURES.items() if bits & v23.HEADERS_FIRST]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 ATTRIBUTES_AT = 21
 MESSAGES = [

@@ -17,18 +17,9 @@ from tests.reference.varint import unsigned, zigzag
 from tests.strategies import INT32, INT64, NOW_MS
 
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
-BITS = {
-    "v3": 0x0080,
-    "v3-attributes-only": 0x0180,
-    "v3-header-only": 0x0000,
-    "v3-unsigned": 0x0280,
-    "v3-headers-first": 0x0480,
-    "v3-tagged": 0x0880,
-    "v3-batch-headers": 0x0880,
-    "v3-full": 0x0E80,
-}
+BITS = {name: bits & 0xFFFF for name, (magic, bits) in v23.FEATURES.items() if magic == 3}
 NAMES = list(BITS)
-COMPACT_NAMES = [name for name in NAMES if name != "v3-attributes-only"]
+COMPACT_NAMES = [name for name in NAMES if not BITS[name] & v23.FIXED_HEADER]
 ATTRIBUTES_AT, COMPACT_AT = 21, 37
 every_name = pytest.mark.parametrize("name", NAMES)
 

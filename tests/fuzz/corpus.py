@@ -34,9 +34,9 @@ LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 1
 
 
 def layout(name: str) -> int:
-    if name == "kip98":
-        return mutate.KIP98
-    return mutate.MESSAGE if FORMATS[name].magic < 2 else mutate.BATCH
+    """Return the layout in `mutate` of the format's checksum."""
+    checksum = FORMATS[name].checksum
+    return mutate.LAYOUTS[checksum.covers_from] if checksum else mutate.UNCHECKED
 
 
 def golden_data() -> list[bytes]:

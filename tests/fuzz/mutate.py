@@ -12,7 +12,8 @@ from kfbench.kernels.simd.intrinsics import move, put_i32, put_i64
 from kfbench.kernels.wire.crc import crc32, crc32c
 from kfbench.kernels.wire.varint import put_uvarint, put_varint
 
-UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # layouts; they differ in where the checksum is and what it covers
+UNSEALED, MESSAGE, KIP98, BATCH, UNCHECKED = -1, 0, 1, 2, 3  # they differ in where the checksum is and what it covers
+LAYOUTS = {16: MESSAGE, 17: KIP98, 21: BATCH}  # by the first byte that the checksum covers
 CAPACITY = 1 << 15  # largest damaged log in bytes; seeds are far smaller
 BYTES = np.array([0, 1, 2, 3, 4, 6, 7, 8, 0x0A, 0x14, 0x16, 0x3F, 0x40, 0x7E, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF])
 NUMBERS = np.array(
@@ -147,7 +148,7 @@ def seal(out, start, end, layout):
         put_i32(out, start + 12, np.int32(crc32(out, start + 16, end)))
     elif layout == KIP98:
         put_i32(out, start + 12, np.int32(crc32c(out, start + 17, end)))
-    else:
+    elif layout == BATCH:
         put_i32(out, start + 17, np.int32(crc32c(out, start + 21, end)))
 
 

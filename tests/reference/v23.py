@@ -38,6 +38,7 @@ FIXED_HEADER = 1 << 8
 UNSIGNED = 1 << 9
 HEADERS_FIRST = 1 << 10
 TAGGED = 1 << 11
+SHARED_HEADERS = 1 << 16  # no attribute bit: the encoder writes tag 1
 FEATURES = {
     "v2": (2, 0),
     "v3": (3, NO_RECORD_ATTRIBUTES),
@@ -46,12 +47,12 @@ FEATURES = {
     "v3-unsigned": (3, NO_RECORD_ATTRIBUTES | UNSIGNED),
     "v3-headers-first": (3, NO_RECORD_ATTRIBUTES | HEADERS_FIRST),
     "v3-tagged": (3, NO_RECORD_ATTRIBUTES | TAGGED),
-    "v3-batch-headers": (3, NO_RECORD_ATTRIBUTES | TAGGED),
-    "v3-full": (3, NO_RECORD_ATTRIBUTES | UNSIGNED | HEADERS_FIRST | TAGGED),
+    "v3-batch-headers": (3, NO_RECORD_ATTRIBUTES | TAGGED | SHARED_HEADERS),
+    "v3-full": (3, NO_RECORD_ATTRIBUTES | UNSIGNED | HEADERS_FIRST | TAGGED | SHARED_HEADERS),
 }
 # These store both times: the records' in maxTimestampDelta, the broker's append time in tag 0.
 TAGGED_NAMES = [name for name, (_, bits) in FEATURES.items() if bits & TAGGED]
-BATCH_HEADERS_NAMES = ["v3-batch-headers", "v3-full"]
+BATCH_HEADERS_NAMES = [name for name, (_, bits) in FEATURES.items() if bits & SHARED_HEADERS]
 
 
 def _layout(magic: int, bits: int) -> Layout:
@@ -90,7 +91,7 @@ def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, pa
         check_control(messages)
     magic, bits = FEATURES[name]
     bases = _bases(name, messages, fields)
-    attributes = CODEC_NAMES.index(codec) | bits | flag_bits(fields)
+    attributes = CODEC_NAMES.index(codec) | bits & 0xFFFF | flag_bits(fields)
     base_ms, max_ms = bases.base_timestamp_ms, bases.max_timestamp_ms
     producer = struct.pack(">qhi", fields.producer_id, fields.producer_epoch, fields.base_sequence)
     if magic == 2:

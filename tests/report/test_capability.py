@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from kfbench.batches import BatchFields
+from kfbench.batches import FIELD_DEFAULTS, BatchFields
+from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.formats import FORMATS, PROPOSED, SHIPPED
 from kfbench.records import Records
-from kfbench.report.data.capability import is_our_own, lacking
+from kfbench.report.data.capability import in_words, is_our_own, lacking
 
 PLAIN = Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_000])
+FIELDS = [name for name in FIELD_DEFAULTS if name != "is_control"]  # control batches need records of their own
 ASKS: Mapping[str, Mapping[str, Any]] = {
     "times": {},
     "milliseconds": {"records": Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_001])},
@@ -19,12 +21,13 @@ ASKS: Mapping[str, Mapping[str, Any]] = {
         "records": Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_000], headers=[[("key", b"value")]])
     },
     "empty batches": {"batch_size": [0, 0, 1]},
-    "delete horizons": {"batch_fields": BatchFields(delete_horizon_ms=1_700_000_000_000)},
-    "producer ids": {"batch_fields": BatchFields(producer_id=7, producer_epoch=0, base_sequence=0)},
-    "leader epochs": {"batch_fields": BatchFields(partition_leader_epoch=3)},
-    "append times": {"batch_fields": BatchFields(append_time_ms=1_700_000_000_000)},
-    "transactions": {"batch_fields": BatchFields(producer_id=7, is_transactional=True)},
-    "zstd": {"codec": "zstd"},
+    **{codec: {"codec": codec} for codec in CODECS},
+    **{
+        word: {
+            "batch_fields": BatchFields(**dict[str, Any]((name, 1) for name in FIELDS if in_words([name]) == (word,)))
+        }
+        for word in in_words(FIELDS)
+    },
 }
 
 
