@@ -53,7 +53,7 @@ PUBLISHED: Final = (
         numbers=lambda: {"first_8_bytes": _first_field()},
         words=lambda values: {"order": ENTRY_FIELD[values["first_8_bytes"] == 7]},
         real="{order}",
-        because="the offset (int64) comes first on the wire and on disk, the size after it",
+        because="the offset (int64) comes first on the wire and on disk, and then the size",
     ),
     Published(
         claim="the lowest 2 attribute bits hold the codec (current format)",
@@ -95,7 +95,7 @@ PUBLISHED: Final = (
         real="{enriched} other bytes (v0: {v0})",
         holds=lambda values: values["enriched"] == 0,
         because="bytes beyond the offset depend on it",
-        remark="nothing is decompressed, as the text says, if nobody checks what is inside; v1 and v2 brokers do",
+        remark="nothing is decompressed, as in the text, if nobody checks the messages. Brokers of v1 and v2 do",
     ),
 )
 
@@ -105,15 +105,16 @@ def enriched() -> ClaimsTable:
     kept, kept_by_tag = (_distinct_times(name) for name in ("enriched", "enriched-ms"))
     without_tag, with_tag = _message_overheads("enriched", "enriched-ms").values()
     seconds = (
-        "The text makes no promise about its int32 timestamp of Unix seconds: of 1,000 times within a second it keeps "
-        f"{kept}, and it ends in 2038; tag 0 keeps {kept_by_tag:,} for {with_tag - without_tag} bytes more per "
+        "The text makes no promise about its int32 timestamp of Unix seconds. Of 1,000 times within a second it keeps "
+        f"{kept}, and it ends in 2038. Tag 0 keeps {kept_by_tag:,} for {with_tag - without_tag} bytes more per "
         f"message, {with_tag} in all."
     )
     tags_bytes = _tags_bytes(compressed_set("enriched"))
     unknown = (
-        "The text says that readers ignore an unknown tag, but a tag has no size of its own: a reader can only skip "
-        f"all tags that follow, known ones too. Those of a compressed set take {tags_bytes} "
-        "bytes here; two of them have ids of ours, because the text gives none."
+        "According to the text, readers ignore an unknown tag. But a tag has no size of its own. So a reader can only "
+        "skip all tags that follow, known ones too. "
+        f"The tags of a compressed set take {tags_bytes} bytes here. "
+        "The text gives no ids for two of them, so we chose them."
     )
     rows = tuple(each.check() for each in PUBLISHED)
     return ClaimsTable(name="enriched", source="Kafka Enriched Message Metadata", rows=rows, remarks=(seconds, unknown))

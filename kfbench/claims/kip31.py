@@ -35,7 +35,7 @@ PUBLISHED: Final = (
         numbers=lambda: {"v1": stored_offset(compressed_set("v1"))},
         real="{v1}, first is 1000",
         holds=lambda values: values["v1"] == 1000,
-        because="the interface section calls it the base offset; stored is the last inner message's",
+        because="the interface section calls it the base offset. The last inner message's offset is stored",
     ),
     Published(
         claim="to assign offsets the broker rewrites the wrapper's offset only",

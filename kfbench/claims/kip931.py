@@ -130,8 +130,8 @@ def _largest_varint(width: int, published: int) -> Published:
         published=f"{published}",
         numbers=lambda: {"published": published, "v3": _largest_delta(width), "v3_unsigned": _largest_unsigned(width)},
         real="{v3}",
-        because="Kafka's varints are zig-zag: one bit holds the sign; without it (v3-unsigned: lengths and offset "
-        "deltas, because time can run backwards) it is {v3_unsigned}",
+        because="Kafka's varints are zig-zag: one bit holds the sign. Without it, the value is {v3_unsigned} "
+        "(v3-unsigned). That format has only lengths and offset deltas unsigned, because time can run backwards",
     )
 
 
@@ -193,7 +193,7 @@ PUBLISHED: Final = (
         published="53 bytes",
         numbers=lambda: {"published": 53, "v2": batch_header_bytes("v2")},
         real="{v2} bytes",
-        because="53 is KIP-98's text; the shipped v2 also has the leader epoch and the count",
+        because="53 is the figure of KIP-98's text. The released v2 also has the leader epoch and the count",
     ),
     Published(
         claim="record count in the batch header",
@@ -201,7 +201,7 @@ PUBLISHED: Final = (
         numbers=lambda: {"published": 0, "v3": _record_count_bytes()},
         real="{v3} bytes",
         holds=lambda values: values["v3"] == 0,
-        because="the listed layout leaves `count` out; a reader needs it, v3 keeps it",
+        because="the listed layout leaves `count` out. A reader needs it, so v3 keeps it",
     ),
     Published(
         claim="saved on a batch header (16 s, two-byte offset delta)",
@@ -209,7 +209,7 @@ PUBLISHED: Final = (
         numbers=lambda: {"published": 10, **_saved_on_header()},
         words=lambda _: {"delta": _max_delta_bytes(SPAN_MS)},
         real="{v3_header_only} bytes",
-        because="the max timestamp delta takes {delta} bytes; a batch of one record saves {v3_header_only_one_record}",
+        because="the max timestamp delta takes {delta} bytes. A batch of one record saves {v3_header_only_one_record}",
     ),
     Published(
         claim="the same as a share of the batch overhead",
@@ -218,8 +218,8 @@ PUBLISHED: Final = (
         words=_header_share_words,
         real="{example_share} (one record per batch: {one_record_share})",
         holds=lambda values: round(100 * values["example"]) == 18,
-        because="{v3_header_only} of {header} bytes in the KIP's example, {v3_header_only_one_record} with one record "
-        "per batch",
+        because="it is {v3_header_only} of {header} bytes in the KIP's example, and {v3_header_only_one_record} with "
+        "one record per batch",
     ),
     Published(
         claim="saved on a message of KIP-98's example",
@@ -237,15 +237,15 @@ def kip931() -> ClaimsTable:
     """Compare the figures of KIP-931 with the real ones."""
     one, hundred = (percent(_saved_share(shapes(steps(n, 1))), 2) for n in (1, LARGEST_BATCH))
     decision = (
-        'The status line ("the benefits of the space savings outweigh the cost") says the opposite of the decision '
-        "that it explains: the KIP was discarded because converting costs more than v3 saves. Of all bytes of the "
+        'The status line is "the benefits of the space savings outweigh the cost". The decision was the opposite. '
+        "The KIP was discarded because converting costs more than v3 saves. Of all bytes of the "
         f"example v3 saves {one} at one record per batch and {hundred} at 100."
     )
     overheads = {name: encoded_overhead_bytes(name, 100, step_ms=1) for name in ("v2", "v3", "v3-unsigned")}
     unsigned = (
-        "The KIP's own count of bytes assumes unsigned varints (v3-unsigned): KIP-98's example batch of 100 has "
-        f"{overheads['v3-unsigned']} bytes of overhead with unsigned varints, {overheads['v3']} with zig-zag ones, "
-        f"{overheads['v2']} in v2."
+        "The KIP's own count of bytes assumes unsigned varints (v3-unsigned). With them, KIP-98's example batch of 100 "
+        f"has {overheads['v3-unsigned']} bytes of overhead. With zig-zag varints it has {overheads['v3']} bytes. "
+        f"In v2 it has {overheads['v2']} bytes."
     )
     rows = tuple(each.check() for each in PUBLISHED)
     return ClaimsTable(name="kip931", source="KIP-931, Public Interfaces", rows=rows, remarks=(decision, unsigned))

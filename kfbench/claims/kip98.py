@@ -35,9 +35,9 @@ def _old_format(count: int) -> Published:
 def _batch(count: int, published: int) -> Published:
     misprint = f"53 + {count}*7 is {53 + 7 * count}, the printed {published} is a stale 45 + {published - 45}"
     is_misprint = published != 53 + 7 * count
-    because = "53 + 7n has 2 bytes of timestamp delta in every record; the first delta is 0, which makes {first} bytes"
+    because = "53 + 7n has 2 bytes of timestamp delta in every record. The first delta is 0, which makes {first} bytes"
     if count > 1:
-        because = "as for a batch of 1; the others' deltas take 1 byte below 64 ms, then 2"
+        because = "As for a batch of 1. The others' deltas take 1 byte below 64 ms, then 2"
 
     def numbers() -> Numbers:
         overheads = {
@@ -62,7 +62,7 @@ def _batch(count: int, published: int) -> Published:
         real="{kip98}",
         shipped="{v2}",
         holds=lambda values: values["kip98_1ms_apart"] <= published <= values["kip98_64ms_apart"],
-        because=f"{because}; {misprint}" if is_misprint else because,
+        because=f"{because}. The sum {misprint}" if is_misprint else because,
         remark=f"within by chance: {misprint}" if is_misprint else "",
     )
 
@@ -112,8 +112,8 @@ PUBLISHED: Final = (
         words=_ranges,
         real="{kip98}",
         shipped="{v2}",
-        because="every field at its narrowest and at its widest: at least the length, the attributes and two deltas, "
-        "because a null key has no length",
+        because="Each field is at its narrowest, or at its widest. A record has at least the length, the attributes "
+        "and two deltas, because a null key has no length",
     ),
 )
 
@@ -121,10 +121,10 @@ PUBLISHED: Final = (
 def kip98() -> ClaimsTable:
     """Compare the figures of KIP-98 with the real ones."""
     remark = (
-        f"What shipped (v2) is another layout. Its header has {batch_header_bytes('v2')} bytes: the partition leader "
-        "epoch and the record count, 4 bytes each, joined before release. A record has "
-        f"{_range(*added_bytes('v2'))}: zig-zag makes the length of a 100-byte key 2 bytes, and the value's length and "
-        "the header count are stored."
+        f"The released v2 is another layout. Its header has {batch_header_bytes('v2')} bytes. "
+        "The partition leader epoch and the record count, 4 bytes each, were added before release. "
+        f"A record has {_range(*added_bytes('v2'))} bytes. Zig-zag makes the length of a 100-byte key 2 bytes. "
+        "The value's length and the header count are stored, too."
     )
     rows = tuple(each.check() for each in PUBLISHED)
     return ClaimsTable(name="kip98", source="KIP-98, Space Comparison", rows=rows, remarks=(remark,))

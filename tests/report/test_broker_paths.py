@@ -142,7 +142,7 @@ def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
             row["cpu_ns"] = [each * 100 for each in row["cpu_ns"]]
 
     before, after = broker_paths.append_sentence(paths), broker_paths.append_sentence(changed(tmp_path, dearer))
-    assert " 0.20 times" in before and " 0.20 times" not in after
+    assert " 0.20 × v0" in before and " 0.20 × v0" not in after
 
 
 def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:

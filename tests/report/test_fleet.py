@@ -80,7 +80,7 @@ def test_cost_and_memory_are_stated(tmp_path: Path) -> None:
     assert row["exponent of records"] == pytest.approx(1)
     assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]
     said = fleet_sentence(found)
-    assert "10.00 of 200.0 TB (5.00 %, user-activity) to 20.00 of 100.0 TB (20.00 %, cluster-metadata)" in said
+    assert "5.00 % (user-activity) to 20.00 % (cluster-metadata)" in said and "10.00 and 20.00 TB" in said
     assert "8,000,000 records of 2 workloads" in said and "to the power of 1.00" in said and "300 MiB" in said
 
 

@@ -145,10 +145,12 @@ def test_actions_are_those_of_the_matrix() -> None:
 
 
 def test_assumptions_name_every_share_and_price() -> None:
-    said = migration.assumptions()
-    for name in (*vars(migration.TRAFFIC), *vars(migration.PRICES)):
-        assert name.partition("_")[0] in said, name
-    assert bills.PRICES_ASSUMED in said
+    table = migration.assumptions_table()
+    values = vars(migration.TRAFFIC) | vars(migration.PRICES)
+    assert [str(row[0]).replace(" ", "_") for row in table.rows] == list(values)
+    for (_, shown), (name, value) in zip(table.rows, values.items(), strict=True):
+        assert f"{100 * value if name in migration.SHARES else value:g}" in str(shown), name
+    assert bills.PRICES_ASSUMED in table.caption
 
 
 def test_costs_of_two_hosts_make_no_bill(tmp_path: Path) -> None:

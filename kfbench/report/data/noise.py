@@ -9,9 +9,6 @@ from typing import Any, Final
 from kfbench.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
-EVERYTHING: Final = (
-    "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS in words
-)
 SHARES: Final = (
     "intervals",
     "half-width",
@@ -75,8 +72,9 @@ def checks_table(facts: Facts | None) -> Table | None:
         for check in checks
     ]
     note = (
-        f"The checks are over {EVERYTHING}. Others: all processes of the host but the one that "
-        "measures, with the sweep's own JVM. Speed: that of the same piece of work before each cell."
+        "The checks are over the grid and named workloads, in caches and cold, prefixes and a broker's paths. "
+        "Others: all processes of the host but the one that measures, with the sweep's own JVM. "
+        "Speed: that of the same piece of work before each cell."
     )
     return Table(
         name="checks",

@@ -20,12 +20,10 @@ from kfbench.report.data.paths import (
     key_columns,
     path_of,
     work_words,
-    works_words,
-    written_per_batch,
 )
-from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, OLD, in_order
+from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, NEW, OLD, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import span
+from kfbench.report.data.words import cpu_range_sentence, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics.holes import holes_table
@@ -183,41 +181,25 @@ def append_ratio_table(paths: Paths) -> Table | None:
 
 
 def append_sentence(paths: Paths) -> str:
-    """Compare the CPU time and the changed bytes of an append in v0, v1, v2 and v3-headers-first."""
-    parts = []
+    """Compare the CPU time of an append in v3 and v2, in v1 and v0, and in v3-headers-first and v2."""
     v0, v1 = OLD
-    packed = [pair for pair in paths.against(v1, v0) if pair[0].codec != "none"]
-    if packed:
-        parts.append(
-            f"With a codec {v1}'s append takes {_times(paths, packed)} times the CPU of {v0}'s, which recompresses "
-            f"{_recompressed_share([old for _, old in packed])} of the plain bytes where {v1} recompresses "
-            f"{_recompressed_share([new for new, _ in packed])}"
-        )
-    own = [arm for arm in paths.of(APPEND) if arm.format == BASE_FORMAT and arm.is_ok]
-    if own:
-        written = span([written_per_batch(arm) for arm in own], 0)
-        parts.append(f"Batches of {BASE_FORMAT} are {works_words(own)}, with {written} bytes written in each")
-    first = [pair for pair in paths.against(HEADERS_FIRST, BASE_FORMAT) if pair[0].codec != "none"]
-    if first:
-        shares = [new.decompressed_bytes / old.decompressed_bytes for new, old in first if old.decompressed_bytes]
-        parts.append(
-            f"Headers first decompresses {span(shares)} of what {BASE_FORMAT} does, for {_times(paths, first)} times "
-            "its CPU"
-        )
-    return ". ".join(parts) + "." if parts else ""
 
+    def ratios(name: str, base: str, *, packed: bool) -> list[float]:
+        pairs = paths.against(name, base)
+        return [paths.paired(new, old).median for new, old in pairs if not packed or new.codec != "none"]
 
-def _times(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
-    return span([paths.paired(new, old).median for new, old in pairs])
-
-
-def _recompressed_share(arms: Sequence[Arm]) -> str:
-    shares = [100 * arm.recompressed_bytes / arm.decompressed_bytes for arm in arms if arm.decompressed_bytes]
-    return f"{span(shares, 0)} %" if shares else "nothing"
+    sentences = []
+    if found := ratios(NEW, BASE_FORMAT, packed=False):
+        sentences.append(cpu_range_sentence(NEW, APPEND, found))
+    if found := ratios(v1, v0, packed=True):
+        sentences.append(f"With a codec, {v1}'s append CPU is {span(found)} × {v0}'s.")
+    if found := ratios(HEADERS_FIRST, BASE_FORMAT, packed=True):
+        sentences.append(f"With a codec, {HEADERS_FIRST}'s append CPU is {span(found)} × {BASE_FORMAT}'s.")
+    return " ".join(sentences)
 
 
 def noise_sentence(paths: Paths) -> str:
-    return f"On these paths a base against itself reads {span(paths.noise)}." if paths.noise else ""
+    return f"On these paths, a base against itself is {span(paths.noise)}." if paths.noise else ""
 
 
 def argued_table(paths: Paths) -> Table | None:
@@ -269,18 +251,21 @@ def _argued_cells(paths: Paths, pair: tuple[Arm, Arm] | None, counted: str) -> t
 
 
 def keep_sentence(paths: Paths) -> str:
-    """Give the number of compressed logs that each path decompresses, and the share of a log that a seek reads."""
-    parts = []
-    for operation in paths.within("keep"):
-        arms = [arm for arm in paths.of(operation) if arm.is_ok]
-        if arms and path_of(operation).is_per_call:
-            shares = [100 * arm.read_bytes / arm.source_bytes for arm in arms]
-            parts.append(f"{operation} reads {span(shares, 1)} % of the log")
-        elif packed := [arm for arm in arms if arm.codec != "none"]:
+    """Compare the CPU time of v3 and v2. Count decompressed logs, and give the share of a log that a seek reads."""
+    operations = paths.within("keep")
+    sentences = []
+    ratios = [ratio.median for arm in paths.of(*operations) if arm.format == NEW and (ratio := paths.ratio(arm))]
+    if ratios:
+        sentences.append(f"On these paths, {NEW}'s CPU is {span(ratios)} × {BASE_FORMAT}'s.")
+    for operation in ("compact", "mirror-through"):
+        packed = [arm for arm in paths.of(operation) if arm.is_ok and arm.codec != "none"]
+        if packed:
             opened = sum(arm.decompressed_bytes > 0 for arm in packed)
-            parts.append(f"{operation} opens {opened} of {len(packed)} compressed logs")
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text else ""
+            sentences.append(f"With a codec, {operation} decompresses {opened} of {len(packed)} logs.")
+    shares = [100 * arm.read_bytes / arm.source_bytes for arm in paths.of("seek-offset", "seek-time") if arm.is_ok]
+    if shares:
+        sentences.append(f"A seek reads {span(shares, 1)} % of the log.")
+    return " ".join(sentences)
 
 
 def path_texts(paths: Paths, operations: Sequence[str]) -> Texts:

@@ -52,12 +52,8 @@ def _per_record(rows: Sequence[Arm], name: str) -> str:
     return span([getattr(row, name) / row.records for row in rows], 1)
 
 
-def _by_codec(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
-    """Return the range of CPU ratios per codec as text, for example: gzip 6 0.40 to 0.52, zstd 3 0.61 to 0.70."""
-    ratios: dict[str, list[float]] = {}
-    for new, old in pairs:
-        ratios.setdefault(new.with_codec, []).append(paths.paired(new, old).median)
-    return ", ".join(f"{codec} {span(each)}" for codec, each in ratios.items())
+def _cpu_words(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
+    return span([paths.paired(new, old).median for new, old in pairs])
 
 
 def _cheaper(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> list[bool]:
@@ -75,7 +71,7 @@ def kip31_bytes(paths: Paths) -> Found:
 
 def kip31_cpu(paths: Paths) -> Found:
     pairs = [pair for pair in paths.against("v1", "v0") if pair[0].codec != "none"]
-    return Found(measured=f"CPU of v1's append / v0's: {_by_codec(paths, pairs)}", truths=_cheaper(paths, pairs))
+    return Found(measured=f"v1's append CPU is {_cpu_words(paths, pairs)} × v0's", truths=_cheaper(paths, pairs))
 
 
 def kip31_zero_copy(paths: Paths) -> Found:
@@ -113,11 +109,11 @@ def enriched_mirror(paths: Paths) -> Found:
 def enriched_merge(paths: Paths) -> Found:
     """Check whether merging decompresses or recompresses bytes. Only logs with merged message sets count."""
     rows = [row for row in _rows(paths, ENRICHED, "compact-merge", packed=True) if row.batches_rewritten > 0]
-    cpu = f", and takes {span([row.ns_per_record for row in rows], 0)} ns per record" if paths.one_host else ""
+    cpu = f" Merging takes {span([row.ns_per_record for row in rows], 0)} ns per record." if paths.one_host else ""
     return Found(
         measured=f"{_per_record(rows, 'decompressed_bytes')} bytes per record are decompressed, "
-        f"{_per_record(rows, 'recompressed_bytes')} recompressed; {span([growth(row) for row in rows])} of the bytes "
-        f"are left{cpu}",
+        f"{_per_record(rows, 'recompressed_bytes')} recompressed. "
+        f"The output is {span([growth(row) for row in rows])} × the input in bytes.{cpu}",
         truths=[row.decompressed_bytes == row.recompressed_bytes == 0 for row in rows],
     )
 
@@ -128,7 +124,7 @@ def enriched_expire(paths: Paths) -> Found:
     pairs = [(row, head) for row in rows if (head := heads.get((row.cell_id, row.with_codec, row.format))) is not None]
     by_segment, by_head = (span([growth(pair[side]) for pair in pairs]) for side in (0, 1))
     return Found(
-        measured=f"{by_segment} of the bytes stay by segment, {by_head} with the next one's head cut off",
+        measured=f"by segment, {by_segment} of the bytes stay. With the next one's head cut off, {by_head} stay",
         truths=[head.size_bytes < row.size_bytes for row, head in pairs],
     )
 
@@ -137,7 +133,7 @@ def kip98_in_place(paths: Paths) -> Found:
     rows = _rows(paths, [BASE_FORMAT], APPEND, "append-time")
     written = span([written_per_batch(row) for row in rows], 0)
     return Found(
-        measured=f"{BASE_FORMAT} is {works_words(rows)}, {written} bytes written per batch",
+        measured=f"{BASE_FORMAT}: {works_words(rows)}, {written} bytes written per batch",
         truths=[work_words(row) == "in place" for row in rows],
     )
 
@@ -146,7 +142,7 @@ def kip98_fixed(paths: Paths) -> Found:
     """Check the claim on v3, whose header has a variable size. It holds if bytes after the header have moved."""
     rows = _rows(paths, [NEW], "append-time")
     return Found(
-        measured=f"v3, whose header varies, is {works_words(rows)}, "
+        measured=f"v3, whose header varies: {works_words(rows)}, "
         f"{span([written_per_batch(row) for row in rows], 0)} bytes written per batch",
         truths=[row.batches_shifted > 0 for row in rows],
     )
@@ -176,7 +172,7 @@ def kip931_prefix(paths: Paths) -> Found:
 def kip931_cpu(paths: Paths) -> Found:
     pairs = _first(paths)
     return Found(
-        measured=f"CPU of its append / {BASE_FORMAT}'s: {_by_codec(paths, pairs)}", truths=_cheaper(paths, pairs)
+        measured=f"its append CPU is {_cpu_words(paths, pairs)} × {BASE_FORMAT}'s", truths=_cheaper(paths, pairs)
     )
 
 
@@ -193,8 +189,8 @@ def kip724_down(paths: Paths) -> Found:
     equal = paths.noise.high if paths.noise else 1.0
     memory = [(row.extra_bytes + row.size_bytes) / row.source_bytes for row in (*down, *up.values())]
     return Found(
-        measured=f"CPU per record of {BASE_FORMAT} to v1 / v1 to {BASE_FORMAT}: {span(ratios)}; "
-        f"memory of both, what comes out included: {span(memory)} × what comes in",
+        measured=f"The CPU per record of {BASE_FORMAT} to v1 is {span(ratios)} × that of v1 to {BASE_FORMAT}. "
+        f"The memory of both is {span(memory)} × the input, with the output.",
         truths=[ratio > equal for ratio in ratios],
     )
 
@@ -205,7 +201,7 @@ def kip724_scan(paths: Paths) -> Found:
     ns = [row.ns_per_record * row.records / row.batches_untouched for row in rows]
     measured = f"it reads {span(looked, 0)} bytes per batch"
     if ns and paths.one_host:
-        measured += f" and takes {number(min(ns), 0)} ns per batch or more, the call shared out"
+        measured += f". It takes {number(min(ns), 0)} ns per batch or more, with its share of the call"
     return Found(measured=measured, truths=[each > 0 for each in looked])
 
 
@@ -218,12 +214,12 @@ def kip724_blind(paths: Paths) -> Found:
 def kip724_single(paths: Paths) -> Found:
     rows = [row for name in OLD for row in _conversions(paths, name, BASE_FORMAT) if row.codec == "none"]
     ratios = [growth(row) for row in rows]
-    measured = f"plain messages become {span(ratios)} times as many bytes"
+    measured = f"the output is {span(ratios)} × the plain messages in bytes"
     return Found(measured=measured, truths=[ratio > 1 for ratio in ratios])
 
 
 def kip931_discarded(paths: Paths) -> Found:
     cases = migration.break_evens(paths, plans.find(NEW)) if paths.one_host else []
     found = [each for _, each in cases if not isinstance(each, str)]
-    measured = f"{NEW} pays {migration.shares_words(found)}"
+    measured = f"{NEW} {'. It '.join(migration.pays_words(found))}"
     return Found(measured=measured, truths=[each.pays == "always" for each in found])

@@ -67,18 +67,18 @@ def losses_table(paths: Paths) -> Table | None:
 
 
 def conversions_sentence(paths: Paths) -> str:
-    """Give the CPU time per GiB of conversions between v0, v1, v2 and v3, without a codec and under codecs."""
+    """Give the CPU time per GiB and the growth of conversions between v0, v1, v2 and v3, without and with a codec."""
     rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
-    parts = []
+    sentences = []
     for words, chosen in (
-        ("without a codec", [row for row in rows if row.codec == "none"]),
-        ("with one", [row for row in rows if row.codec != "none"]),
+        ("Without a codec", [row for row in rows if row.codec == "none"]),
+        ("With a codec", [row for row in rows if row.codec != "none"]),
     ):
         if chosen and paths.one_host:
-            grown = span([growth(row) for row in chosen])
-            cost = span([s_per_gib(row) for row in chosen], 1)
-            parts.append(f"{words} {cost} CPU seconds per GiB and makes {grown} times as many bytes")
-    return f"A conversion between {listed(list(MAIN))} takes {'; '.join(parts)}." if parts else ""
+            cost, grown = span([s_per_gib(row) for row in chosen], 1), span([growth(row) for row in chosen])
+            sentences.append(f"{words}, a conversion takes {cost} CPU seconds per GiB.")
+            sentences.append(f"The output is {grown} × the input in bytes.")
+    return " ".join(sentences)
 
 
 def conversions_answer(run: Views) -> Answer | str:

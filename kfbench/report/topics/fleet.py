@@ -228,23 +228,20 @@ def fleet_sentence(fleet: Fleet) -> str:
     sentences = []
     if fleet.compared:
         each = sorted(fleet.compared, key=lambda name: _saved_share(fleet.compared[name]))
-        spans = [_saved_words(fleet, name) for name in dict.fromkeys((each[0], each[-1]))]
-        sentences.append(f"At {_messages()} messages a day {NEW} saves {' to '.join(spans)}, one copy without a codec")
+        ends = [fleet.compared[name] for name in dict.fromkeys((each[0], each[-1]))]
+        shares = " to ".join(f"{100 * _saved_share(end):.2f} % ({label(end)})" for end in ends)
+        saved = " and ".join(number(_scaled(end.saved_bytes(NEW) or 0.0), 2) for end in ends)
+        sentences.append(f"Without a codec, {NEW} saves {shares} of {BASE_FORMAT}'s bytes.")
+        sentences.append(f"At {_messages()} messages a day, this is {saved} TB per copy.")
     records = sum(each.records for each in fleet.workloads.values())
     worker = max(each.resident_bytes for each in fleet.workloads.values()) / MIB
     many = len(fleet.workloads)
-    text = f"{number(records)} records of {many} workload{'s' if many > 1 else ''} were made as shapes and sized"
+    sentences.append(f"The model sized {number(records)} records of {many} workload{'s' if many > 1 else ''}.")
     exponents = [each.growth.exponent for each in fleet.workloads.values() if each.growth.exponent is not None]
     if exponents and not fleet.growth.empty:
-        text += f"; their cost grows as records to the power of {number_range(exponents)}"
-    sentences.append(f"{text}, and no worker held more than {worker:,.0f} MiB")
-    return ". ".join(sentences) + "."
-
-
-def _saved_words(fleet: Fleet, name: str) -> str:
-    each = fleet.compared[name]
-    saved, base = each.saved_bytes(NEW) or 0.0, each.formats[BASE_FORMAT].bytes_for()
-    return f"{number(_scaled(saved), 2)} of {number(_scaled(base), 1)} TB ({100 * _saved_share(each):.2f} %, {name})"
+        sentences.append(f"Its cost grows as records to the power of {number_range(exponents)}.")
+    sentences.append(f"No worker held more than {worker:,.0f} MiB.")
+    return " ".join(sentences)
 
 
 def _saved_share(each: Modelled) -> float:

@@ -21,7 +21,7 @@ from kfbench.report.data.axes import with_settings
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.data.views import Views
 from kfbench.report.section import Answer
-from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()
@@ -30,6 +30,12 @@ TIB_IN_GIB: Final = 1024
 # Operation of a plan -> the broker path that measures it. "convert" measures fetches that convert and forced upgrades:
 # it makes one batch per plain message. An append makes one batch per request. No path measures "copy".
 MEASURED_AS: Final = {"zero-copy": "fetch", "down-convert": CONVERSION, "upgrade": CONVERSION}
+SHARES: Final = ("old_producers", "old_consumers", "old_data", "canary_leaders")  # fractions from 0 to 1
+ASSUMED: Final = (
+    "Shares and prices are assumed, not measured: the last open table has them. Before the migration all clients are "
+    "old. A fetch that converts costs as much as its conversion. A zero-copy fetch costs its call, whatever its size. "
+    "The command kfbench migrate answers for other shares and prices."
+)
 
 
 def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str) -> Costs:
@@ -120,24 +126,18 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
     )
 
 
-def assumptions() -> str:
-    """Return a paragraph with the assumed shares and prices."""
-    shares = asdict(TRAFFIC)
-    prices = asdict(PRICES)
-    return (
-        f"Assumed, not measured: old producers {_percent(shares.pop('old_producers'))}, old consumers "
-        f"{_percent(shares.pop('old_consumers'))}, data from before {_percent(shares.pop('old_data'))}, leaders on the "
-        f"canary {_percent(shares.pop('canary_leaders'))}; "
-        + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in shares.items())
-        + f"; prices of {bills.PRICES_ASSUMED} in US$: "
-        + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in prices.items())
-        + ". Before the migration all clients are old. A fetch that converts costs as much as its conversion. A "
-        "zero-copy fetch costs its call, whatever its size. kfbench migrate answers for other shares and prices."
+def assumptions_table() -> Table:
+    """Return a table of the assumed shares and prices."""
+    traffic = {
+        name: f"{100 * value:g} %" if name in SHARES else f"{value:g}" for name, value in asdict(TRAFFIC).items()
+    }
+    prices = {name: f"US$ {value:g}" for name, value in asdict(PRICES).items()}
+    return Table(
+        name="broker-migrate-assumed",
+        caption=f"Assumed shares of clients, traffic, and prices of {bills.PRICES_ASSUMED}",
+        columns=plain_columns("assumption", "value"),
+        rows=tuple((name.replace("_", " "), value) for name, value in (traffic | prices).items()),
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
 
 
 def actions_table(plan: Plan) -> Table:
@@ -204,8 +204,7 @@ def break_even_table(paths: Paths, plan: Plan) -> Table | None:
         body.append((*key_cells(axes, row), share, _side(each), *saved))
     return Table(
         name=f"broker-migrate-{plan.name}-break-even",
-        caption=f"{plan.summary}: the share of old consumers at which down-conversion costs what {plan.new} on disk "
-        "saves in storage and network",
+        caption=f"{plan.summary}: break-even share of old consumers",
         columns=(
             *key_columns(axes),
             Column(name="old consumers", unit="%", digits=1),
@@ -214,6 +213,7 @@ def break_even_table(paths: Paths, plan: Plan) -> Table | None:
             Column(name="saved with none but old", unit="US$ per TiB", digits=3),
         ),
         rows=tuple(body),
+        notes=(f"At this share, down-conversion costs what {plan.new} on disk saves in storage and network.",),
     )
 
 
@@ -238,30 +238,26 @@ def migration_sentence(paths: Paths) -> str:
 
     A break-even share is the share of old consumers at which the new format costs as much as it saves.
     """
-    parts = []
+    sentences = []
     for plan in plans.PLANS.values():
         found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
-        if found:
-            parts.append(f"{plan.old} to {plan.new}: {shares_words(found)}")
-    return f"At the prices and shares assumed below, a new format on disk pays: {'; '.join(parts)}." if parts else ""
+        sentences += [f"A change from {plan.old} to {plan.new} {words}." for words in pays_words(found)]
+    return " ".join(sentences)
 
 
-def shares_words(found: list[BreakEven]) -> str:
-    """Return the ranges of break-even shares as text.
+def pays_words(found: list[BreakEven]) -> list[str]:
+    """Return the ranges of break-even shares as text, with an item per side of the break-even.
 
-    Example: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2 of 5.
+    Example: pays below 1.0 to 9.0 % of old consumers in 3 of 5 cases; never pays in 2 of 5 cases.
     """
     words = []
     for side in ("below", "above"):
         shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
         if shares:
             ends = " to ".join(dict.fromkeys((_rough(min(shares)), _rough(max(shares)))))
-            words.append(f"{side} {ends} % of old consumers in {len(shares)} of {len(found)} cases")
-    for side in ("always", "never"):
-        count = sum(each.pays == side for each in found)
-        if count:
-            words.append(f"{side} in {count} of {len(found)}")
-    return listed(words)
+            words.append(f"pays {side} {ends} % of old consumers in {len(shares)} of {len(found)} cases")
+    counts = {side: sum(each.pays == side for each in found) for side in ("always", "never")}
+    return words + [f"{side} pays in {count} of {len(found)} cases" for side, count in counts.items() if count]
 
 
 def migration_answer(run: Views) -> Answer | str:
@@ -277,4 +273,6 @@ def migration_answer(run: Views) -> Answer | str:
         folded += [actions_table(plan)] if tables else []
     if not shown:
         return "no append and conversion of a broker that make up a migration"
-    return Answer(means=migration_sentence(paths), prose=(assumptions(),), tables=tuple(shown), more=tuple(folded))
+    return Answer(
+        means=migration_sentence(paths), prose=(ASSUMED,), tables=(*shown, assumptions_table()), more=tuple(folded)
+    )

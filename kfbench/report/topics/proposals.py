@@ -52,7 +52,7 @@ CLAIMS: Final = (
         source="KIP-31",
         words="Decompressing, assigning offsets and recompressing cause additional CPU cost, which this avoids",
         find=claim_checks.kip31_cpu,
-        because="both decompress, and both check a CRC-32 a message",
+        because="both decompress the set and check a CRC-32 per message",
     ),
     Claim(
         source="KIP-31",
@@ -64,7 +64,7 @@ CLAIMS: Final = (
         source="Enriched metadata (KAFKA-527)",
         words="The broker only needs to set the wrapped message's offset: no decompression, no recompression",
         find=claim_checks.enriched_append,
-        because="to check the messages within, the broker has to open the set; it does not close it anew",
+        because="the broker must decompress the set to check its messages. It does not recompress the set",
     ),
     Claim(
         source="Enriched metadata (KAFKA-1001)",
@@ -75,19 +75,19 @@ CLAIMS: Final = (
         source="Enriched metadata (KAFKA-881, KAFKA-979)",
         words="Merging message sets just needs to remember the starting offset and to change the relative offsets",
         find=claim_checks.enriched_merge,
-        because="relative offsets stand in the messages, under the codec: to change one is to recompress the set",
+        because="relative offsets are inside the compressed set. To change one, the broker must recompress the set",
     ),
     Claim(
         source="Enriched metadata (KAFKA-881, KAFKA-979)",
         words="By an index of times the head of a segment can go that is not old enough as a whole",
         find=claim_checks.enriched_expire,
-        because="no index entry stands between the old records and the first young one: the sets are few and large",
+        because="no index entry is between the last old record and the first young one: the sets are few and large",
     ),
     Claim(
         source="KIP-98",
         words="A message set header of fixed size allows in-place offset and timestamp assignment on the broker",
         find=claim_checks.kip98_in_place,
-        because="what is not in place was rewritten",
+        because="the other batches were rewritten",
     ),
     Claim(
         source="KIP-98",
@@ -104,19 +104,19 @@ CLAIMS: Final = (
         source="KIP-931, additional proposal",
         words="With the headers of all messages first it decompresses the prefix only",
         find=claim_checks.kip931_prefix,
-        because="a codec is decompressed by the block, and the prefix ends in the last one",
+        because="a codec is decompressed in whole blocks, and the prefix ends in the last block",
     ),
     Claim(
         source="KIP-931, additional proposal",
         words="That is an optimization",
         find=claim_checks.kip931_cpu,
-        because="where the prefix ends in the last block nothing is saved; the CRC covers all of the batch either way",
+        because="where the prefix ends in the last block, nothing is saved. The CRC covers the whole batch either way",
     ),
     Claim(
         source="KIP-724",
         words="Up-conversion and (especially) down-conversion have measurable impact",
         find=claim_checks.kip724_down,
-        because="down-conversion is not the dearer of the two there",
+        because="down-conversion does not cost more than up-conversion there",
     ),
     Claim(
         source="KIP-724",
@@ -133,7 +133,7 @@ CLAIMS: Final = (
         source="KIP-931, why it was discarded",
         words="The benefits of the space savings outweigh the cost incurred for message conversion",
         find=claim_checks.kip931_discarded,
-        because="it depends on the share of old consumers: the cost of conversions grows with it, the saving does not",
+        because="it depends on the share of old consumers. The cost of conversions grows with it, the saving does not",
     ),
 )
 
@@ -155,10 +155,7 @@ def proposals_table(paths: Paths) -> Table | None:
         rows=tuple(body),
         notes=(
             f"CPU time is less if the interval is below 1 and outside {BASE_FORMAT}'s ratios to itself.",
-            (
-                "Conversions up and down were timed in different rounds: their ratio of medians must be outside "
-                "these ratios."
-            ),
+            "Conversions up and down were timed in different rounds. Their ratio must be outside these ratios.",
             f"{BY_CONSTRUCTION.capitalize()}: the path does so by design, and is verified before it is measured.",
         ),
     )
@@ -169,9 +166,9 @@ def proposals_sentence(found: Table) -> str:
     right, wrong = sum(each.startswith("yes") for each in verdicts), verdicts.count("NO")
     built = sum(each.endswith(BY_CONSTRUCTION) for each in verdicts)
     return (
-        f"Of {len(verdicts)} claims {right} hold in every workload and codec of this run"
-        + (f" ({built} of them {BY_CONSTRUCTION})" if built else "")
-        + f", {wrong} in none and {len(verdicts) - right - wrong} in some."
+        f"Of {len(verdicts)} claims, {right} hold in every workload and codec of this run. "
+        + (f"Of these, {built} hold {BY_CONSTRUCTION}. " if built else "")
+        + f"Some cases confirm {len(verdicts) - right - wrong} claims, no case confirms {wrong}."
     )
 
 
