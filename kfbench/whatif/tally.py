@@ -9,12 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, ranges
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
@@ -32,6 +33,7 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 32
 
+GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -65,6 +67,22 @@ def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int
         left_bytes -= read_bytes
     advance(left_bytes)
     return reading.done(unreadable)
+
+
+class _Stretch(NamedTuple):
+    """Consecutive batches in the sample: the first, and the end. is_certain: drawn whatever the hash says."""
+
+    first: int
+    end: int
+    is_certain: bool
+
+
+class _Group(NamedTuple):
+    """Stretches that are compressed in one call. first_batches: the first batch of each stretch in `batches`."""
+
+    batches: Batches
+    first_batches: Int64
+    are_certain: list[bool]
 
 
 class _Reading:
@@ -179,7 +197,7 @@ class _Reading:
 
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""
-        question, jobs = self._question, list[tuple[Batches, tuple[str, str], bool]]()
+        question, drawn = self._question, list[_Stretch]()
         at_levels: list[Batches] = []
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
@@ -187,16 +205,19 @@ class _Reading:
             number = self._stretches[batching]
             self._stretches[batching] += 1
             if question.draws(self._part, batching, number):
-                is_certain = question.is_certain(self._part, number)
-                jobs += [(_part_of(batches, first, end), arm, is_certain) for arm in arms]
+                drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
             if batching is None and question.draws_levels(self._part, number):
                 at_levels.append(_part_of(batches, first, end))
         self._code_at_levels(at_levels)
+        groups = [
+            _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
+        ]
+        jobs = [(group, arm) for group in groups for arm in arms]
         sums: Any = self._found.coded if batching is None else self._found.recoded
-        results = self._run(_sample, jobs)
+        results = self._run(_samples, jobs)
 
         def take() -> None:
-            for (_, arm, _), sample in zip(jobs, results, strict=True):
+            for (_, arm), sample in zip(jobs, results, strict=True):
                 key = arm if batching is None else (batching, *arm)
                 sums[key] = sums.get(key, SampleSums()).plus(sample)
 
@@ -263,10 +284,32 @@ def _part_of(batches: Batches, first: int, end: int) -> Batches:
     return Batches(part, bounds[first : end + 1] - bounds[first], of_batches.part(first, end))
 
 
-def _sample(job: tuple[Batches, tuple[str, str], bool]) -> SampleSums:
-    batches, (name, codec), is_certain = job
+def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
+    """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
+    first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
+    are_certain = [each.is_certain for each in stretches]
+    first, end = stretches[0].first, stretches[-1].end
+    if end - first == sum(each.end - each.first for each in stretches):
+        return _Group(_part_of(batches, first, end), first_batches, are_certain)
+    records, bounds, of_batches = batches
+    wanted = np.concatenate([np.arange(each.first, each.end) for each in stretches])
+    counts = np.diff(bounds)[wanted]
+    joined = Batches(
+        records.take(ranges(bounds[wanted], counts)), np.append(0, np.cumsum(counts)), of_batches.take(wanted)
+    )
+    return _Group(joined, first_batches, are_certain)
+
+
+def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
+    """Compress a group of stretches in a format and codec. Return their sums."""
+    (batches, first_batches, are_certain), (name, codec) = job
     plain = FORMATS[name].size(*batches)
-    return SampleSums.of(Drawn.of(int(plain.sum()), _coded_bytes(batches, name, codec, None, plain)), is_certain)
+    coded = _coded_sizes(batches, name, codec, None, plain)
+    sums = [np.add.reduceat(sizes, first_batches).tolist() for sizes in (plain, coded)]
+    samples = (
+        SampleSums.of(Drawn.of(*stretch), is_certain) for *stretch, is_certain in zip(*sums, are_certain, strict=True)
+    )
+    return reduce(SampleSums.plus, samples)
 
 
 def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], dict[int, int]]:
@@ -276,20 +319,22 @@ def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], d
     """
     batches, codec, levels = job
     plain = FORMATS[BASE_FORMAT].size(*batches)
-    default = _coded_bytes(batches, BASE_FORMAT, codec, None, plain)  # also loads kernels and caches for the times
+    # This call also loads kernels and fills caches before the times are taken.
+    default = int(_coded_sizes(batches, BASE_FORMAT, codec, None, plain).sum())
     drawn, cpu_ns = dict[int, Drawn](), dict[int, int]()
     for level in levels:
         since_ns = time.thread_time_ns()
-        coded = _coded_bytes(batches, BASE_FORMAT, codec, level, plain)
+        coded = int(_coded_sizes(batches, BASE_FORMAT, codec, level, plain).sum())
         cpu_ns[level] = time.thread_time_ns() - since_ns
         drawn[level] = Drawn.of(default, coded)
     return drawn, cpu_ns
 
 
-def _coded_bytes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> int:
-    """Return the number of bytes of these batches under a codec. plain int64[batches]: their bytes without a codec."""
+def _coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> Int64:
+    """Return the bytes of each batch under a codec, int64[batches]. plain: their bytes without a codec."""
     records, bounds, of_batches = batches
     encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
     # Kafka compresses neither control batches nor batches without records.
     stay_plain = of_batches.over(len(plain))["is_control"] | (np.diff(bounds) == 0)
-    return int(np.where(stay_plain, plain, np.diff(encoded.positions)).sum())
+    sizes: Int64 = np.where(stay_plain, plain, np.diff(encoded.positions))
+    return sizes

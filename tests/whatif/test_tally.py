@@ -247,3 +247,19 @@ def test_a_stretch_that_is_always_drawn_stands_for_itself() -> None:
     assert total.estimate(1_100) == (1_000 + 50, 0)
     assert total.both.stretches == 12
     assert small.estimate(100) == (50, None) and small.estimate(10) == (5, 0)
+
+
+def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.whatif.tally.STRETCH_BYTES", 3_000)
+    [part] = find([FOLDER / "service-headers.log"]).parts
+    question = replace(QUESTION, share=0.6, seed=1, always=(part.key,))
+    sums = []
+    for group_stretches in (1, 3, 1000):
+        monkeypatch.setattr("kfbench.whatif.tally.GROUP_STRETCHES", group_stretches)
+        sums.append(tally(part, question))
+    alone = sums[0]
+    sample = alone.coded["v3", "lz4"]
+    assert sample.certain.stretches == 1
+    assert sample.drawn.stretches > 3
+    assert sample.both.plain < alone.sizes()["v3"]
+    assert [(each.coded, each.recoded) for each in sums] == [(alone.coded, alone.recoded)] * 3
