@@ -151,8 +151,10 @@ class Table:
         else:
             text = escape(number(cell, column.digits))
         raw = sort_key(cell)
-        kind = ' class="n"' if self._is_numeric(index) else ' class="bad"' if cell in FLAGS else ""
-        attributes = kind + (f' data-v="{raw:.10g}"' if raw is not None else "")
+        kind = ' class="bad"' if cell in FLAGS else ""
+        if self._is_numeric(index) != (raw is not None):  # a cell with `data-v` and without a class is a number
+            kind = ' class="n"' if raw is None else ' class="w"'
+        attributes = kind + (f' data-v="{raw:.{12 if raw == int(raw) else 7}g}"' if raw is not None else "")
         tag = 'th scope="row"' if index < self.keys else "td"
         return f"<{tag}{attributes}>{text}</{tag[:2]}>"
 

@@ -68,7 +68,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}
         yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
     yield "README.md", _markdown(shown).encode()
-    for figure in (*page.figures, *(figure for section in page.sections for figure in section.figures)):
+    for figure in page.figures:  # the chapters hold their own figures
         yield f"figures/{figure.name}.svg", figure.svg.encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()

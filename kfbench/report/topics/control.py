@@ -146,7 +146,7 @@ def spread(results: Results) -> dict[str, pd.DataFrame]:
     rows = results.cpu
     new = rows[(rows["format"] == NEW) & (rows["codec"] == "none") & (rows["arm"] == "measure")]
     arms = {f"{BASE_FORMAT} / {BASE_FORMAT}": results.aa, f"{NEW} / {BASE_FORMAT}": results.with_ratios(new)}
-    frames = {}
+    frames: dict[str, pd.DataFrame] = {}
     for operation in OPERATIONS:
         steps = {
             arm: pd.Series([round(ratio.median, 2) for ratio in part["ratio"] if ratio is not None], dtype=float)
@@ -180,7 +180,7 @@ def spread_figure(frames: Mapping[str, pd.DataFrame]) -> Figure:
     ]
     return Figure(
         name="aa-spread",
-        svg=plots.histograms({f"{operation} (CPU ratio)": frame for operation, frame in frames.items()}),
+        svg=plots.histograms({f"{operation} (CPU ratio)": frames[operation] for operation in frames}),
         alt=f"Share of cells whose CPU ratio rounds to 1.00: {listed(at_one)}",
         caption=f"Share of the grid's cells by CPU ratio. Bars: {BASE_FORMAT} against itself, which is noise. "
         f"Line: {NEW} against {BASE_FORMAT}.",

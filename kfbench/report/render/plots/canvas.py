@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import pairwise
@@ -62,7 +63,7 @@ def as_svg(draw: "Callable[P, Figure]") -> Callable[P, str]:
         with mpl.rc_context(dict(RC)):
             out = io.StringIO()
             draw(*args, **kwargs).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-            return out.getvalue()
+            return re.sub(r"(\d\.\d\d)\d+", r"\1", out.getvalue())  # a hundredth of a point is invisible
 
     return drawn
 
@@ -188,7 +189,7 @@ def add_format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) ->
         axes.plot([], [], color=style(name).light, marker=style(name).marker, linestyle="none", label=name)[0]
         for name in formats
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(formats), 3), handlelength=1.1)
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(formats), 4), handlelength=1.1)
 
 
 def set_rows(all_axes: "Sequence[Axes]", labels: Sequence[str]) -> None:
