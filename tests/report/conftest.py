@@ -7,6 +7,7 @@ import pytest
 from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.render import plots
 from kfbench.report.topics import verdict
 from kfbench.store import Run
 from kfbench.tables import Table
@@ -16,6 +17,8 @@ from tests.report.class_rows import (
     beside,
     verdicts_of,
 )
+from tests.report.test_fleet import model_rows
+from tests.report.test_winners import byte_rows
 from tests.report.workload_rows import workload_rows
 from tests.runs import measured, stored
 
@@ -57,4 +60,40 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
 def table(verdicts: Verdicts) -> Table:
     found = verdict.verdict_table(verdicts)
     assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Return runs that together have the rows of every figure."""
+    folder = tmp_path_factory.mktemp("numbers")
+    others = {"plane": byte_rows(), "made": [*workload_rows(), *broker_rows()], "model": model_rows()}
+    return [run, *(stored(folder / name, each) for name, each in others.items())]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
+    """Replace the drawing functions, which are slow.
+
+    Return a dict from the placeholder SVG to the arguments of the call.
+    """
+    found: dict[str, tuple[Any, ...]] = {}
+
+    def draw(*arguments: Any, **options: Any) -> str:
+        found[svg := f"<svg{len(found)}/>"] = (*arguments, *options.values())
+        return svg
+
+    for name in (
+        "overhead",
+        "break_even",
+        "steps",
+        "stacked",
+        "ratios",
+        "paths",
+        "winners",
+        "pareto",
+        "growth",
+        "histograms",
+    ):
+        monkeypatch.setattr(plots, name, draw)
     return found

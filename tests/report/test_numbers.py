@@ -5,20 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
-from kfbench.report.render import plots
 from kfbench.report.section import Figure
 from kfbench.report.topics import workloads
 from kfbench.store import Run
 from kfbench.tables import Interval, Table, number
-from tests.report.broker_rows import broker_rows
-from tests.report.test_fleet import model_rows
-from tests.report.test_winners import byte_rows
 from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
@@ -26,42 +21,6 @@ DRAWN = {
     "overhead", "break-even", "timestamp-spread", "key-size", "fields", "compressed", "map-none", "pareto",
     "cpu-batch-size", "cpu-value-size", "workloads", "broker", "fleet", "claims-kip98", "aa-spread",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Return runs that together have the rows of every figure."""
-    folder = tmp_path_factory.mktemp("numbers")
-    others = {"plane": byte_rows(), "made": [*workload_rows(), *broker_rows()], "model": model_rows()}
-    return [run, *(stored(folder / name, each) for name, each in others.items())]
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
-    """Replace the drawing functions, which are slow.
-
-    Return a dict from the placeholder SVG to the arguments of the call.
-    """
-    found: dict[str, tuple[Any, ...]] = {}
-
-    def draw(*arguments: Any, **options: Any) -> str:
-        found[svg := f"<svg{len(found)}/>"] = (*arguments, *options.values())
-        return svg
-
-    for name in (
-        "overhead",
-        "break_even",
-        "steps",
-        "stacked",
-        "ratios",
-        "paths",
-        "winners",
-        "pareto",
-        "growth",
-        "histograms",
-    ):
-        monkeypatch.setattr(plots, name, draw)
-    return found
 
 
 def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str, set[float | str]]]:

@@ -57,7 +57,7 @@ def test_bytes_are_geometric_means_of_the_workloads(table: Table, verdicts: Verd
 def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_stated(table: Table) -> None:
     row = row_of(table, **{"workload class": HEADERS})
     assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is None and row["v3 (× v2)"] is not None
-    assert "No bytes of v0 and v1 for record headers: no headers." in table.notes
+    assert "No bytes of v0 and v1 for record headers. Reason: no headers." in table.notes
 
 
 def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> None:
@@ -195,9 +195,9 @@ def test_without_v2_nobody_wins_and_its_own_error_says_why(tmp_path: Path) -> No
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert row["winner (no codec)"] is row["winner (zstd 3)"] is row["v3 (× v2)"] is None
-    assert "No bytes of v2 for small batches: error, it broke; without v2 nothing is compared." in found.notes
+    assert "No bytes of v2 for small batches. Reason: error, it broke. Without v2 nothing is compared." in found.notes
     assert [note for note in found.notes if "headers" in note] == [
-        "No bytes of v0 and v1 for record headers: no headers."
+        "No bytes of v0 and v1 for record headers. Reason: no headers."
     ]
 
 
@@ -214,7 +214,7 @@ def test_a_winner_that_is_missing_under_one_codec_has_its_reason_there(tmp_path:
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v3", None)
-    assert "No bytes of v3 for small batches: error, it broke, under zstd 3." in found.notes
+    assert "No bytes of v3 for small batches. Reason: error, it broke, under zstd 3." in found.notes
     assert "No winner (zstd 3) for small batches: no format but v2 that loses nothing." in found.notes
 
 
@@ -223,7 +223,9 @@ def test_reasons_are_those_of_the_class_and_not_of_a_variant(tmp_path: Path) -> 
     rows = [row for row in rows if (row["workload"], row["format"]) != ("cluster-metadata", "v1")]
     found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
-    assert "No bytes of v1 for one record per batch: not measured." in found.notes and "broke" not in str(found.notes)
+    assert "No bytes of v1 for one record per batch. Reason: not measured." in found.notes and "broke" not in str(
+        found.notes
+    )
 
 
 def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:

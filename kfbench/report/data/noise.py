@@ -6,6 +6,7 @@ Manifests of older runs have no noise checks.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kfbench.report.data.words import upper_first
 from kfbench.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
@@ -29,7 +30,7 @@ def noisy_sentence(facts: Facts | None) -> str:
     """Return the warning that is printed above all numbers of a noisy run; empty for other runs."""
     if not facts or not facts["noisy"]:
         return ""
-    return f"Noisy: {'; '.join(facts['seen'])}. Read its CPU times with that in mind."
+    return f"Noisy: {'. '.join(map(upper_first, facts['seen']))}. Read its CPU times with that in mind."
 
 
 def checks_sentence(facts: Facts | None) -> str:

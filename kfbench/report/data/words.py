@@ -30,6 +30,11 @@ def lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def upper_first(text: str) -> str:
+    """Return the text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def record_words(size: float) -> str:
     """Return, for example, "100 records" or "one record"."""
     return "one record" if size == 1 else f"{number(int(size))} records"

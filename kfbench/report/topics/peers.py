@@ -19,7 +19,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
-from kfbench.report.data.words import span
+from kfbench.report.data.words import span, upper_first
 from kfbench.shipped import DATASETS
 from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
 
@@ -173,7 +173,7 @@ def noise_sentence(found: Peers) -> str:
     """Return the warning at the start of the section; empty if no noise check failed."""
     if not found.noise:
         return ""
-    return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
+    return f"Noisy: {'. '.join(map(upper_first, found.noise))}. Read the times of others with that in mind."
 
 
 def peers_sentence(found: Peers) -> str:

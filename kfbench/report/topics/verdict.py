@@ -116,8 +116,8 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
         yield f"Not compared in classes where it loses something of the records: {losing}."
     for why, names, classes in verdicts.absent:
-        nothing = f"; without {BASE_FORMAT} nothing is compared" if BASE_FORMAT in names else ""
-        yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
+        nothing = f" Without {BASE_FORMAT} nothing is compared." if BASE_FORMAT in names else ""
+        yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}. Reason: {why}.{nothing}"
     for codec, classes in verdicts.alone.items():
         why = f"no format but {BASE_FORMAT} that loses nothing"
         yield f"No winner ({codec_words(codec)}) for {_which(verdicts, classes)}: {why}."
