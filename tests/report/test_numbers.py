@@ -20,6 +20,7 @@ from tests.runs import stored
 DRAWN = {
     "overhead", "break-even", "timestamp-spread", "key-size", "fields", "compressed", "map-none", "pareto",
     "cpu-batch-size", "cpu-value-size", "workloads", "broker", "fleet", "claims-kip98", "aa-spread",
+    "overview",
 }  # fmt: skip
 
 

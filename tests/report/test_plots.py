@@ -81,6 +81,9 @@ FIGURES = {
         pd.DataFrame({f"w{i}": [0.05, 0.5 + i, None if i else 5.0] for i in range(7)}, index=[10**6, 10**7, 10**8])
     ),
     "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", Band(0.99, 1.02)),
+    "multiples": lambda: plots.multiples(
+        {"one": pd.DataFrame({"v2": [1.0, 0.5], "columnar": [0.9, None]}, index=["no codec", "zstd 3"])}
+    ),
     "histograms": lambda: plots.histograms(
         {
             "Lengths (bytes)": pd.DataFrame({"value": [0.75, 0.25], "key": [0.0, 1.0]}, index=["8", "16"]),

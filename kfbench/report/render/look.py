@@ -82,6 +82,9 @@ def inline(svg: str, name: str, description: str) -> str:
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = body.replace("xlink:href", "href")
+    body = re.sub(
+        r' id="[a-z0-9.]+_\d+"| transform="rotate\(-0 [^"]*"|font-family: [^;"]+; ', "", body
+    )  # without effect
     body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{description}">', body

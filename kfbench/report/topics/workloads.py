@@ -18,6 +18,7 @@ from kfbench.report.data.words import codecs_of, cpu_range_sentence, span
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Missing, Texts
 from kfbench.report.topics import floors
+from kfbench.report.topics.overview import overview, overview_figure, overview_table
 from kfbench.tables import Cell, Column, Table, listed, number, plain_columns
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -239,14 +240,15 @@ def workloads_answer(run: Views) -> Answer | str:
     gaps = floors.gaps(results, named)
     floor_table, variants = floors.floors_table(gaps), floors.floors_table(gaps, variants=True)
     stored = results.all[(results.all["workload"] != GRID) & results.all["kind"].isin(["bytes", "cpu"])]
+    frames = overview(run)
     no_floors = () if floor_table else (Missing(what="Metadata floor of the workloads", why=floors.NO_FLOORS),)
     return Answer(
         means=workloads_sentence(named),
         prose=tuple(filter(None, (workloads_cpu_sentence(named), floors.floors_sentence(gaps)))),
         texts=Texts(rows=stored, of="any"),
-        figures=(bytes_figure(named), *no_floors),
+        figures=(bytes_figure(named), *([overview_figure(frames)] if frames else []), *no_floors),
         tables=(smallest_table(named), *shown, floor_table, cpu_table(named)),
-        more=(*folded, variants, seed_table(results)),
+        more=(*([overview_table(frames)] if frames else []), *folded, variants, seed_table(results)),
         wrap=True,
     )
 

@@ -1,4 +1,4 @@
-"""Draw bar charts: the fields of each format as stacked bars, and histograms."""
+"""Draw bar charts: the fields of each format as stacked bars, histograms, and a small chart per workload."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from kfbench.records import PAYLOAD
-from kfbench.report.render.look import GROUPS, INK, OTHER, PAPER
-from kfbench.report.render.plots.canvas import as_svg, new_figure
+from kfbench.report.render.look import GROUPS, INK, OTHER, PAPER, style
+from kfbench.report.render.plots.canvas import as_svg, hide, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,4 +98,37 @@ def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
         if lines:
             axes.legend(fontsize=11, handlelength=1.1)
     all_axes[0].set_ylabel("%", rotation=0, labelpad=8)
+    return figure
+
+
+@as_svg
+def multiples(panels: Mapping[str, pd.DataFrame]) -> "Figure":
+    """Draw a small bar chart per workload, all with the same axis from 0 to 1.
+
+    panels: name of a workload -> frame with a row per codec and a column per format. The values are shares, written at
+    the bars. Missing values have no bar.
+    """
+    columns = 2
+    lines = -(-len(panels) // columns)
+    bars = max(int(frame.notna().sum().sum()) for frame in panels.values())
+    figure, all_axes = new_figure(5.9, lines * (0.42 + 0.17 * bars), columns=columns, rows=lines)
+    most = max(1.0, *(float(frame.max().max()) for frame in panels.values()))
+    for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
+        labels, place = {}, 0.0
+        for codec, row in frame.iterrows():
+            labels[place + (row.notna().sum() - 1) / 2] = str(codec)
+            for name, share in row.dropna().items():
+                axes.barh([place], [share], color=style(str(name)).light, height=0.86)
+                axes.annotate(f"{name} {share:.0%}", (share, place), xytext=(4, 0), textcoords="offset points",
+                              va="center", fontsize=10)  # fmt: skip
+                place += 1
+            place += 0.5
+        axes.set_yticks(list(labels), list(labels.values()))
+        axes.set_ylim(place - 0.9, -0.6)
+        axes.set_xlim(0, most * 1.75)  # room for the names
+        axes.set_xticks([])
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.set_title(title, fontsize=11)
+    hide(all_axes[len(panels) :])
     return figure
