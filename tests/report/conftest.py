@@ -94,6 +94,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
         "pareto",
         "growth",
         "histograms",
+        "multiples",
     ):
         monkeypatch.setattr(plots, name, draw)
     return found
