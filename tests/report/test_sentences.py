@@ -80,8 +80,8 @@ def test_the_newest_report_has_short_sentences() -> None:
     analysis = {grid["name"]: grid["analysis"] for grid in today["grid"]}
     grids = [grid | {"analysis": analysis[grid["name"]]} for grid in run.manifest["grids"]]
     manifest: Any = {**run.manifest, "grids": grids, "analysis": today["analysis"]}
-    found = long_of_run(dataclasses.replace(run, manifest=manifest))
-    assert not found, "\n".join(found)
+    long = long_of_run(dataclasses.replace(run, manifest=manifest))
+    assert not long, "\n".join(long)
 
 
 @pytest.mark.parametrize("path", sorted((DATASETS / "sweeps").glob("*.toml")), ids=lambda path: str(path.stem))

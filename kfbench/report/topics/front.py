@@ -127,9 +127,10 @@ def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
     most_cpu = max(cpu.all, default=1.0)
     sentences = []
     if len(pays):
+        up_to = "up to " if pays[-1] > 1 else ""
         if_cpu = ", if bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
         sentences.append(
-            f"In batches of up to {record_words(pays[-1])} {NEW} is worth it{if_cpu}. There it saves {percent(PAYS)} "
+            f"In batches of {up_to}{record_words(pays[-1])} {NEW} is worth it{if_cpu}. There it saves {percent(PAYS)} "
             "or more."
         )
     if len(little):

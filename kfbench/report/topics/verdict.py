@@ -18,6 +18,7 @@ from kfbench.report.data.words import cpu_range_sentence, lower_first, span
 from kfbench.report.section import Answer
 from kfbench.report.topics.workloads import without
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
+from kfbench.text import counted
 
 READING: Final = (
     "A class is a question that several workloads ask; their answers may differ. Bytes and CPU time are geometric "
@@ -294,7 +295,8 @@ def verdict_sentence(verdicts: Verdicts) -> str:
         if wins := sum(name in each.winners for each in found):
             sentences.append(f"The smallest is {name} in {wins} of {len(found)}, {under_words(verdicts.codecs[0])}.")
         if losing := [each for each in found if name in each.at_a_loss]:
-            sentences.append(f"In {len(losing)}, {without(losing, name)}, takes less than all that lose nothing.")
+            cells = counted(len(losing), "workload")
+            sentences.append(f"In {cells}, {without(losing, name)}, takes less than all that lose nothing.")
     return " ".join(sentences)
 
 
