@@ -81,7 +81,7 @@ def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str]
     assert said in kfbench(*arguments).refused(status=2)
 
 
-@pytest.mark.parametrize("command", ["index", "inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
     line = kfbench(command, tmp_path / "nowhere.toml").refused()
     assert str(tmp_path / "nowhere.toml") in line
@@ -91,7 +91,7 @@ def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_debug_shows_the_traceback_wherever_it_stands(kfbench: Run, tmp_path: Path, place: int) -> None:
-    arguments = ["index", "inspect", str(tmp_path / "nowhere.log")]
+    arguments = ["inspect", str(tmp_path / "nowhere.log")]
     assert "Traceback" not in kfbench(*arguments).err
     arguments.insert(place, "--debug")
     done = kfbench(*arguments)
@@ -101,7 +101,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(kfbench: Run, tmp_path: Pa
 
 
 def test_a_name_after_two_dashes_is_no_option(kfbench: Run) -> None:
-    assert kfbench("index", "inspect", "--", "--debug").refused().startswith("kfbench: --debug: ")
+    assert kfbench("inspect", "--", "--debug").refused().startswith("kfbench: --debug: ")
 
 
 def test_unforeseen_failures_are_one_line_too(kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
