@@ -92,12 +92,15 @@ def _entry(path: Path) -> Entry:
         lead = front(Views(results, facts)).lead
         return Entry(path.name, lead, str(run.manifest["profile"]), machine, noise.state(facts))
     except RunError as error:
-        return Entry(path.name, str(error), is_readable=False)
+        return Entry(path.name, str(error).replace(f"{path.parent}/", ""), is_readable=False)
 
 
 def _pairs(folder: Path, wanted: Iterable[tuple[str, str]]) -> list[Pair]:
     found = []
     for newer, older in wanted:
-        text = comparison_text(compare(folder / older, folder / newer, THRESHOLD))
+        try:
+            text = comparison_text(compare(folder / older, folder / newer, THRESHOLD))
+        except RunError as error:  # for example, the runs have no cell in common
+            text = str(error)
         found.append(Pair(older, newer, text.replace(f"{folder}/", "")))
     return found

@@ -44,6 +44,17 @@ def test_a_report_that_cannot_be_read_is_listed_and_hides_no_other(rows: list[di
     assert f'id="{older.name}..{newer.name}"' in page and page.count("<article") == 1
 
 
+def test_two_runs_that_cannot_be_compared_hide_no_others(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    older, newer = reports(tmp_path, rows, 2)
+    other = [row | {"cell_id": f"other {row['cell_id']}"} for row in rows]
+    alone = publish(stored(tmp_path / "alone", other).path, tmp_path / "reports")
+    page = unescape(index_html(tmp_path / "reports"))
+    assert page.count("<article") == 3 and "1 value" in page
+    for each in (older, newer):
+        after = page.partition(f'id="{each.name}..{alone.name}"')[2].partition("</article>")[0]
+        assert "not one cell" in after and str(tmp_path) not in after
+
+
 def test_a_folder_without_reports_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=f"{tmp_path}: no reports"):
         index_html(tmp_path)
