@@ -272,7 +272,7 @@ def test_a_figure_links_its_numbers_and_one_of_panels_a_table_for_each(text: str
     figures = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)
     links = {}
     for figure in figures:
-        (name,) = set(re.findall(r' id="([\w-]+)-figure_1"', figure))
+        (name,) = set(re.findall(r' id="([\w-]+)-[pm][0-9a-f]{10}"', figure))
         links[name] = re.findall(r'href="[\w.]*#(t-[\w-]+)">(.*?)</a>', figure.partition("<figcaption>")[2])
     assert links["overhead"] == [("t-overhead", "Its numbers, as a table.")]
     assert links["cpu-batch-size"] == [("t-cpu-batch-size-encode", "encode"), ("t-cpu-batch-size-decode", "decode")]

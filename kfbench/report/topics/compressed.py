@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.axes import HEADLINE_BATCHES
+from kfbench.report.data.axes import HEADLINE_BATCHES, setting
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, PICTURED, worth_a_column
 from kfbench.report.data.views import Views
@@ -87,11 +87,12 @@ def compressed_sentence(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     best, worst = (rows.loc[rows["to_base"].idxmin()], rows.loc[rows["to_base"].idxmax()])
+    values = setting({"value_bytes": best["value_bytes"]})
     return (
-        f"Compared with {BASE_FORMAT} under the same codec, {NEW}'s bytes change by "
-        f"{percent(best['to_base'] - 1)} to {percent(worst['to_base'] - 1)}. "
-        f"The best is {best['with_codec']} at {batch_words(best['batch_size'])}. "
-        f"The worst is {worst['with_codec']} at {batch_words(worst['batch_size'])}."
+        f"With {values}, {NEW} changes {BASE_FORMAT}'s bytes under the same codec by {percent(best['to_base'] - 1)} to "
+        f"{percent(worst['to_base'] - 1)}. The best is {best['with_codec']} at {batch_words(best['batch_size'])}. "
+        f"The worst is {worst['with_codec']} at {batch_words(worst['batch_size'])}. "
+        "Other values, some of them worse, are in the tables below."
     )
 
 

@@ -34,10 +34,10 @@ def noise_answer(run: Views) -> Answer | str:
     large, rows = control_table(results), control_rows(results)
     frames = spread(results)
     answers = (
+        noise.checks_sentence(facts),
         aa_sentence(results),
         hosts_sentence(results),
         control_sentence(large) if large else "",
-        noise.checks_sentence(facts),
     )
     return Answer(
         means=" ".join(filter(None, answers)),
@@ -178,12 +178,13 @@ def spread_figure(frames: Mapping[str, pd.DataFrame]) -> Figure:
     at_one = [
         f"{operation} {arm} {percent(frame.at[1.0, arm])}" for operation, frame in frames.items() for arm in frame
     ]
+    hidden = max(1 - float(frame[arm].sum()) for frame in frames.values() for arm in frame)
     return Figure(
         name="aa-spread",
         svg=plots.histograms({f"{operation} (CPU ratio)": frames[operation] for operation in frames}),
         alt=f"Share of cells whose CPU ratio rounds to 1.00: {listed(at_one)}",
         caption=f"Share of the grid's cells by CPU ratio. Bars: {BASE_FORMAT} against itself, which is noise. "
-        f"Line: {NEW} against {BASE_FORMAT}.",
+        f"Line: {NEW} against {BASE_FORMAT}. Ratios beyond the axis are not drawn: {percent(hidden)} of cells at most.",
         numbers="aa-spread",
     )
 
@@ -224,5 +225,5 @@ def control_sentence(control: Table) -> str:
         f"The check fails for {listed(broken)}." if broken else "The check is passed.",
     ]
     if beyond:
-        sentences.append(f"Beyond the noise: {listed(beyond)}. Smaller CPU differences may not come from the format.")
+        sentences.append(f"Beyond the noise there: {listed(beyond)}. Its cause is unknown.")
     return " ".join(sentences)

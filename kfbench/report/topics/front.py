@@ -11,8 +11,8 @@ from kfbench.formats import BASE_FORMAT, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.noise import TIMED_KINDS
 from kfbench.report.data.arms import one_per_arm
-from kfbench.report.data.axes import HEADLINE_BATCHES, with_settings
-from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, under_words
+from kfbench.report.data.axes import HEADLINE_BATCHES, setting, with_settings
+from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, codec_words, under_words
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.views import Views
@@ -78,18 +78,26 @@ def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
     if shares is None:
         names = [*part.pivot("size_per_record").columns, *run.verdicts.research_formats]
         return f"This run compares {listed(list(names))}."
-    first, last = shares.index[0], shares.index[-1]
+    first = shares.index[0]
     return (
-        f"Uncompressed, {NEW}'s compact header saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
-        f"{batch_words(first)}, and {percent(shares[last])} at {number(int(last))}."
+        f"With {_values_words(part)} and no codec, {NEW} saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
+        f"{batch_words(first)}."
     )
 
 
+def _values_words(part: Slice) -> str:
+    return setting({"value_bytes": part.fixed["value_bytes"]})
+
+
 class CpuRatios(NamedTuple):
-    """v3's CPU time relative to v2, by operation. by: what the ratios of an operation differ in."""
+    """v3's CPU time relative to v2, by operation.
+
+    by: what the ratios of an operation differ in. most: in words, where the largest one is.
+    """
 
     by: str
     of: dict[str, list[float]]
+    most: str = ""
 
     @property
     def all(self) -> list[float]:
@@ -104,7 +112,10 @@ def _cpu_ratios(run: Views) -> CpuRatios:
         for operation in OPERATIONS
     }
     if any(of_classes.values()):
-        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios})
+        timed = [(time.mean.median, each.name) for each in classes for name in OPERATIONS
+                 if (time := each.cpu.get((name, NEW)))]  # fmt: skip
+        most = f", the most for “{lower_first(max(timed)[1])}”"
+        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most)
     part = None if run.results.cpu.empty else cpu_slice(run.results, "batch_size")
     if part is None:
         return CpuRatios("", {})
@@ -117,8 +128,8 @@ def _cpu_ratios(run: Views) -> CpuRatios:
 
 
 def _cpu_sentence(cpu: CpuRatios) -> str:
-    words = f"CPU time of {NEW} is {span(cpu.all)} × {BASE_FORMAT}'s to {listed(list(cpu.of))}"
-    return f"{words}, by {cpu.by}." if cpu.of else ""
+    words = f"By {cpu.by}, CPU time of {NEW} is {span(cpu.all)} × {BASE_FORMAT}'s to {listed(list(cpu.of))}"
+    return f"{words}{cpu.most}." if cpu.of else ""
 
 
 def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
@@ -130,23 +141,20 @@ def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
         up_to = "up to " if pays[-1] > 1 else ""
         if_cpu = ", if bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
         sentences.append(
-            f"In batches of {up_to}{record_words(pays[-1])} {NEW} is worth it{if_cpu}. There it saves {percent(PAYS)} "
-            "or more."
+            f"Of {BASE_FORMAT} and {NEW}, take {NEW} for batches of {up_to}{record_words(pays[-1])}{if_cpu}."
         )
     if len(little):
-        sentences.append(f"From {batch_words(little[0])} on it saves less than {percent(LITTLE)}.")
+        sentences.append(f"Of such records it saves less than {percent(LITTLE)} from {batch_words(little[0])} on.")
     return " ".join(sentences) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} at every batch size."
 
 
 def _smallest_sentence(run: Views) -> str:
     """Name the smallest format of the first class of workloads, without a codec and under zstd."""
 
-    def lacking(name: str) -> str:
-        return f"{name} (lacks fields of {BASE_FORMAT})" if name in run.verdicts.limits else name
-
     for each in run.verdicts.classes[:1]:
         return " ".join(
-            f"For {lower_first(each.name)}, {' or '.join(map(lacking, winners))} is the smallest {under_words(codec)}."
+            f"For {lower_first(each.name)}, {' or '.join(winners)} is the smallest {under_words(codec)}"
+            + (f", but lacks fields of {BASE_FORMAT}." if {*winners} & {*run.verdicts.limits} else ".")
             for codec in run.verdicts.codecs
             if (winners := each.winners(codec))
         )
@@ -154,25 +162,27 @@ def _smallest_sentence(run: Views) -> str:
 
 
 def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Card]:
-    if shares is not None:
+    part = run.results.over_batch_size
+    against = f"{NEW} against {BASE_FORMAT}"
+    if part is not None and shares is not None:
         for size in CARD_BATCHES:
             if size in shares.index:
-                words = f"{NEW}'s bytes at {batch_words(size)}, no codec"
+                words = f"{against}: {batch_words(size)}, {_values_words(part)}, no codec"
                 yield Card(percent(-shares[size]), words, "bytes.html#batch-size")
     codec = _best_codec(run)
     rows = run.results.grid_bytes
     under = _saved_shares(run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size"))
     if under is not None and CARD_BATCHES[-1] in under.index:
-        words = f"{NEW}'s bytes at {batch_words(CARD_BATCHES[-1])} under {codec}"
+        words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {codec}"
         yield Card(percent(-under[CARD_BATCHES[-1]]), words, "compression.html#compressed")
     if cpu.of:
-        words = f"{NEW}'s CPU time against {BASE_FORMAT}, {listed(list(cpu.of))}, by {cpu.by}"
+        words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
         yield Card(f"{span(cpu.all)}×", words, link)
     yield from _median_card(run.verdicts.workloads(codec), NEW, "compression.html#compressed")
     if mean := measured.Columnar(run.results).headline:
-        where = f"{under_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = f"{measured.NAME} (research) {where}, geometric mean of {mean.workloads} workloads"
+        where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
+        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
         yield Card(percent(mean.ratio - 1), words, f"floor.html#{measured.NAME}")
 
 
@@ -216,7 +226,7 @@ def _origin(name: str) -> str:
 def _median_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
     ratios = [ratio for each in sizes if (ratio := each.ratio(name))]
     if ratios:
-        words = f"{name} under {sizes[0].with_codec}, median of {len(ratios)} workloads in their own batches"
+        words = f"{name} against {BASE_FORMAT}: {sizes[0].with_codec}, median of {len(ratios)} workloads"
         yield Card(percent(median(ratios) - 1), words, link)
 
 

@@ -291,12 +291,12 @@ def verdict_sentence(verdicts: Verdicts) -> str:
         if larger := sum(ratio > 1 + TIE for ratio in ratios):
             sentences.append(f"They are more by over {100 * TIE:.0f} % in {larger} of {len(ratios)} workloads.")
     found = verdicts.workloads(verdicts.codecs[0])
-    for name in OLD if sentences else ():
+    for name in reversed(OLD) if sentences else ():
         if wins := sum(name in each.winners for each in found):
             sentences.append(f"The smallest is {name} in {wins} of {len(found)}, {under_words(verdicts.codecs[0])}.")
         if losing := [each for each in found if name in each.at_a_loss]:
-            cells = counted(len(losing), "workload")
-            sentences.append(f"In {cells}, {without(losing, name)}, takes less than all that lose nothing.")
+            lost = without(losing, name).partition(", without ")[2]
+            sentences.append(f"In {counted(len(losing), 'workload')} {name} takes less than these, but loses {lost}.")
     return " ".join(sentences)
 
 

@@ -88,8 +88,9 @@ def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
         axes.bar(places, frame[bars] * 100, width=0.86, color=OTHER.light, label=bars)
         for name in lines:
             axes.step(places, frame[name] * 100, where="mid", color=INK, linewidth=1.3, label=name)
-        labels = [f"{edge:.2f}" if isinstance(edge, float) else edge for edge in frame.index]
-        axes.set_xticks(list(places), labels, fontsize=11, rotation=40 if len(frame) > 6 else 0)
+        step = 4 if len(frame) > 8 else 1  # fewer labels than bars, where they would overlap
+        labels = [f"{edge:.2f}" if isinstance(edge, float) else edge for edge in frame.index[::step]]
+        axes.set_xticks(places[::step], labels, fontsize=11, rotation=40 if 6 < len(frame) <= 8 else 0)
         axes.set_ylim(0, None)
         axes.set_title(title)
         axes.set_xlabel(xlabel.removesuffix(")"), fontsize=12)

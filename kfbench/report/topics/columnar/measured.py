@@ -112,7 +112,7 @@ class Mean(NamedTuple):
     """The geometric mean of columnar's bytes relative to v2, over workloads, under a codec at one batch size."""
 
     ratio: float
-    workloads: int
+    labels: frozenset[str]
     codec: str
     batch: int
 
@@ -257,7 +257,11 @@ class Columnar:
         codec = next((codec for codec in self.codecs if codec.startswith(BEST_KNOWN)), NONE)
         sizes = self.under(codec, self.pictured_batch)
         ratio = mean_ratio(sizes, NAME) if sizes else None
-        return None if ratio is None else Mean(ratio, len(sizes), codec, self.pictured_batch)
+        return (
+            None
+            if ratio is None
+            else Mean(ratio, frozenset(each.at.label for each in sizes), codec, self.pictured_batch)
+        )
 
     def timed(self, operation: str, codec: str) -> list[Times]:
         """Return the times of an operation under a codec, at the batch size of the figures."""

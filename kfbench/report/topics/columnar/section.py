@@ -30,6 +30,8 @@ def columnar_answer(run: Views) -> Answer | str:
     prose = (
         sentences.LAYOUT,
         sentences.metadata_sentence(columnar),
+        sentences.bytes_sentence(columnar),
+        sentences.cpu_sentence(columnar, OPERATIONS),
         sentences.cpu_sentence(columnar, readings),
     )
     shown = (tables.metadata_table(columnar), *sizes[:1], tables.means_table(columnar))

@@ -40,14 +40,28 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def answer(columnar: Columnar) -> str:
-    """Return the answer of the section: its headline, and sentences about bytes, CPU time and losses."""
-    parts = (
-        headline_sentence(columnar),
-        bytes_sentence(columnar),
-        cpu_sentence(columnar, OPERATIONS),
-        losses_sentence(columnar),
-    )
+    """Return the answer of the section: how low metadata can go, the headline, and the number of losses."""
+    parts = (floor_sentence(columnar), headline_sentence(columnar), losses_sentence(columnar))
     return " ".join(filter(None, parts))
+
+
+def floor_sentence(columnar: Columnar) -> str:
+    """Give the metadata floor relative to v2's metadata, and how near the formats come to it (medians)."""
+    rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
+    batch = max((sizes.at.batch for sizes in rows), default=0)
+    rows = [sizes for sizes in rows if sizes.at.batch == batch]
+    medians = {
+        name: float(np.median([ratio for sizes in rows if (ratio := sizes.metadata_ratio(name)) is not None]))
+        for name in (FLOOR, NAME, NEW)
+        if rows and all(name in sizes.metadata for sizes in rows)
+    }
+    if FLOOR not in medians:
+        return ""
+    others = listed([f"{name} takes {medians[name]:.2f} ×" for name in (NAME, NEW) if name in medians])
+    return (
+        f"Without a codec, metadata could be {medians[FLOOR]:.2f} × {BASE_FORMAT}'s, {_at_words(batch)}. "
+        f"Of the formats, {others}. These are medians of {counted(len(rows), 'workload')}."
+    )
 
 
 def headline_sentence(columnar: Columnar) -> str:
@@ -55,7 +69,7 @@ def headline_sentence(columnar: Columnar) -> str:
     if (mean := columnar.headline) is None:
         return ""
     change = f"{percent(abs(mean.ratio - 1))} {'fewer' if mean.ratio < 1 else 'more'} bytes than {BASE_FORMAT}"
-    workloads = f"This is the geometric mean of {counted(mean.workloads, 'workload')}."
+    workloads = f"This is the geometric mean of {count_words(mean.labels)}."
     return f"{NAME} takes {change} {under_words(mean.codec)}, {_at_words(mean.batch)}. {workloads}"
 
 

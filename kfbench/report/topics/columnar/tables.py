@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import pandas as pd
@@ -330,7 +331,7 @@ def _few_cells_notes(columnar: Columnar) -> Iterator[str]:
         yield f"CPU times of an operation are of {' or '.join(counts)}, {listed(list(under))}."
 
 
-def count_words(labels: set[str]) -> str:
+def count_words(labels: AbstractSet[str]) -> str:
     """Return the number of workloads and grid points, for example: 18 workloads and 4 points of the grid."""
     points = sum(label.startswith(GRID) for label in labels)
     counts = ((len(labels) - points, "workload", ""), (points, "point", " of the grid"))
