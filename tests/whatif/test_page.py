@@ -55,7 +55,7 @@ def test_a_page_needs_no_other_file_and_has_its_values_as_json(answer: WhatIf, t
 def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
     page = index_of(answer)
     for figure, name in (("overhead", "overhead"), ("fields", "groups")):
-        caption = page.partition(f'id="{figure}-figure_1"')[2].partition("<figcaption>")[2]
+        caption = page.partition(f'id="{figure}-p')[2].partition("<figcaption>")[2]
         assert f'href="#t-{name}"' in caption.partition("</figcaption>")[0] and f'<table id="t-{name}"' in page
     assert {row[0]: row[1:] for row in uniform_table(answer).rows} == {
         level: tuple(sizes[name] for name in ("v1", "v3", "v2")) for level, sizes in answer.overhead.items()
