@@ -244,8 +244,8 @@ def kip931() -> ClaimsTable:
     overheads = {name: encoded_overhead_bytes(name, 100, step_ms=1) for name in ("v2", "v3", "v3-unsigned")}
     unsigned = (
         "The KIP's own count of bytes assumes unsigned varints (v3-unsigned). With them, KIP-98's example batch of 100 "
-        f"has {overheads['v3-unsigned']} bytes of overhead. With zig-zag varints it has {overheads['v3']} bytes. "
-        f"In v2 it has {overheads['v2']} bytes."
+        f"has {overheads['v3-unsigned']:,} bytes of overhead. With zig-zag varints it has {overheads['v3']:,} bytes. "
+        f"In v2 it has {overheads['v2']:,} bytes."
     )
     rows = tuple(each.check() for each in PUBLISHED)
     return ClaimsTable(name="kip931", source="KIP-931, Public Interfaces", rows=rows, remarks=(decision, unsigned))

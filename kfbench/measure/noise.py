@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.schema import SELF, StoredRow, stored_rows
+from kfbench.text import percent
 
 TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
@@ -170,13 +171,13 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
             limit=least,
             at_least=True,
             goal=HOLD,
-            words=f"{held:.1%} of {len(ratios):,} nominal 95 % intervals of a base against itself hold 1.0",
+            words=f"{percent(held)} of {len(ratios):,} nominal 95 % intervals of a base against itself hold 1.0",
         ),
         Check(
             name="A/A half-width",
             seen=half_width,
             limit=0.02,
-            words=f"the median interval of a base against itself is 1 ± {half_width:.2%}",
+            words=f"the median interval of a base against itself is 1 ± {percent(half_width, 2)}",
         ),
     ]
 
@@ -256,7 +257,8 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
             name="swing of the host's speed",
             seen=swing,
             limit=0.1,
-            words=f"one and the same work took {swing:.1%} longer at the slowest twentieth of cells than the fastest",
+            words=f"one and the same work took {percent(swing)} longer at the slowest twentieth of cells "
+            "than the fastest",
         )
     )
     return made
@@ -275,12 +277,12 @@ def _checks_of_samples(timed: pa.Table) -> list[Check]:
             name="samples that waited",
             seen=waited,
             limit=0.05,
-            words=f"{waited:.1%} of the samples took {WAITED:.1f} times their CPU time or longer by the clock",
+            words=f"{percent(waited)} of the samples took {WAITED:.1f} times their CPU time or longer by the clock",
         ),
         Check(
             name="first rounds above the rest",
             seen=first,
             limit=0.02,
-            words=f"the first round of the median arm took {first:.1%} longer than its others",
+            words=f"the first round of the median arm took {percent(first)} longer than its others",
         ),
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, SHIPPED
 from kfbench.text import percent
 from kfbench.whatif.answer import Arm, WhatIf
 from kfbench.whatif.source import saving
@@ -41,7 +41,7 @@ def lead_sentences(answer: WhatIf) -> Iterator[str]:
         yield "Of what Kafka can do today, nothing takes fewer bytes."
     else:
         yield f"Of what Kafka can do today, {_choice_words(answer, best)} saves most: {percent(saved)}."
-    for arm in new_format_arms(answer)[:1]:
+    for arm in _new_and_whole(answer)[:1]:
         share = answer.saving_against_v2(arm) or 0.0
         if share >= NO_CHANGE:
             yield f"A new format, {arm.format}, takes {percent(share)} less than {_base_words(arm)}."
@@ -58,9 +58,14 @@ def cards(answer: WhatIf) -> Iterator[Card]:
     then = dollars_of(answer, best)
     if now is not None and then is not None and saved >= NO_CHANGE:
         yield Card(f"{now - then:,.2f}", "US$ saved by it per month", "#t-today")
-    for arm in new_format_arms(answer)[:MOST_NEW]:
+    for arm in _new_and_whole(answer)[:MOST_NEW]:
         words = f"{arm.format} against {_base_words(arm)}"
         yield Card(_change(answer.saving_against_v2(arm)), words, "#t-new-formats")
+
+
+def _new_and_whole(answer: WhatIf) -> list[Arm]:
+    """Return the arms of formats that Kafka does not have, and that lose nothing of this log."""
+    return [arm for arm in new_format_arms(answer) if arm.format not in SHIPPED and not answer.losses.get(arm.format)]
 
 
 def _choice_words(answer: WhatIf, choice: Choice) -> str:

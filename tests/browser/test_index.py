@@ -32,7 +32,7 @@ def test_reports_that_were_not_compared_are_named(chromium: Chromium, index: Pat
         if (!pairs.some(each => each.id === `${a.value}..${b.value}`)) [older.value, newer.value] = [a.value, b.value];
       older.dispatchEvent(new Event("change", {bubbles: true})) }""")
     assert tab.ask(SHOWN) == []
-    assert "not compared" in tab.ask("document.querySelector('#choice output').textContent")
+    assert "Not compared" in tab.ask("document.querySelector('#choice output').textContent")
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -115,7 +115,7 @@ def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, Clai
     assert find(table, "record count").values["v3"] == 4
     assert " 1.09 % at one record" in table.remarks[0] and " 0.10 % at 100" in table.remarks[0]
     v3, unsigned = (overhead(v23.encode(name, messages(100, 1)), 100) for name in ("v3", "v3-unsigned"))
-    assert all(f" {overhead_bytes} " in table.remarks[1] for overhead_bytes in (v3, unsigned))
+    assert all(f" {overhead_bytes:,} " in table.remarks[1] for overhead_bytes in (v3, unsigned))
 
 
 def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, ClaimsTable]) -> None:

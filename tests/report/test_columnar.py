@@ -203,7 +203,7 @@ def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
     answer = sentences.answer(found)
     for numbers in ("7.3 % fewer bytes than v2 under zstd, at 100 records per batch", "of 2 workloads", "in 2 of "):
         assert numbers in answer
-    assert "On 2 workloads, it takes 0.927 ×" in sentences.bytes_sentence(found)
+    assert "mean of 2 workloads: 0.927 ×" in sentences.bytes_sentence(found)
     assert "To encode, it takes 1.00 (0.50–2.00) × v2's CPU" in sentences.cpu_sentence(found, OPERATIONS)
     metadata = sentences.metadata_sentence(found)
     for numbers in ("v3 is 11 %", "v3-headers-first is 33 %", "columnar is 89 %", "has 1.00 bytes", " 3.00 ×"):

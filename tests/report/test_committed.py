@@ -75,7 +75,7 @@ def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
         assert (kind in {each for each, _ in kinds}) == (f'id="{kind}"' in page)
     named = any(kind == "bytes" and workload != "grid" for kind, workload in kinds)
     assert named == ('id="workloads"' in page) == ('id="t-verdict"' in page)
-    assert "v3 saves" in first_screen
+    assert "v3 saves" in first_screen and "figures/overhead.svg" in files
     for figure in ("overhead", "map-none", "pareto") if run.manifest["profile"] == "default" else ():
         assert f'id="{figure}-' in page
         assert (f"](figures/{figure}.svg)" in first_screen) == (figure == "overhead")

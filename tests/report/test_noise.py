@@ -49,16 +49,16 @@ def test_a_run_from_before_has_none(run: Run) -> None:
 def test_the_table_shows_each_check_next_to_its_limit() -> None:
     table = some(noise.checks_table(noise_facts(noise_rows(noise=0.08))))
     by = {row[1]: row[2:] for row in table.rows}
-    assert by["A/A half-width"][1:] == ("≤ 2.0%", "NO") and by["cores that others used"] == (
+    assert by["A/A half-width"][1:] == ("≤ 2.0 %", "NO") and by["cores that others used"] == (
         "0.010",
         "≤ 0.200",
         "passed",
     )
-    assert by["A/A intervals that hold 1.0"][1:] == ("≥ 86.7%", "passed; 92.0% met")  # 52 of 60 intervals
+    assert by["A/A intervals that hold 1.0"][1:] == ("≥ 86.7 %", "passed; 92.0 % met")  # 52 of 60 intervals
 
 
 @pytest.mark.parametrize(
-    ("seen", "verdict"), [(0.95, "passed; 92.0% met"), (0.9, "passed; 92.0% not met"), (0.8, "NO; 92.0% not met")]
+    ("seen", "verdict"), [(0.95, "passed; 92.0 % met"), (0.9, "passed; 92.0 % not met"), (0.8, "NO; 92.0 % not met")]
 )
 def test_the_share_stands_next_to_its_goal(seen: float, verdict: str) -> None:
     facts = noise_facts(noise_rows())

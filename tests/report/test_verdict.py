@@ -94,14 +94,14 @@ def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, tabl
     assert f"Not compared in classes where it loses something of the records: {lost}." in table.notes
     assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
     said = verdict.verdict_sentence(verdicts)
-    assert "In 2 workloads v0 takes less than these, but loses times and producer ids." in said
-    assert "The smallest is" not in said
+    assert "v0 is smaller still in 2 of 5, but loses times and producer ids." in said
+    assert "is the smallest" not in said
 
 
 def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_stated(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
-    assert one.winners("none") == ("v1",) and "The smallest is v1 in 1 of" in verdict.verdict_sentence(found)
+    assert one.winners("none") == ("v1",) and "v1 is the smallest in 1 of" in verdict.verdict_sentence(found)
     table = verdict.verdict_table(found)
     assert table is not None
     row = row_of(table, **{"workload class": ONE})

@@ -164,3 +164,9 @@ def test_of_tables_it_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp
     assert f"{found.base_bytes:,} bytes of plain v2" in page and "batches as recorded" not in page
     assert f"No batches in {path}; assumed: linger 5 ms and batch.size 1,000" in page
     assert "GB per day of plain v2" in page and "times 2023-11-14 22:13:20 to 2023-11-14 22:18:19" in page
+
+
+def test_the_lead_names_no_format_that_kafka_has_or_that_loses_something() -> None:
+    found = what_if([FOLDER / "telemetry.log"], ["v0", "v1", "v3", "columnar"], ["none"])
+    words = " ".join([*lead_sentences(found), *(card.words for card in cards(found))])
+    assert "columnar" in words and "v0" not in words and "v1" not in words

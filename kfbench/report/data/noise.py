@@ -6,7 +6,7 @@ Manifests of older runs have no noise checks.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kfbench.report.data.words import upper_first
+from kfbench.report.data.words import percent, upper_first
 from kfbench.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
@@ -94,4 +94,4 @@ def _verdict(check: Facts) -> str:
 
 
 def _amount(name: str, value: float) -> str:
-    return f"{value:.1%}" if any(word in name for word in SHARES) else f"{value:.3f}"
+    return percent(value) if any(word in name for word in SHARES) else f"{value:.3f}"

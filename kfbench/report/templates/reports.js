@@ -10,10 +10,11 @@
   const show = () => {
     for (const pair of pairs) pair.hidden = pair.id !== `${older.value}..${newer.value}`;
     const isShown = pairs.some(pair => !pair.hidden);
-    words.textContent = isShown ? "" : "These two were not compared: they need one profile, and the older one comes first.";
+    words.textContent = isShown ? `Shown: ${older.value} to ${newer.value}.`
+      : "Not compared: two reports need one profile, the older one first, and a place among the 5 newest.";
   };
   const choose = () => {
-    const asked = pairs.find(pair => `#${pair.id}` === decodeURIComponent(location.hash)) ?? pairs[0];
+    const asked = pairs.find(pair => `#${pair.id}` === location.hash) ?? pairs[0];
     [older.value, newer.value] = [asked.dataset.older, asked.dataset.newer];
     show();
   };

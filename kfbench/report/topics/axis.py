@@ -150,7 +150,7 @@ def step_sentence(part: Slice) -> str:
     ]
     if {BASE_FORMAT, NEW} <= set(swept):
         gain = overhead[BASE_FORMAT] - overhead[NEW]
-        sentences.append(f"By {span(gain.dropna().tolist())} bytes per record, {NEW} is below {BASE_FORMAT}.")
+        sentences.append(f"The saving of {NEW} is {span(gain.dropna().tolist())} bytes per record.")
     if still := [name for name in swept if name not in changing]:
-        sentences.append(f"No change: {listed(still)}.")
+        sentences.append(f"The axis does not change {listed(still)}.")
     return " ".join(sentences)

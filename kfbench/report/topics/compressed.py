@@ -91,8 +91,7 @@ def compressed_sentence(rows: pd.DataFrame) -> str:
     return (
         f"With {values}, {NEW} changes {BASE_FORMAT}'s bytes under the same codec by {percent(best['to_base'] - 1)} to "
         f"{percent(worst['to_base'] - 1)}. The best is {best['with_codec']} at {batch_words(best['batch_size'])}. "
-        f"The worst is {worst['with_codec']} at {batch_words(worst['batch_size'])}. "
-        "Other values, some of them worse, are in the tables below."
+        f"The worst is {worst['with_codec']} at {batch_words(worst['batch_size'])}."
     )
 
 

@@ -207,7 +207,7 @@ def _verdict(ratio: Interval, checksum: str, noise: Band | None) -> str:
 
 
 def _is_within(ratio: Interval) -> bool:
-    return abs(ratio.median - 1) <= CONTROL_LIMIT
+    return ratio.low >= 1 - CONTROL_LIMIT and ratio.high <= 1 + CONTROL_LIMIT
 
 
 def control_sentence(control: Table) -> str:
@@ -225,5 +225,5 @@ def control_sentence(control: Table) -> str:
         f"The check fails for {listed(broken)}." if broken else "The check is passed.",
     ]
     if beyond:
-        sentences.append(f"Beyond the noise there: {listed(beyond)}. Its cause is unknown.")
+        sentences.append(f"Beyond the noise there: {listed(beyond)}.")
     return " ".join(sentences)

@@ -54,7 +54,10 @@ def missing_table(missing: Sequence[Missing], research: str | None) -> Table | N
     if not missing:
         return None
     formats = listed(sorted(RESEARCH))
-    note = f"They are about Kafka's formats and proposals. All rows of {formats} stand under: {research}"
+    note = (
+        f"They are about Kafka's formats and proposals. {formats} stands under: {research}. "
+        "The overview of workloads has it, too"
+    )
     return Table(
         name="missing",
         caption="Sections and figures that this run has no rows for",

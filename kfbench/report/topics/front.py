@@ -128,7 +128,7 @@ def _cpu_ratios(run: Views) -> CpuRatios:
 
 
 def _cpu_sentence(cpu: CpuRatios) -> str:
-    words = f"By {cpu.by}, CPU time of {NEW} is {span(cpu.all)} × {BASE_FORMAT}'s to {listed(list(cpu.of))}"
+    words = f"By {cpu.by}, {NEW}'s CPU time is {span(cpu.all)} × {BASE_FORMAT}'s"
     return f"{words}{cpu.most}." if cpu.of else ""
 
 
@@ -182,7 +182,9 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
     yield from _median_card(run.verdicts.workloads(codec), NEW, "compression.html#compressed")
     if mean := measured.Columnar(run.results).headline:
         where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
+        words = (
+            f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, geometric mean of {len(mean.labels)} workloads"
+        )
         yield Card(percent(mean.ratio - 1), words, f"floor.html#{measured.NAME}")
 
 
@@ -226,7 +228,7 @@ def _origin(name: str) -> str:
 def _median_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
     ratios = [ratio for each in sizes if (ratio := each.ratio(name))]
     if ratios:
-        words = f"{name} against {BASE_FORMAT}: {sizes[0].with_codec}, median of {len(ratios)} workloads"
+        words = f"{name} against {BASE_FORMAT}: {sizes[0].with_codec}, median of {len(ratios)} workloads in own batches"
         yield Card(percent(median(ratios) - 1), words, link)
 
 

@@ -18,7 +18,6 @@ from kfbench.report.data.words import cpu_range_sentence, lower_first, span
 from kfbench.report.section import Answer
 from kfbench.report.topics.workloads import without
 from kfbench.tables import Cell, Column, Ranked, Table, listed, number
-from kfbench.text import counted
 
 READING: Final = (
     "A class is a question that several workloads ask; their answers may differ. Bytes and CPU time are geometric "
@@ -291,12 +290,13 @@ def verdict_sentence(verdicts: Verdicts) -> str:
         if larger := sum(ratio > 1 + TIE for ratio in ratios):
             sentences.append(f"They are more by over {100 * TIE:.0f} % in {larger} of {len(ratios)} workloads.")
     found = verdicts.workloads(verdicts.codecs[0])
+    where = under_words(verdicts.codecs[0]).capitalize()
     for name in reversed(OLD) if sentences else ():
         if wins := sum(name in each.winners for each in found):
-            sentences.append(f"The smallest is {name} in {wins} of {len(found)}, {under_words(verdicts.codecs[0])}.")
+            sentences.append(f"{where}, {name} is the smallest in {wins} of {len(found)}.")
         if losing := [each for each in found if name in each.at_a_loss]:
             lost = without(losing, name).partition(", without ")[2]
-            sentences.append(f"In {counted(len(losing), 'workload')} {name} takes less than these, but loses {lost}.")
+            sentences.append(f"{where}, {name} is smaller still in {len(losing)} of {len(found)}, but loses {lost}.")
     return " ".join(sentences)
 
 

@@ -118,7 +118,7 @@ def _bytes_at(columnar: Columnar, batch: int) -> str:
         if (mean := mean_ratio(sizes, NAME)) is not None:
             words = count_words({each.at.label for each in sizes})
             ratio = f"{mean:.3f} × {BASE_FORMAT}'s bytes"
-            sentences.append(f"On {words}, it takes {ratio} {under_words(codec)}, {_at_words(batch)}.")
+            sentences.append(f"Geometric mean of {words}: {ratio} {under_words(codec)}, {_at_words(batch)}.")
     labels = {each.at.label for sizes in by_codec.values() for each in sizes}
     smaller = {sizes.at.label for sizes in columnar.sizes if 0 < sizes.at.batch < batch}
     missing = sorted(label for label in smaller - labels if not label.startswith(GRID))
@@ -141,7 +141,9 @@ def cpu_sentence(columnar: Columnar, operations: Sequence[str]) -> str:
                 ratio = f"{mean}{_brackets(Band(min(medians), max(medians)), CPU_DIGITS)} × {BASE_FORMAT}'s CPU"
                 sentences.append(f"To {ACTIONS[operation]}, it takes {ratio} {under_words(codec)}.")
     if sentences:
-        sentences.append(f"These CPU times are {_at_words(columnar.pictured_batch)}.")
+        sentences.append(
+            f"These are geometric means over workloads (least–most), {_at_words(columnar.pictured_batch)}."
+        )
     return " ".join(sentences)
 
 
