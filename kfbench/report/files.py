@@ -7,6 +7,7 @@ the folder opens from disk.
 import io
 import json
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
 from kfbench.report.topics.explorer.data import report_content
 from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.shipped import DATASETS
 from kfbench.store import Run
 from kfbench.tables import listed, prose
 
@@ -57,7 +59,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "quiet": noise.state(facts),
         "noisy": noise.noisy_sentence(facts),
         "aa": control.aa_sentence(results),
-        "prose": str(manifest.get("analysis", "")).strip(),
+        "prose": analysis_of(manifest),
         "chapters": page.chapters,
         "command": manifest["command"],
         "environment": facts_of(manifest),
@@ -76,8 +78,45 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
 
 
 def blocks(manifest: Mapping[str, Any]) -> list[Block]:
-    """Return the blocks of the sweep with their titles and texts. They are read from the run's manifest."""
-    return [Block(name=grid["name"], title=grid["title"], analysis=grid["analysis"]) for grid in manifest["grids"]]
+    """Return the blocks of the sweep with their titles and texts.
+
+    They are those of the run's manifest. A block that still measures the same in the sweep of this name takes the
+    sweep's texts, which may be better by now.
+    """
+    then, now = _grids(str(manifest.get("profile_text", ""))), _grids(_shipped_text(str(manifest["profile"])))
+    found = []
+    for grid in manifest["grids"]:
+        name, text = grid["name"], grid
+        if name in then and name in now and _without_texts(then[name]) == _without_texts(now[name]):
+            text = now[name]
+        found.append(Block(name=name, title=text["title"], analysis=text["analysis"]))
+    return found
+
+
+def analysis_of(manifest: Mapping[str, Any]) -> str:
+    """Return the explanation of the whole sweep: today's, if the sweep is a shipped one."""
+    shipped = re.search(
+        r'^analysis = """\n?(.*?)"""', _shipped_text(str(manifest["profile"])), re.DOTALL | re.MULTILINE
+    )
+    return str(manifest.get("analysis", "") if shipped is None else tomllib.loads(shipped[0])["analysis"]).strip()
+
+
+def _shipped_text(profile: str) -> str:
+    path = DATASETS / "sweeps" / f"{profile}.toml"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _grids(text: str) -> dict[str, dict[str, Any]]:
+    """Return the blocks of a sweep's TOML text by name; empty for a text that extends another one."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:  # the texts of several files
+        return {}
+    return {grid["name"]: grid for grid in tables.get("grid", ()) if "extends" not in tables}
+
+
+def _without_texts(grid: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in grid.items() if name not in ("title", "analysis")}
 
 
 def subtitle(manifest: Mapping[str, Any]) -> str:

@@ -1,9 +1,13 @@
 """The report has a section for one block (a part of the sweep file)."""
 
+import tomllib
+
 import pytest
 
 from kfbench.report.data.results import Results
+from kfbench.report.files import blocks as blocks_of
 from kfbench.report.topics import blocks
+from kfbench.shipped import DATASETS
 from kfbench.tables import Interval
 from tests.report.columns import column
 
@@ -29,3 +33,14 @@ def test_a_block_of_cpu_rows_shows_ratios_without_v2(results: Results) -> None:
         assert [c.name for c in table.columns] == ["value", "v0", "v1", "v3"]
         assert [row[0] for row in table.rows] == [100, 20_000]
         assert all(isinstance(cell, Interval) for row in table.rows for cell in row[1:])
+
+
+def test_a_block_that_measures_the_same_today_has_the_text_of_today() -> None:
+    text = (DATASETS / "sweeps" / "default.toml").read_text(encoding="utf-8")
+    grids = {grid["name"]: grid for grid in tomllib.loads(text)["grid"]}
+    old = [{"name": name, "title": "old title", "analysis": "Old text."} for name in ("headers", "codecs")]
+    then = text.replace("headers = [0, 1, 2, 5, 10]", "headers = [7]")
+    manifest = {"profile": "default", "grids": old, "profile_text": then}
+    changed, same = blocks_of(manifest)
+    assert (changed.title, changed.analysis) == ("old title", "Old text.")
+    assert (same.title, same.analysis) == (grids["codecs"]["title"], grids["codecs"]["analysis"])

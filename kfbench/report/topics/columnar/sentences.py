@@ -70,7 +70,7 @@ def headline_sentence(columnar: Columnar) -> str:
         return ""
     change = f"{percent(abs(mean.ratio - 1))} {'fewer' if mean.ratio < 1 else 'more'} bytes than {BASE_FORMAT}"
     workloads = f"This is the geometric mean of {count_words(mean.labels)}."
-    return f"{NAME} takes {change} {under_words(mean.codec)}, {_at_words(mean.batch)}. {workloads}"
+    return f"In all, {NAME} takes {change} {under_words(mean.codec)}, {_at_words(mean.batch)}. {workloads}"
 
 
 def metadata_sentence(columnar: Columnar) -> str:
