@@ -57,7 +57,7 @@ def test_the_warning_of_noisy_samples_comes_first(
     found = write_peers(tmp_path, cells=3, again=1.1, waited=0.5)
     monkeypatch.setattr(peers, "load", lambda: found)
     said = sections_of(results)["cpu-peers"].means
-    assert said.startswith("Noisy: 0.0% of 21 ") and "47.4% of the samples" in said.partition("kfbench")[0]
+    assert said.startswith("Noisy: 0.0 % of 21 ") and "47.4 % of the samples" in said.partition("kfbench")[0]
 
 
 def test_an_aa_arm_that_was_called_more_often_reads_one(tmp_path: Path) -> None:
