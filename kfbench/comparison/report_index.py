@@ -1,4 +1,4 @@
-"""The index of a folder of reports: a page that lists them, and shows what `compare` says of two of them."""
+"""The index of a folder of reports: a page that lists them, and shows the comparison of two of them."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +13,7 @@ from kfbench.report.data import noise
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
 from kfbench.report.files import html
+from kfbench.report.publish import order
 from kfbench.report.topics.front import front
 from kfbench.store import open_run
 
@@ -40,15 +41,15 @@ class Pair(NamedTuple):
     text: str
 
 
-Named = Sequence[tuple[str, str]]
+NamePairs = Sequence[tuple[str, str]]  # the newer report first
 
 
-def index_html(folder: Path, track: Callable[[Named], Iterable[tuple[str, str]]] = iter) -> str:
+def index_html(folder: Path, track: Callable[[NamePairs], Iterable[tuple[str, str]]] = iter) -> str:
     """Return the page. A report that cannot be read has a row with the reason.
 
     track: a function that yields the pairs and shows the progress. Raises RunError if the folder has no reports.
     """
-    names = sorted((path.parent for path in folder.glob("[0-9]*.*/manifest.json")), key=_order, reverse=True)
+    names = sorted((path.parent for path in folder.glob("[0-9]*.*/manifest.json")), key=order, reverse=True)
     if not names:
         raise RunError(f"{folder}: no reports; make one with: kfbench run PROFILE --out {folder}")
     entries = [_entry(path) for path in names]
@@ -75,11 +76,6 @@ def place(text: str, folder: Path) -> Path:
     finally:
         unfinished.unlink(missing_ok=True)
     return page
-
-
-def _order(path: Path) -> tuple[str, int]:
-    date, _, number = path.name.rpartition(".")
-    return date, int(number) if number.isdigit() else 0
 
 
 def _entry(path: Path) -> Entry:

@@ -83,7 +83,7 @@ def blocks(manifest: Mapping[str, Any]) -> list[Block]:
     They are those of the run's manifest. A block that still measures the same in the sweep of this name takes the
     sweep's texts, which may be better by now.
     """
-    then, now = _grids(str(manifest.get("profile_text", ""))), _grids(_shipped_text(str(manifest["profile"])))
+    then, now = _grids(_tables(str(manifest.get("profile_text", "")))), _grids(_shipped(manifest))
     found = []
     for grid in manifest["grids"]:
         name, text = grid["name"], grid
@@ -95,23 +95,24 @@ def blocks(manifest: Mapping[str, Any]) -> list[Block]:
 
 def analysis_of(manifest: Mapping[str, Any]) -> str:
     """Return the explanation of the whole sweep: today's, if the sweep is a shipped one."""
-    shipped = re.search(
-        r'^analysis = """\n?(.*?)"""', _shipped_text(str(manifest["profile"])), re.DOTALL | re.MULTILINE
-    )
-    return str(manifest.get("analysis", "") if shipped is None else tomllib.loads(shipped[0])["analysis"]).strip()
+    return str(_shipped(manifest).get("analysis", manifest.get("analysis", ""))).strip()
 
 
-def _shipped_text(profile: str) -> str:
-    path = DATASETS / "sweeps" / f"{profile}.toml"
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+def _shipped(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return today's tables of the shipped sweep with the name of the run's; empty if there is none."""
+    path = DATASETS / "sweeps" / f"{manifest['profile']}.toml"
+    return _tables(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def _grids(text: str) -> dict[str, dict[str, Any]]:
-    """Return the blocks of a sweep's TOML text by name; empty for a text that extends another one."""
+def _tables(text: str) -> dict[str, Any]:
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:  # the texts of several files
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:  # the texts of several files: a sweep that extends another one
         return {}
+
+
+def _grids(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the blocks of a sweep by name; empty for a sweep that extends another one."""
     return {grid["name"]: grid for grid in tables.get("grid", ()) if "extends" not in tables}
 
 

@@ -90,7 +90,7 @@ def newest(reports: Path, profile: str | None = None) -> Path:
     if not found:
         of = f" of the {profile} profile" if profile else ""
         raise RunError(f"{reports}: there is no published report{of}; make one with: make report")
-    return max(found, key=lambda path: (path.name.rpartition(".")[0], _serial(path)))
+    return max(found, key=order)
 
 
 def _claim(staging: Path, out: Path, date: str) -> Path:
@@ -107,6 +107,11 @@ def _claim(staging: Path, out: Path, date: str) -> Path:
             raise
         return target
     raise AssertionError("count() does not end")
+
+
+def order(path: Path) -> tuple[str, int]:
+    """Return the key that sorts reports by age: the day and the number of the folder's name, <date>.<n>."""
+    return path.name.rpartition(".")[0], _serial(path)
 
 
 def _serial(path: Path) -> int:

@@ -44,7 +44,7 @@ def format_sets() -> dict[str, list[str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What an explorer shows besides exact sizes.
+    """The content of an explorer besides exact sizes.
 
     Args:
         cells: see `measured.grid_cells`.
