@@ -8,6 +8,7 @@ import typer
 from kfbench.cli.app import app
 from kfbench.cli.options import REPORTS, AsJson, ReportOut, existing
 from kfbench.cli.output import busy, print_json, print_result, tracked
+from kfbench.comparison import THRESHOLD
 
 
 @app.command()
@@ -40,7 +41,7 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run or report that may have regressed.")],
     threshold: Annotated[
         float, typer.Option(metavar="SHARE", help="The allowed growth of a CPU ratio; 0.03 is 3 %.")
-    ] = 0.03,
+    ] = THRESHOLD,
     as_json: AsJson = False,
 ) -> None:
     """Compare the bytes of two runs exactly and their CPU by interval; status 3 if the second one regressed."""

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kfbench.comparison import THRESHOLD
 from kfbench.comparison.compare import compare
 from kfbench.comparison.text import comparison_text
 from kfbench.errors import RunError
@@ -19,7 +20,6 @@ from kfbench.store import open_run
 
 PAGE: Final = "index.html"
 MOST_COMPARED: Final = 5  # the newest reports of a profile; each pair of them takes about 2 s
-THRESHOLD: Final = 0.03  # that of `kfbench compare`
 
 
 class Entry(NamedTuple):

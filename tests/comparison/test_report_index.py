@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kfbench.comparison import THRESHOLD
 from kfbench.comparison.compare import compare
-from kfbench.comparison.report_index import THRESHOLD, index_html
+from kfbench.comparison.report_index import index_html
 from kfbench.comparison.text import comparison_text
 from kfbench.errors import RunError
 from kfbench.report.publish import publish
