@@ -56,7 +56,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "subtitle": subtitle(manifest),
         "front": page.front,
         "figures": page.figures,
-        "quiet": noise.state(facts),
+        "quiet": noise.state_words(facts),
         "noisy": noise.noisy_sentence(facts),
         "aa": control.aa_sentence(results),
         "prose": analysis_of(manifest),

@@ -26,6 +26,12 @@ def state(facts: Facts | None) -> str:
     return "Noisy run" if facts["noisy"] else "Quiet run"
 
 
+def state_words(facts: Facts | None) -> str:
+    """Return the state of the run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
+    passed = [check["passed"] for checks in (facts or {}).get("hosts", {}).values() for check in checks]
+    return f"{state(facts)}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state(facts)
+
+
 def noisy_sentence(facts: Facts | None) -> str:
     """Return the warning that is printed above all numbers of a noisy run; empty for other runs."""
     if not facts or not facts["noisy"]:
@@ -52,10 +58,10 @@ def _goal_sentences(facts: Facts) -> Iterator[str]:
             if (goal := check.get("goal")) is None:  # older runs have no goals
                 continue
             name = check["name"]
-            chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({_amount(name, check['limit'])})"
-            verdict = "met" if check["met"] else f"not met, {chance}"
+            limit = f"{'within' if check['passed'] else 'beyond'} the limit of {_amount(name, check['limit'])}"
+            aim = f"{'and meets' if check['met'] else 'but misses'} the goal of {_amount(name, goal)}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
-            yield f"Over all that was timed, {check['words']}{where}. The goal of {_amount(name, goal)} is {verdict}."
+            yield f"Over all that was timed, {check['words']}{where}. This is {limit}, {aim}."
 
 
 def checks_table(facts: Facts | None) -> Table | None:

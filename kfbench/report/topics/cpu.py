@@ -70,7 +70,7 @@ def cpu_sentence(results: Results, part: Slice) -> str:
         rows = _of_operation(part, operation).rows
         medians = [ratio.median for ratio in rows.loc[rows["format"] == NEW, "ratio"] if ratio is not None]
         if medians:
-            sentences.append(cpu_range_sentence(NEW, operation, medians))
+            sentences.append(cpu_range_sentence(NEW, operation, medians, "on generated records"))
     if not sentences:
         sentences.append(f"This run times no {NEW}.")
     if results.noise:

@@ -1,6 +1,6 @@
 """The front page of a report: its answer in a few sentences, and some numbers as cards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
@@ -12,11 +12,12 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.noise import TIMED_KINDS
 from kfbench.report.data.arms import one_per_arm
 from kfbench.report.data.axes import HEADLINE_BATCHES, setting, with_settings
+from kfbench.report.data.capability import is_our_own, lacking
 from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, codec_words, under_words
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span
+from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span, upper_first
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
 from kfbench.tables import Column, Table, listed, number
@@ -85,8 +86,9 @@ def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
     )
 
 
-def _values_words(part: Slice) -> str:
-    return setting({"value_bytes": part.fixed["value_bytes"]})
+def _values_words(part: Slice, payload: str = "") -> str:
+    words = setting({"value_bytes": part.fixed["value_bytes"]})
+    return words.replace(" ", f" {payload} ") if payload else words
 
 
 class CpuRatios(NamedTuple):
@@ -115,7 +117,9 @@ def _cpu_ratios(run: Views) -> CpuRatios:
         timed = [(time.mean.median, each.name) for each in classes for name in OPERATIONS
                  if (time := each.cpu.get((name, NEW)))]  # fmt: skip
         most = f", the most for “{lower_first(max(timed)[1])}”"
-        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most)
+        return CpuRatios(
+            "class of named workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most
+        )
     part = None if run.results.cpu.empty else cpu_slice(run.results, "batch_size")
     if part is None:
         return CpuRatios("", {})
@@ -150,15 +154,24 @@ def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
 
 def _smallest_sentence(run: Views) -> str:
     """Name the smallest format of the first class of workloads, without a codec and under zstd."""
-
     for each in run.verdicts.classes[:1]:
-        return " ".join(
-            f"For {lower_first(each.name)}, {' or '.join(winners)} is the smallest {under_words(codec)}"
-            + (f", but lacks fields of {BASE_FORMAT}." if {*winners} & {*run.verdicts.limits} else ".")
-            for codec in run.verdicts.codecs
-            if (winners := each.winners(codec))
-        )
+        won = {under_words(codec): found for codec in run.verdicts.codecs if (found := each.winners(codec))}
+        names = {under: " or ".join(_with_owner(name) for name in found) + _lack(found) for under, found in won.items()}
+        first, *others = names or [""]
+        if first:
+            later = (f"{upper_first(under)} it is {names[under]}." for under in others)
+            return " ".join((f"For {lower_first(each.name)}, the smallest {first} is {names[first]}.", *later))
     return ""
+
+
+def _with_owner(name: str) -> str:
+    return f"{name} (our own)" if is_our_own(name) else name
+
+
+def _lack(winners: Sequence[str]) -> str:
+    """Name the first thing of v2 that a winner cannot carry."""
+    missing = [field for name in winners for field in lacking(name, BASE_FORMAT)]
+    return f", which has no {missing[0]}" if missing else ""
 
 
 def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Card]:
@@ -171,16 +184,23 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
                 yield Card(percent(-shares[size]), words, "bytes.html#batch-size")
     codec = _best_codec(run)
     rows = run.results.grid_bytes
-    under = _saved_shares(run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size"))
-    if under is not None and CARD_BATCHES[-1] in under.index:
-        words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {codec}"
-        yield Card(percent(-under[CARD_BATCHES[-1]]), words, "compression.html#compressed")
+    under = run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size")
+    packed = _saved_shares(under)
+    if under is not None and packed is not None and CARD_BATCHES[-1] in packed.index:
+        values = _values_words(under, str(under.fixed["payload"]))
+        words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {values}, {codec}"
+        yield Card(percent(-packed[CARD_BATCHES[-1]]), words, "compression.html#compressed")
+    yield from _columnar_card(run.results)
     if cpu.of:
         words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
         yield Card(f"{span(cpu.all)}×", words, link)
-    yield from _median_card(run.verdicts.workloads(codec), NEW, "compression.html#compressed")
-    if mean := measured.Columnar(run.results).headline:
+    table = f"t-workloads-{codec.replace(' ', '-')}"
+    yield from _median_card(run.verdicts.workloads(codec), NEW, f"bytes.html#{table}")
+
+
+def _columnar_card(results: Results) -> Iterator[Card]:
+    if mean := measured.Columnar(results).headline:
         where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
         words = (
             f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, geometric mean of {len(mean.labels)} workloads"
