@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-    from kfbench.codecs import CODECS
+    from kfbench.codecs import CODECS, Dictionary
+    from kfbench.dictionary_training import train_dictionary
     from kfbench.errors import KfbenchError
     from kfbench.formats import FORMATS
     from kfbench.limits import Limits
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "CODECS", "FORMATS", "WORKLOADS", "BatchFields", "DecodedLog", "EncodedLog", "KfbenchError", "Limits", "Records",
-    "Shapes", "compare", "read_log", "what_if", "write_log",
+    "CODECS", "FORMATS", "WORKLOADS", "BatchFields", "DecodedLog", "Dictionary", "EncodedLog", "KfbenchError",
+    "Limits", "Records", "Shapes", "compare", "read_log", "train_dictionary", "what_if", "write_log",
 ]  # fmt: skip
 
 # These names are imported on first use, so that `kfbench --help` compiles nothing.
 _NAMES: Final = {
     "batches": ("BatchFields", "DecodedLog", "EncodedLog"),
-    "codecs": ("CODECS",),
+    "codecs": ("CODECS", "Dictionary"),
+    "dictionary_training": ("train_dictionary",),
     "errors": ("KfbenchError",),
     "formats": ("FORMATS",),
     "limits": ("Limits",),

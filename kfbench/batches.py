@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64, freeze
+from kfbench.codecs import CODEC_NAMES, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -64,6 +65,7 @@ BATCH: Final = np.dtype(
         ("crc", np.uint32),
         ("attributes", np.int16),
         ("codec", np.int8),
+        ("dictionary", np.int32),  # number of the zstd dictionary; -1: none
         ("timestamp_type", np.int8),
         ("base_offset", np.int64),
         ("last_offset", np.int64),
@@ -262,6 +264,7 @@ class DecodedLog:
         records: the records, with the timestamps that a consumer sees.
         bounds: int64[batches + 1], the boundaries of batches among the records.
         create_timestamps_ms: int64[records], the timestamps that producers wrote; they differ under log append time.
+        dictionaries: the zstd dictionaries that the reader had, by number.
         errors: one per damaged batch that was left out (on_error="skip").
         trailing_bytes: the size of an incomplete last batch, which is no error in Kafka.
     """
@@ -272,6 +275,7 @@ class DecodedLog:
     rows: Callable[[], NDArray[np.void]]  # computes `batch_rows`; called on first use
     tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # reads tagged fields; None: the format has none
     format_name: str | None = None  # None if the magic byte is enough to find the format
+    dictionaries: Mapping[int, Dictionary] = field(default_factory=dict)
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 
@@ -296,8 +300,6 @@ class DecodedLog:
     def batches(self) -> "pd.DataFrame":
         """A table with one row per batch, with Kafka's field names in snake case. Fields that v0 and v1 lack are -1."""
         import pandas as pd
-
-        from kfbench.codecs import CODEC_NAMES
 
         frame = pd.DataFrame({name: self.batch_rows[name] for name in BATCH.names or ()})
         frame["codec"] = np.array(CODEC_NAMES, object)[frame["codec"]]

@@ -40,6 +40,31 @@ class CorruptLog(KfbenchError):
     def __reduce__(self) -> tuple[type, tuple[int, str, str, str | None]]:
         return type(self), (self.position, self.field, self.promise, self.source)
 
+    def at(self, position: int, source: str | None = None) -> "CorruptLog":
+        """Return the same error for another position, such as one in the whole file."""
+        return type(self)(position, self.field, self.promise, source)
+
+
+class MissingDictionary(CorruptLog):
+    """A batch that was compressed with a dictionary which the reader does not have.
+
+    number: the dictionary's number in its partition. A dictionary of this number may be there, but be a different one.
+    """
+
+    def __init__(self, position: int, number: int, promise: str, source: str | None = None) -> None:
+        self.number = number
+        super().__init__(position, "dictionary", promise, source)
+
+    def __reduce__(self) -> tuple[type, tuple[int, int, str, str | None]]:  # type: ignore[override]
+        return type(self), (self.position, self.number, self.promise, self.source)
+
+    def at(self, position: int, source: str | None = None) -> "CorruptLog":
+        return type(self)(position, self.number, self.promise, source)
+
+
+class InvalidDictionary(KfbenchError, ValueError):
+    """Bytes that are no dictionary for zstd, too few samples to train one, or two dictionaries with one number."""
+
 
 class Refused(KfbenchError):
     """A batch that a broker refuses, with Kafka's reason.

@@ -117,6 +117,7 @@ CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecord
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
 CODEC_MASK: Final = 0x07
+LAST_CODEC: Final = 5  # zstd with a dictionary; v2, v3 and columnar have it
 TIMESTAMP_TYPE_BIT: Final = 1 << 3  # 1: log append time
 TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5

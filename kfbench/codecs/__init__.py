@@ -16,16 +16,18 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs.allowance import Allowance
 from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Codec, Level, NoCodec, Stream, Undecodable
+from kfbench.codecs.dictionary import Dictionary, TrainedOn
 from kfbench.codecs.gzip_members import Gzip
 from kfbench.codecs.lz4_frames import LegacyLz4, Lz4
 from kfbench.codecs.xerial_snappy import Snappy
+from kfbench.codecs.zstd_dictionary import UnknownDictionary, ZstdDictionary, dictionary_number
 from kfbench.codecs.zstd_frames import Zstd
 from kfbench.errors import IllegalCombination
 
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {codec.name: codec for codec in (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())}
 )
-CODEC_NAMES: Final = (*CODECS, "5", "6", "7")  # item i is the name of codec number i in the attributes
+CODEC_NAMES: Final = (*CODECS, ZstdDictionary.name, "6", "7")  # item i is the name of codec number i in the attributes
 LEGACY_LZ4: Final = LegacyLz4()
 
 
@@ -65,13 +67,18 @@ __all__ = [
     "LEGACY_LZ4",
     "Allowance",
     "Codec",
+    "Dictionary",
     "Gzip",
     "Level",
     "Payloads",
     "Stream",
+    "TrainedOn",
     "Undecodable",
+    "UnknownDictionary",
     "Zstd",
+    "ZstdDictionary",
     "codec_of",
+    "dictionary_number",
     "find",
     "join_payloads",
 ]

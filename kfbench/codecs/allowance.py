@@ -1,9 +1,15 @@
-"""The allowance of a log: the numbers of bytes, records and headers that its reader may still allocate."""
+"""The allowance of a log: the numbers of bytes, records and headers that its reader may still allocate.
 
+It also holds the zstd dictionaries that the reader may use.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 from kfbench.codecs.base import Codec, Undecodable
+from kfbench.codecs.dictionary import Dictionary, by_number
+from kfbench.codecs.zstd_dictionary import ZstdDictionary
 from kfbench.errors import InvalidConfig
 from kfbench.limits import LIMITS, Limits
 
@@ -19,6 +25,7 @@ class Allowance:
         log_headers: headers of columnar batches, and v3 headers that are stored once per batch.
         log_header_bytes: bytes of header values that columnar templates (text with placeholders) produce.
         built_bytes: bytes of batches that are written in another format, before compression.
+        dictionary_codec: the codec of batches with a dictionary, and its dictionaries.
     """
 
     limits: Limits
@@ -27,9 +34,11 @@ class Allowance:
     log_headers: int
     log_header_bytes: int
     built_bytes: int
+    dictionary_codec: ZstdDictionary
 
     @classmethod
-    def of(cls, log_size_bytes: int, limits: Limits | None) -> Self:
+    def of(cls, log_size_bytes: int, limits: Limits | None, dictionaries: Iterable[Dictionary] = ()) -> Self:
+        """Return the whole allowance of a log. Raises InvalidConfig, and InvalidDictionary for equal numbers."""
         if limits is None:
             limits = LIMITS
         if not isinstance(limits, Limits):
@@ -42,6 +51,7 @@ class Allowance:
             log_headers=limits.log_headers(log_size_bytes),
             log_header_bytes=log_bytes,
             built_bytes=log_bytes,
+            dictionary_codec=ZstdDictionary(by_number(dictionaries)),
         )
 
     def read_again(self, before: Self) -> None:

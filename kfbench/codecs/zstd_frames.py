@@ -45,13 +45,19 @@ class Zstd(Codec):
         if contexts.get("level") != level:
             contexts.pop("level", None)
             contexts.pop("compressor", None)  # freed before the next one allocates its memory
-            contexts["compressor"] = zstandard.ZstdCompressor(level=level)
+            contexts["compressor"] = self._new_compressor(level)
             contexts["level"] = level
         return contexts["compressor"]  # type: ignore[no-any-return]
 
+    def _new_compressor(self, level: int) -> zstandard.ZstdCompressor:
+        return zstandard.ZstdCompressor(level=level)
+
+    def _new_decompressor(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
+
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         if "decompressor" not in self._contexts.__dict__:
-            self._contexts.decompressor = zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
+            self._contexts.decompressor = self._new_decompressor()
         raw = bytes(data)
         parts, left = [], limit_bytes
         part_bytes = max(self.CHUNK_BYTES, 4 * len(raw))
@@ -73,7 +79,7 @@ class Zstd(Codec):
         try:
             context = self._idle.pop()
         except IndexError:
-            context = zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
+            context = self._new_decompressor()
         reader = None
         try:
             for start, end, is_last in self._blocks(data):
@@ -87,8 +93,8 @@ class Zstd(Codec):
         finally:
             self._idle.append(context)
 
-    @staticmethod
-    def _blocks(data: Buffer) -> Iterator[tuple[int, int, bool]]:
+    @classmethod
+    def _blocks(cls, data: Buffer) -> Iterator[tuple[int, int, bool]]:
         """Yield (start, end, is_last) of each block: byte positions, and True for the last block of a frame.
 
         The first block of a frame includes the frame's header, the last one its checksum. Raise Undecodable if a block
@@ -109,14 +115,24 @@ class Zstd(Codec):
                 checksum_bytes = 4 if zstandard.get_frame_parameters(header).has_checksum else 0
             except zstandard.ZstdError as error:
                 raise Undecodable(f"zstd: {error}") from None
-            is_last = False
-            while not is_last:
-                fields = int.from_bytes(data[end : end + 3], "little")
-                is_last, kind, size = bool(fields & 1), fields >> 1 & 3, fields >> 3
-                end += 3 + (1 if kind == 1 else size) + (checksum_bytes if is_last else 0)
-                if end > len(data):
-                    raise Undecodable("zstd: the frame is cut short")
-                yield at, end, is_last
-                at = end
+            for block in blocks_from(data, at, end, checksum_bytes):
+                yield block
+                at = block[1]
         if at > len(data) or not data:
             raise Undecodable("zstd: the frame is cut short")
+
+
+def blocks_from(data: Buffer, start: int, at: int, checksum_bytes: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield (start, end, is_last) of each block of the frame that begins at byte `start`. See `Zstd._blocks`.
+
+    at: the position of the first block. checksum_bytes: the size of the frame's checksum.
+    """
+    is_last = False
+    while not is_last:
+        fields = int.from_bytes(data[at : at + 3], "little")
+        is_last, kind, size = bool(fields & 1), fields >> 1 & 3, fields >> 3
+        at += 3 + (1 if kind == 1 else size) + (checksum_bytes if is_last else 0)
+        if at > len(data):
+            raise Undecodable("zstd: the frame is cut short")
+        yield start, at, is_last
+        start = at

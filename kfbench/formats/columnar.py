@@ -83,6 +83,7 @@ CAPABILITIES: Final = Capabilities(
     empty_batches=True,
     batch_fields=FIELD_NAMES - {"tagged_fields"},
     codecs=tuple(CODECS),
+    dictionaries=True,
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)

@@ -35,6 +35,7 @@ def _capabilities(features: int) -> Capabilities:
         empty_batches=True,
         batch_fields=FIELD_NAMES if features & layouts.TAGGED_BIT else EVERY_FIELD,
         codecs=tuple(CODECS),
+        dictionaries=True,
         sizes_from_shapes=not features & layouts.SHARED_HEADERS,
     )
 

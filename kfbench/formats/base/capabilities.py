@@ -21,6 +21,7 @@ class Capabilities:
     empty_batches: bool
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
+    dictionaries: bool = False  # True: zstd can use a dictionary
     sizes_from_shapes: bool = True  # False: sizes depend on the bytes of headers, so they need Records
 
     @cached_property

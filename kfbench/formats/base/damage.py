@@ -8,8 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, freeze
-from kfbench.codecs import Allowance, Codec, Undecodable, codec_of, join_payloads
-from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.codecs import (
+    Allowance,
+    Codec,
+    Undecodable,
+    UnknownDictionary,
+    ZstdDictionary,
+    codec_of,
+    dictionary_number,
+    join_payloads,
+)
+from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
 from kfbench.uvarint import MOST_BYTES, get_uvarint
@@ -77,6 +86,8 @@ class Damage:
         self.positions, self.on_error = positions, on_error
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
+        self._missing: dict[int, int] = {}  # number of the missing dictionary by batch
+        self._bodies: Bodies | None = None
 
     def __len__(self) -> int:
         """The number of damaged batches."""
@@ -94,7 +105,7 @@ class Damage:
         def plain_body(b: int, codec: Codec, body: Bytes) -> bytes:
             return self._decompress(codec, body, b, allowance, None if limit_bytes is None else int(limit_bytes[b]))
 
-        return self._replace_bodies(bodies, plain_body, appendix)
+        return self._replace_bodies(bodies, plain_body, appendix, allowance)
 
     def metadata(
         self, bodies: Bodies, allowance: Allowance, headers_first: NDArray[np.bool_], appendix: Bytes | None = None
@@ -113,20 +124,28 @@ class Damage:
             surplus_bytes += made_bytes - len(head)
             return head
 
-        source, starts, ends = self._replace_bodies(bodies, plain_body, appendix)
+        source, starts, ends = self._replace_bodies(bodies, plain_body, appendix, allowance)
         payload_ends = np.where(is_prefix, NEVER, ends)
         freeze(payload_ends)
         return PlainMetadata(source, starts, ends, payload_ends, int((ends - starts).sum()) + surplus_bytes)
 
     def _replace_bodies(
-        self, bodies: Bodies, plain_body: Callable[[int, Codec, Bytes], bytes], appendix: Bytes | None
+        self,
+        bodies: Bodies,
+        plain_body: Callable[[int, Codec, Bytes], bytes],
+        appendix: Bytes | None,
+        allowance: Allowance,
     ) -> PlainBodies:
         """Copy all bodies. Replace each compressed body of an undamaged batch by plain_body(batch, codec, body)."""
-        parts = []
+        self._bodies, parts = bodies, []
         columns = (bodies.codecs.tolist(), bodies.starts.tolist(), bodies.ends.tolist())
         for b, (codec, start, end) in enumerate(zip(*columns, strict=True)):
             body, is_compressed = bodies.data[start:end], codec and self.state[b] == status.SOUND
-            parts.append(plain_body(b, bodies.find_codec(codec), body) if is_compressed else body.tobytes())
+            if not is_compressed:
+                parts.append(body.tobytes())
+                continue
+            is_own = codec == ZstdDictionary.id
+            parts.append(plain_body(b, allowance.dictionary_codec if is_own else bodies.find_codec(codec), body))
         source, cuts = join_payloads(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
         freeze(ends)  # like positions of an uncompressed log, so that kernels are compiled only for read-only arrays
@@ -140,8 +159,13 @@ class Damage:
             return allowance.decompress(codec, body, limit_bytes)
         except Undecodable as error:
             problem = status.PAYLOAD if has_own_limit and error.is_past_limit else status.COMPRESSED
-            self.state[batch], self._reasons[batch] = problem, str(error)
+            self._note(batch, problem, error)
             return b""
+
+    def _note(self, batch: int, problem: int, error: Undecodable) -> None:
+        self.state[batch], self._reasons[batch] = problem, str(error)
+        if isinstance(error, UnknownDictionary):
+            self._missing[batch] = error.number
 
     def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> MetadataHead:
         stream, spent = codec.stream(body, allowance.next_bytes), 0
@@ -152,10 +176,21 @@ class Damage:
                 head += stream.read(max(0, at + size - len(head)))
             return MetadataHead(head, stream.plain_bytes)
         except Undecodable as error:
-            self.state[batch], self._reasons[batch], spent = status.COMPRESSED, str(error), error.spent_bytes
+            self._note(batch, status.COMPRESSED, error)
+            spent = error.spent_bytes
             return MetadataHead(b"", stream.plain_bytes)
         finally:
             allowance.log_bytes -= max(spent, stream.plain_bytes)
+
+    def dictionary_numbers(self, batches: Int64) -> NDArray[np.int32]:
+        """Return the number of the dictionary that each of these undamaged batches names; -1: none."""
+        numbers = np.full(len(batches), -1, np.int32)
+        if self._bodies is not None:
+            data, starts, _, codecs, _ = self._bodies
+            for i in np.flatnonzero(codecs[batches] == ZstdDictionary.id).tolist():
+                start = int(starts[batches[i]])
+                numbers[i] = dictionary_number(data[start : start + MOST_BYTES].tobytes())
+        return numbers
 
     def errors(self) -> list[CorruptLog]:
         """Return one error per damaged batch, in the log's order. With on_error="raise" raise the first instead."""
@@ -163,10 +198,12 @@ class Damage:
         if not self:
             return found
         for batch in np.flatnonzero(self.state).tolist():
-            field, promise = status.PROMISES[int(self.state[batch])]
-            if batch in self._reasons:
-                promise = f"{promise}: {self._reasons[batch]}"
-            found.append(CorruptLog(int(self.positions[batch]), field, promise))
+            position, (field, promise) = int(self.positions[batch]), status.PROMISES[int(self.state[batch])]
+            if batch in self._missing:
+                found.append(MissingDictionary(position, self._missing[batch], self._reasons[batch]))
+            else:
+                promise = f"{promise}: {self._reasons[batch]}" if batch in self._reasons else promise
+                found.append(CorruptLog(position, field, promise))
             if self.on_error == "raise":
                 raise found[0]
         return found

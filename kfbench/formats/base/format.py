@@ -9,6 +9,7 @@ decompressed bytes are identical.    The compressed bytes are identical too if t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,8 +21,8 @@ from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
 from kfbench.batch_plan import chunks, plan
 from kfbench.batches import CREATE_TIME, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
-from kfbench.codecs import Allowance, Codec, Level
-from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
+from kfbench.codecs import Allowance, Codec, Dictionary, Level, ZstdDictionary
+from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.arguments import check_entries, default_fields, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
@@ -46,6 +47,8 @@ class Format(ABC):
         codec, level: the codec's name in Kafka, and its level.
         data: an EncodedLog, or an object with a buffer of bytes.
         limits: limits of the memory that a reader allocates; None: the defaults of `Limits`.
+        dictionaries: zstd dictionaries for batches that were compressed with one. A reader that lacks one reports
+            `MissingDictionary`.
 
     Attributes:
         checksum: the checksum of an entry (a batch or a message); None: entries have none.
@@ -93,14 +96,15 @@ class Format(ABC):
         batch_fields: BatchFields | None = None,
         lossy: bool = False,
         out: Bytes | None = None,
+        dictionary: Dictionary | None = None,
     ) -> EncodedLog:
         """Write the records in batches.
 
         out: a uint8 buffer for the result, so that a caller can use one buffer several times. lossy: leave out and
-        count what the format cannot store. Raises IllegalCombination for a codec that the format does not have,
-        WouldLose, InvalidRecords.
+        count what the format cannot store. dictionary: compress with it; the codec must be "zstd". Raises
+        IllegalCombination for a codec or a dictionary that the format does not have, WouldLose, InvalidRecords.
         """
-        self.check_codec(codec, level)
+        chosen = self.codec_with(codec, level, dictionary)
         if not isinstance(records, Records):
             raise InvalidRecords(f"records: kfbench.Records is wanted, not {type(records).__name__}")
         if out is not None:
@@ -123,7 +127,7 @@ class Format(ABC):
                 needed = int(self.size(records, bounds, fields).sum())
                 raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
             return EncodedLog(data=target[: positions[-1]], positions=positions, losses=losses)
-        data, positions = self._write_compressed(records, bounds, fields, codecs.find(codec), level, out)
+        data, positions = self._write_compressed(records, bounds, fields, chosen, level, out)
         return EncodedLog(data=data, positions=positions, losses=losses)
 
     def size(
@@ -170,20 +174,31 @@ class Format(ABC):
         fields.over(len(bounds) - 1)
         return self._losses(shapes, bounds, fields)
 
-    def decode(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedLog:
+    def decode(
+        self,
+        data: Any,
+        on_error: OnError = "raise",
+        limits: Limits | None = None,
+        dictionaries: Iterable[Dictionary] = (),
+    ) -> DecodedLog:
         """Decode a log that has only batches of this format. Uncompressed keys and values are views of the log.
 
         on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`.
         """
         data = _log_bytes(data)
         entries = Entries.of(data)
-        log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limits))
+        log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limits, dictionaries))
         if not entries.broken and not entries.trailing_bytes:
             return log
         return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
 
     def decode_metadata(
-        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
+        self,
+        data: Any,
+        on_error: OnError = "raise",
+        limits: Limits | None = None,
+        check_crcs: bool = True,
+        dictionaries: Iterable[Dictionary] = (),
     ) -> DecodedMetadata:
         """Decode only offsets, timestamps and lengths.
 
@@ -196,7 +211,7 @@ class Format(ABC):
         """
         data = _log_bytes(data)
         entries = Entries.of(data)
-        allowance = Allowance.of(len(data), limits)
+        allowance = Allowance.of(len(data), limits, dictionaries)
         read = self._read(data, entries.positions, on_error, allowance, "metadata", check_crcs)
         errors, index = read.damage.errors(), read.index
         return DecodedMetadata(
@@ -211,7 +226,9 @@ class Format(ABC):
             trailing_bytes=entries.trailing_bytes,
         )
 
-    def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
+    def read_times(
+        self, data: Any, positions: Int64, limits: Limits | None = None, dictionaries: Iterable[Dictionary] = ()
+    ) -> DecodedTimes:
         """Read offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look up offsets by time.
 
         positions: all positions of `Entries.of`, or a run of neighbouring ones. In v0 and v1 an entry is one message,
@@ -225,7 +242,7 @@ class Format(ABC):
         """
         data = _log_bytes(data)
         positions = check_entries(positions, data)
-        return self._read_times(data, positions, Allowance.of(len(data), limits))
+        return self._read_times(data, positions, Allowance.of(len(data), limits, dictionaries))
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         log = self.decode_at(data, positions, "raise", allowance)
@@ -272,11 +289,17 @@ class Format(ABC):
             records=records,
             bounds=bounds,
             create_timestamps_ms=read.index.created,
-            rows=partial(self._rows, read, records, bounds),
+            rows=partial(self._rows_with_dictionaries, read, records, bounds),
             tags=read.tags if read.has_tags else None,
             format_name=None if self.is_told_by_magic else self.name,
+            dictionaries=allowance.dictionary_codec.dictionaries,
             errors=errors,
         )
+
+    def _rows_with_dictionaries(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
+        rows = self._rows(read, records, bounds)
+        rows["dictionary"] = read.damage.dictionary_numbers(read.sound)
+        return rows
 
     def read_columns(self, data: Bytes, positions: Int64, allowance: Allowance, with_payload: bool) -> BatchColumns:
         """Read the columns that a broker validates, of the entries data[positions[i]:positions[i + 1]].
@@ -301,6 +324,10 @@ class Format(ABC):
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
         """Return the fields of each undamaged entry as one row (dtype `BATCH`)."""
         return read.rows(records, bounds)
+
+    def plain_bodies(self, records: Records, batch_size: int | ArrayLike = 100) -> list[bytes]:
+        """Return the bytes of each batch that a codec compresses. Raises IllegalCombination if there is no one body."""
+        raise IllegalCombination(f"{self.name}: its batches have no body")
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         """Return the compressed bytes after the header, for each batch with records. Raises IllegalCombination."""
@@ -361,6 +388,18 @@ class Format(ABC):
         codecs.find(codec, level)
         if codec not in self.capabilities.codecs:
             raise IllegalCombination(f"{self.name} has no {codec} (codecs: {', '.join(self.capabilities.codecs)})")
+
+    def codec_with(self, codec: str, level: Level, dictionary: Dictionary | None) -> Codec:
+        """Return the codec that writes with `dictionary`; None: the plain codec. Raises IllegalCombination."""
+        self.check_codec(codec, level)
+        if dictionary is None:
+            return codecs.find(codec)
+        if not isinstance(dictionary, Dictionary):
+            raise InvalidDictionary(f"dictionary: kfbench.Dictionary is wanted, not {type(dictionary).__name__}")
+        if codec != "zstd" or not self.capabilities.dictionaries:
+            having = "zstd" if self.capabilities.dictionaries else "no codec"
+            raise IllegalCombination(f"{self.name} has no {codec} with a dictionary (codecs with one: {having})")
+        return ZstdDictionary.of(dictionary)
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         can = self.capabilities

@@ -4,9 +4,11 @@ from abc import abstractmethod
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BatchFields
+from kfbench.batch_plan import plan
+from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.codecs import Codec, Level
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.compression import BatchBytes, compress_bodies
@@ -55,6 +57,14 @@ class SealedFormat(Format):
     @abstractmethod
     def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
         """Write batches with uncompressed bodies, and set `codec` in their headers. Fill all arrays of `plain`."""
+
+    def plain_bodies(self, records: Records, batch_size: int | ArrayLike = 100) -> list[bytes]:
+        bounds = plan(len(records), batch_size)
+        room = np.empty(self._bound(records.shapes, len(bounds) - 1, NO_FIELDS), np.uint8)
+        plain = PlainBatches.room(room, len(bounds) - 1)
+        self._encode(records, bounds, NO_FIELDS, 0, plain).is_written()
+        starts, ends = plain.bodies.tolist(), plain.positions[1:].tolist()
+        return [room[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
 
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
         plain = PlainBatches(out, positions, np.empty(len(bounds) - 1, np.int64))

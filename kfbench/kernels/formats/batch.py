@@ -105,7 +105,7 @@ def _header_problem(header, end, magic):
     """Return the `status` number of a BatchHeader: SOUND or its first damage."""
     if header.body > end:
         return np.int64(status.BATCH_HEADER)
-    if header.attributes & CODEC_MASK > 4:
+    if header.attributes & CODEC_MASK > layouts.LAST_CODEC:
         return np.int64(status.CODEC)
     if magic == 3 and header.attributes & ~layouts.V3_ATTRIBUTES_MASK:
         return np.int64(status.ATTRIBUTES)

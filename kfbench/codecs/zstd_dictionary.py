@@ -1,0 +1,174 @@
+"""zstd with a dictionary: `number uvarint, check (3 bytes), lean frame`. Codec 5; docs/dictionaries.md.
+
+number: the dictionary's number in its partition. check: the first bytes of its SHA-256. A lean frame is a zstd frame
+without magic, content size, checksum and dictionary ID. It has no empty block at its end, unlike Kafka's zstd frames.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+import zstandard
+
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable
+from kfbench.codecs.dictionary import CHECK_BYTES, Dictionary
+from kfbench.codecs.zstd_frames import Zstd, blocks_from
+from kfbench.errors import IllegalCombination
+from kfbench.uvarint import get_uvarint
+
+LEAN: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
+
+
+class UnknownDictionary(Undecodable):
+    """A payload that names a dictionary which the reader does not have. number: the dictionary's number."""
+
+    def __init__(self, number: int, why: str) -> None:
+        self.number = number
+        super().__init__(f"number {number} {why}")
+
+
+class LeanFrames(Zstd):
+    """Lean frames of one dictionary. Contexts and the digested dictionary are kept for the next batch.
+
+    level: the level of `compress`; None: only `decompress` and `stream` are used.
+    """
+
+    HEADER_BYTES: Final = 2  # descriptor and window
+
+    def __init__(self, dictionary: Dictionary, level: int | None) -> None:
+        super().__init__()
+        self._digest = dictionary.digest(level)
+        self._level = level
+
+    @property
+    def size_bytes(self) -> int:
+        """An estimate of the memory of the digested dictionary and of one context."""
+        tables = 27 << 10  # for decompression
+        if self._level is not None:
+            chosen = zstandard.ZstdCompressionParameters.from_level(self._level, dict_size=len(self._digest))
+            tables = 4 * ((1 << chosen.hash_log) + (1 << chosen.chain_log)) + (14 << 10)
+        return len(self._digest) + 2 * tables  # a context has tables of the same size
+
+    def compress(self, data: Any, level: int | None = None) -> bytes:  # noqa: ARG002
+        stream = self._compressor(self._level or 0).compressobj()
+        return stream.compress(data) + stream.flush()  # type: ignore[no-any-return]
+
+    def _new_compressor(self, level: int) -> zstandard.ZstdCompressor:
+        wanted = zstandard.ZstdCompressionParameters(
+            compression_level=level, format=LEAN, write_content_size=0, write_dict_id=0
+        )
+        return zstandard.ZstdCompressor(compression_params=wanted, dict_data=self._digest)
+
+    def _new_decompressor(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor(dict_data=self._digest, max_window_size=self.WINDOW_BYTES, format=LEAN)
+
+    @classmethod
+    def _blocks(cls, data: Buffer) -> Iterator[tuple[int, int, bool]]:
+        if len(data) < cls.HEADER_BYTES:
+            raise Undecodable("zstd: the frame is cut short")
+        if data[0]:
+            raise Undecodable("zstd: the frame has a content size, a checksum or a dictionary ID")
+        end = 0
+        for start, end, is_last in blocks_from(data, 0, cls.HEADER_BYTES, checksum_bytes=0):
+            yield start, end, is_last
+        if end < len(data):
+            raise Undecodable("zstd: bytes follow the frame")
+
+
+class FramesCache:
+    """The most recently used `LeanFrames`, by dictionary and level, whose estimated sizes add up to `most_bytes`."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes, self.size_bytes = most_bytes, 0
+        self._frames: OrderedDict[tuple[bytes, int | None], LeanFrames] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def get(self, dictionary: Dictionary, level: int | None) -> LeanFrames:
+        key = dictionary.sha256, level
+        with self._lock:
+            if key in self._frames:
+                self._frames.move_to_end(key)
+                return self._frames[key]
+        made = LeanFrames(dictionary, level)  # outside the lock, because it takes long; two threads may both make one
+        with self._lock:
+            if key not in self._frames:
+                self._frames[key] = made
+                self.size_bytes += made.size_bytes
+            while self.size_bytes > self.most_bytes and len(self._frames) > 1:
+                self.size_bytes -= self._frames.popitem(last=False)[1].size_bytes
+        return made
+
+    def clear(self) -> None:
+        with self._lock:
+            self._frames.clear()
+            self.size_bytes = 0
+
+
+FRAMES: Final = FramesCache(most_bytes=64 << 20)
+
+
+class ZstdDictionary(Codec):
+    """The codec for batches with these dictionaries.
+
+    dictionaries: by number, for reading. written: the dictionary with which `compress` compresses.
+    """
+
+    name, id, levels, default_level, library = "zstd-dictionary", 5, Zstd.levels, Zstd.default_level, Zstd.library
+
+    def __init__(self, dictionaries: Mapping[int, Dictionary], written: Dictionary | None = None) -> None:
+        self.dictionaries, self.written = dictionaries, written
+
+    @classmethod
+    def of(cls, dictionary: Dictionary) -> Self:
+        """Return the codec that reads and writes with one dictionary."""
+        return cls(MappingProxyType({dictionary.number: dictionary}), dictionary)
+
+    def compress(self, data: Any, level: int | None = None) -> bytes:
+        if self.written is None:
+            raise IllegalCombination(f"{self.name}: no dictionary to compress with")
+        return self.written.head + FRAMES.get(self.written, self.check_level(level) or Zstd.default_level).compress(
+            data
+        )
+
+    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+        raw = bytes(data)
+        dictionary, start = self._find(raw)
+        return FRAMES.get(dictionary, None).decompress(raw[start:], limit_bytes)
+
+    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+        dictionary, start = self._find(data)
+        for part in FRAMES.get(dictionary, None)._parts(data[start:], tally):
+            tally.taken_bytes += start
+            yield part
+
+    def _find(self, data: Buffer) -> tuple[Dictionary, int]:
+        """Return the dictionary that a payload names, and the position of its frame. Raises Undecodable.
+
+        The pair has no names, because creating a NamedTuple takes a part of a small batch's time.
+        """
+        number, start = _read_number(data)
+        check, start = bytes(data[start : start + CHECK_BYTES]), start + CHECK_BYTES
+        if not number or start > len(data):
+            raise Undecodable("zstd-dictionary: no dictionary is named")
+        found = self.dictionaries.get(number)
+        if found is None or found.head != data[:start]:
+            why = "is missing" if found is None else f"has not the check {check.hex()}: it is another one"
+            raise UnknownDictionary(number, why)
+        return found, start
+
+
+def dictionary_number(payload: Buffer) -> int:
+    """Return the number of the dictionary that a payload names, 0 to 2**32 - 1. Raises Undecodable."""
+    return _read_number(payload)[0]
+
+
+def _read_number(data: Buffer) -> tuple[int, int]:
+    try:
+        return get_uvarint(data)
+    except ValueError:
+        raise Undecodable("zstd-dictionary: the dictionary number is cut short") from None

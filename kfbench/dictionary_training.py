@@ -1,0 +1,52 @@
+"""Train a zstd dictionary on the records of a topic. docs/dictionaries.md says how to choose the arguments."""
+
+from typing import Final
+
+from numpy.typing import ArrayLike
+
+from kfbench.codecs import Dictionary, TrainedOn
+from kfbench.errors import IllegalCombination
+from kfbench.formats import FORMATS, Format
+from kfbench.records import Records
+
+SIZE_BYTES: Final = 32_768
+
+
+def train_dictionary(
+    records: Records,
+    format: Format | str = "columnar",  # noqa: A002
+    batch_size: int | ArrayLike = 10,
+    size_bytes: int = SIZE_BYTES,
+    number: int = 1,
+) -> Dictionary:
+    """Train a dictionary for batches of these records in this format.
+
+    Equal arguments give an equal dictionary.
+
+    Args:
+        format: a format, or its name; it must be able to use a dictionary.
+        batch_size: records per batch, or batch boundaries int64[batches + 1].
+        size_bytes: the largest size of the dictionary, up to 131,072.
+        number: the dictionary's number in its partition.
+
+    Raises IllegalCombination for the format, and InvalidDictionary if the records are too few to train on.
+    """
+    fmt = FORMATS[format] if isinstance(format, str) else format
+    taken = samples(records, fmt, batch_size)
+    trained_on = TrainedOn(
+        format=fmt.name,
+        batch_size=batch_size if isinstance(batch_size, int) else None,
+        records=len(records),
+        size_bytes=sum(map(len, taken)),
+    )
+    return Dictionary.train(taken, size_bytes, number, trained_on)
+
+
+def samples(records: Records, fmt: Format, batch_size: int | ArrayLike = 10) -> list[bytes]:
+    """Return the bytes of each batch that a codec compresses: the records in v2 and v3, the payload in columnar.
+
+    Raises IllegalCombination if the format has no dictionaries.
+    """
+    if not fmt.capabilities.dictionaries:
+        raise IllegalCombination(f"{fmt.name} has no codec with a dictionary")
+    return fmt.plain_bodies(records, batch_size)
