@@ -114,6 +114,7 @@ COLUMNAR_PRODUCER: Final = np.dtype(
 
 CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # the beginning of a control record's key
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
+CONTROL_DICTIONARY: Final = 7  # ours; Kafka has 0 to 6
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
 CODEC_MASK: Final = 0x07

@@ -70,6 +70,11 @@ class Dictionary:
         """The bytes in front of each frame: the number (uvarint) and the first bytes of the SHA-256."""
         return put_uvarint(self.number) + self.sha256[:CHECK_BYTES]
 
+    @cached_property
+    def packed(self) -> bytes:
+        """The dictionary as a zstd frame of level 19. A log stores it so."""
+        return zstandard.ZstdCompressor(level=19).compress(self.data)
+
     def digest(self, level: int | None = None) -> zstandard.ZstdCompressionDict:
         """Return the dictionary in the library's form, for compression at `level`; None: for decompression.
 

@@ -1,7 +1,7 @@
 """Read a log segment. The magic byte of each batch selects its format."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,25 +10,31 @@ import numpy as np
 
 from kfbench.arrays import Bytes, as_bytes, place_of, rows_joined
 from kfbench.batches import DecodedLog, EncodedLog
-from kfbench.codecs import Allowance
+from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError
 from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
+from kfbench.log.dictionaries import add_stored
 from kfbench.log.writing import chained, runs
 from kfbench.records import PAYLOAD, Records, Shapes
 
 IS_LOG: Final = "is this a log segment?"
 LOG_SUFFIX: Final = ".log"
+NO_MAGIC: Final = 1 << 8  # takes the place of a magic byte
 
 
 def read_log(
-    source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
+    source: str | os.PathLike[str] | Any,
+    on_error: OnError = "raise",
+    limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> DecodedLog:
     """Read a log segment from a path or from bytes. It may mix magics 0 to 4 and codecs. No bytes are an empty log.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: limits of the
-    memory that the reader allocates; None: the defaults. Raises KfbenchError for a file that cannot be read.
+    memory that the reader allocates; None: the defaults. dictionaries: zstd dictionaries, in addition to those that
+    stand in the log. Raises KfbenchError for a file that cannot be read.
 
     An incomplete last batch is no error: its size is in `.trailing_bytes`. If no batch comes before it, its first bytes
     must look like a batch. Otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an
@@ -41,14 +47,19 @@ def read_log(
         name, source = os.fspath(source), _read(Path(source))
     data = as_bytes("source", source)
     entries = Entries.of(data)
-    allowance = Allowance.of(len(data), limits)
+    allowance = Allowance.of(len(data), limits, dictionaries)
     try:
         parts, errors = _read_runs(data, entries, on_error, allowance)
     except CorruptLog as error:
-        raise CorruptLog(error.position, error.field, error.promise, name) from None
+        raise error.at(error.position, name) from None
     if name:
-        errors = [CorruptLog(error.position, error.field, error.promise, name) for error in errors]
-    return replace(_join_logs(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
+        errors = [error.at(error.position, name) for error in errors]
+    return replace(
+        _join_logs(parts),
+        dictionaries=allowance.dictionary_codec.dictionaries,
+        errors=errors,
+        trailing_bytes=entries.trailing_bytes,
+    )
 
 
 class _Runs(NamedTuple):
@@ -62,9 +73,16 @@ def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allo
     """Decode each run of neighbouring entries with the same magic. With on_error="raise" raise the first error."""
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
-    for first, end in runs(entries.magics):
-        magic, positions = int(entries.magics[first]), entries.positions[first : end + 1]
-        if magic in BY_MAGIC:
+    damaged, magics = add_stored(data, entries, allowance), entries.magics.astype(np.int64)
+    magics[[*damaged]] = NO_MAGIC  # neither read nor joined with their neighbours
+    for first, end in runs(magics):
+        magic, positions = int(magics[first]), entries.positions[first : end + 1]
+        if magic == NO_MAGIC:
+            found = [damaged[entry] for entry in range(first, end)]
+            if on_error == "raise":
+                raise found[0]
+            errors += found
+        elif magic in BY_MAGIC:
             parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, allowance))
             errors += parts[-1].errors
         else:

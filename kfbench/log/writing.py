@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,21 +11,24 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, Allowance, Level
+from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary, Level
+from kfbench.codecs.dictionary import by_number
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS, Format, format_of
 from kfbench.kernels.wire import frames
 from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
+from kfbench.log.dictionaries import dictionary_batch
 from kfbench.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """The way to write a batch: its format, its codec's name, its codec's level."""
+    """The way to write a batch: its format, its codec's name and level, and the dictionary of zstd."""
 
     fmt: Format
     codec: str = "none"
     level: Level = None
+    dictionary: Dictionary | None = None
 
 
 class BatchKinds(NamedTuple):
@@ -35,13 +38,29 @@ class BatchKinds(NamedTuple):
     kinds: list[Kind]
 
 
-def write_log(log: DecodedLog) -> EncodedLog:
-    """Encode a decoded log. Each batch keeps its format and codec.
+def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedLog:
+    """Encode a decoded log. Each batch keeps its format, its codec and its zstd dictionary.
 
     Canonical batches without a codec get the same bytes again. A batch is canonical if it has no over-long varints,
     unused bits or record attributes (column `canonical` of `.batches`).
+
+    dictionary: write the zstd batches of v2, v3 and columnar with it, and store it in front of all batches. Raises
+    InvalidDictionary if the log has another dictionary with its number.
     """
-    return write_batches(log.source_records, log.bounds, log.batch_fields, *kinds_of(log))
+    number, kinds = kinds_of(log)
+    if dictionary is None:
+        return write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
+    by_number([dictionary, *log.dictionaries.values()])
+    is_changed = [kind.codec == "zstd" and kind.fmt.capabilities.dictionaries for kind in kinds]
+    kinds = [replace(kind, dictionary=dictionary) if is_changed[i] else kind for i, kind in enumerate(kinds)]
+    log_bytes = write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
+    if not any(is_changed):
+        return log_bytes
+    first = int(np.flatnonzero(np.array(is_changed)[number])[0])
+    offset = max(int(log.batch_rows["base_offset"][0]) - 1, 0)
+    head = dictionary_batch(dictionary, kinds[number[first]].fmt, offset)
+    positions = np.append(0, log_bytes.positions + len(head.data))
+    return EncodedLog(data=np.concatenate([head.data, log_bytes.data]), positions=positions)
 
 
 def kinds_of(log: DecodedLog) -> BatchKinds:
@@ -50,12 +69,18 @@ def kinds_of(log: DecodedLog) -> BatchKinds:
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
     codecs = np.where(rows["count"] > 0, rows["codec"], 0)
-    # One number per batch, because np.unique takes 25 times as long with rows. Bits 0-2: magic; 3-5: codec.
-    packed = features | codecs.astype(np.int64) << 3 | rows["magic"]
+    # One number per batch, because np.unique takes 25 times as long with rows. Bits 0-2: magic; 3-5: codec; from 17 on:
+    # dictionary.
+    dictionaries = np.maximum(rows["dictionary"], 0).astype(np.int64) << 17
+    packed = dictionaries | features | codecs.astype(np.int64) << 3 | rows["magic"]
     distinct, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
     kinds = [
-        Kind(fmt=named or format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
+        Kind(
+            fmt=named or format_of(each & 7, each & 0x1FFFF & ~0x3F),
+            codec="zstd" if each >> 17 else CODEC_NAMES[each >> 3 & 7],
+            dictionary=log.dictionaries[each >> 17] if each >> 17 else None,
+        )
         for each in distinct.tolist()
     ]
     return BatchKinds(number.astype(np.int64), kinds)
@@ -79,7 +104,7 @@ def write_batches(
     for part in _by_kind(records, bounds, fields, number):
         kind = kinds[part.kind]
         piece = kind.fmt.encode(
-            part.records, part.bounds, kind.codec, kind.level, batch_fields=part.fields, lossy=lossy
+            part.records, part.bounds, kind.codec, kind.level, part.fields, lossy, dictionary=kind.dictionary
         )
         pieces.append((part.batches, piece))
         losses.update(piece.losses)

@@ -1,0 +1,88 @@
+"""Dictionaries in a log: control batches with one record. docs/dictionaries.md.
+
+Key: version i16 (0), type i16 (7). Value: version i16 (0), number i32, SHA-256 of the dictionary (32 bytes), and the
+dictionary as a zstd frame, to the end of the value.
+"""
+
+import struct
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.arrays import Bytes, ranges
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.codecs import CODECS, Allowance, Dictionary, Undecodable, ZstdDictionary
+from kfbench.codecs.dictionary import MAGIC, MOST_BYTES
+from kfbench.errors import CorruptLog, InvalidDictionary
+from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, Format
+from kfbench.limits import Limits
+from kfbench.records import Records
+
+KEY: Final = struct.pack(">hh", 0, layouts.CONTROL_DICTIONARY)
+VALUE: Final = struct.Struct(">hi32s")  # version, number, SHA-256
+LEAST_BYTES: Final = 80  # every batch with a dictionary is larger; transaction markers are smaller
+ATTRIBUTES_LOW_AT: Final = layouts.position(layouts.V2_HEADER, "attributes") + 1  # also in v3 and columnar
+
+
+def dictionary_batch(
+    dictionary: Dictionary, fmt: Format | str = BASE_FORMAT, offset: int = 0, timestamp_ms: int = layouts.NO_TIMESTAMP
+) -> EncodedLog:
+    """Return the control batch that stores a dictionary in a log.
+
+    fmt: the format of the batch; it must have control batches. offset: the offset of its only record.
+    """
+    fmt = FORMATS[fmt] if isinstance(fmt, str) else fmt
+    value = VALUE.pack(0, dictionary.number, dictionary.sha256) + dictionary.packed
+    records = Records.from_lists([value], [KEY], timestamps_ms=[timestamp_ms], offsets=[offset])
+    return fmt.encode(records, 1, batch_fields=BatchFields(is_control=True))
+
+
+def add_stored(data: Bytes, entries: Entries, allowance: Allowance) -> dict[int, CorruptLog]:
+    """Give the dictionaries that stand in a log to the allowance of its reader, in addition to those that it has.
+
+    entries: the entries of `data`. Return one error per entry with a damaged dictionary, or with a second dictionary of
+    the same number. Batches with other damage are left to the reader.
+    """
+    found, damaged = dict(allowance.dictionary_codec.dictionaries), dict[int, CorruptLog]()
+    for entry, value in sorted(_values(data, entries, allowance.limits)):
+        try:
+            read = _dictionary(value)
+            if found.setdefault(read.number, read) != read:
+                raise InvalidDictionary(f"number {read.number} is that of another dictionary")
+        except (InvalidDictionary, Undecodable) as error:
+            damaged[entry] = CorruptLog(int(entries.positions[entry]), "dictionary", str(error))
+    allowance.dictionary_codec = ZstdDictionary(found)
+    return damaged
+
+
+def _values(data: Bytes, entries: Entries, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Yield (entry, value) of each record with a dictionary."""
+    starts, sizes = entries.positions[:-1], np.diff(entries.positions)
+    may_hold = np.flatnonzero((entries.magics >= 2) & (entries.magics <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES))
+    may_hold = may_hold[data[starts[may_hold] + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT != 0]
+    for magic in np.unique(entries.magics[may_hold]).tolist():
+        chosen = may_hold[entries.magics[may_hold] == magic]
+        copies, positions = data[ranges(starts[chosen], sizes[chosen])], np.append(0, np.cumsum(sizes[chosen]))
+        log = BY_MAGIC[magic].decode_at(copies, positions, "skip", Allowance.of(len(copies), limits))
+        records = log.records
+        batches = np.searchsorted(positions, log.batch_rows["position"])
+        for batch, first, end in zip(batches.tolist(), log.bounds[:-1].tolist(), log.bounds[1:].tolist(), strict=True):
+            for i in range(first, end):
+                if (records.key(i) or b"")[:4] == KEY:
+                    yield int(chosen[batch]), records.value(i) or b""
+
+
+def _dictionary(value: bytes) -> Dictionary:
+    """Read the value of a record with a dictionary. Raises InvalidDictionary, Undecodable."""
+    if len(value) < VALUE.size:
+        raise InvalidDictionary(f"{len(value)} bytes, where {VALUE.size} and a frame are wanted")
+    version, number, digest = VALUE.unpack_from(value)
+    if version:
+        raise InvalidDictionary(f"version {version} is unknown")
+    data = CODECS["zstd"].decompress(value[VALUE.size :], MOST_BYTES)
+    if sha256(data).digest() != digest:
+        raise InvalidDictionary(f"number {number}: the bytes do not have the SHA-256 that is stored with them")
+    return Dictionary(number=number, data=data, is_raw=not data.startswith(MAGIC))
