@@ -26,12 +26,13 @@ from kfbench.batch_plan import chunks
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import CREATE_TIMES, NewLog, Work
-from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.kernels.formats import header_fields
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
+from kfbench.log.dictionaries import add_stored
 from kfbench.log.writing import BatchKinds, Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records
 
@@ -63,18 +64,20 @@ def convert(
     keep_older: bool = False,
     lossy: bool = False,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Converted:
     """Convert a log to another format. Batches that already have it are copied. An incomplete last batch is left out.
 
     Args:
         to: the format to write.
         fmt: the log's format; None: found by the magic of each batch.
-        codec, level: codec and level of rebuilt batches; None: each keeps its codec.
+        codec, level: codec and level of rebuilt batches; None: each keeps its codec, but zstd loses its dictionary.
         first_offset: leave out records before this offset in uncompressed batches that become v0 or v1.
         keep_older: True: also copy batches with a smaller magic than `to`, as Kafka's down-conversion does. A reader of
             `to` can read them.
         lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
             `EncodedLog.losses`). An offset range wider than the records is not a loss.
+        dictionaries: zstd dictionaries, in addition to those that stand in the log.
 
     Raises:
         CorruptLog: damage, or a result whose size without a codec would exceed `limits.log_bytes` of the log.
@@ -93,7 +96,9 @@ def convert(
     data = bytes_of(log)
     entries = Entries.of(data)
     entries.errors("raise")
-    allowance = Allowance.of(len(data), limits)
+    allowance = Allowance.of(len(data), limits, dictionaries)
+    for error in add_stored(data, entries.positions, entries.magics, allowance).values():
+        raise error
     pieces = (
         piece
         for lo, hi in chunks(np.diff(entries.positions))
@@ -176,7 +181,7 @@ class Conversion:
         try:
             return fmt.decode_at(data, positions, "raise", allowance)
         except CorruptLog as error:
-            raise CorruptLog(at + error.position, error.field, error.promise) from None
+            raise error.at(at + error.position) from None
 
     def _rewritten(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> Converted:
         before_bytes, to = allowance.log_bytes, self.to
@@ -222,7 +227,7 @@ class Conversion:
 
     def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> BatchKinds:
         """Return format, codec and level for each batch. dropped bool[batches]: batches that the result leaves out."""
-        codecs = given.codecs
+        codecs = np.where(given.codecs == ZstdDictionary.id, CODECS["zstd"].id, given.codecs)
         if self.codec is None:
             unknown = np.flatnonzero(~dropped & ~self._has_codec[codecs])
             if len(unknown):

@@ -8,6 +8,7 @@ The option `scan` decides how the broker finds out if the reader knows the forma
   batch is read.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -19,6 +20,7 @@ from kfbench.batches import EncodedLog
 from kfbench.broker.convert import HEADER_BYTES, Conversion, convert
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import Work
+from kfbench.codecs import Dictionary
 from kfbench.errors import InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.limits import Limits
@@ -66,6 +68,7 @@ def fetch(
     scan: Scan = "batches",
     lossy: bool = False,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Fetched:
     """Return the bytes for a consumer that knows the format `reader` and older ones. Raise the errors of `convert`.
 
@@ -76,7 +79,7 @@ def fetch(
         fmt: the newest format in the log, which the broker writes; None: any format that a magic identifies.
         first_offset: the consumer's position. See `convert`.
         scan: "batches" or "never", see the module.
-        lossy, limits: see `convert`.
+        lossy, limits, dictionaries: see `convert`.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
@@ -95,7 +98,10 @@ def fetch(
         positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scan == "batches" else None
         return Fetched(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
     source = None if stored is not None and stored.is_told_by_magic else stored  # the log may also hold older batches
-    converted = convert(log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits)
+    converted = convert(
+        log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits,
+        dictionaries=dictionaries,
+    )  # fmt: skip
     return Fetched(
         data=converted.data,
         zero_copy=False,

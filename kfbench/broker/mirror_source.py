@@ -158,4 +158,4 @@ class Source:
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
         ends = np.cumsum(self.rows["size_bytes"][batches])
         batch = batches[int(np.searchsorted(ends, error.position, side="right"))]
-        return CorruptLog(int(self.rows["position"][batch]), error.field, error.promise)
+        return error.at(int(self.rows["position"][batch]))

@@ -175,7 +175,7 @@ class _Search:
         try:
             inside = fmt.decode_metadata(self.data[position : position + size], limits=self.limits)
         except CorruptLog as error:
-            raise CorruptLog(position + error.position, error.field, error.promise) from None
+            raise error.at(position + error.position) from None
         self.work += Work(
             read_bytes=size - int(row["header_bytes"]),
             decompressed_bytes=0

@@ -31,6 +31,7 @@ from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
 from kfbench.formats import Format
 from kfbench.limits import Limits
+from kfbench.log.dictionaries import add_stored
 from kfbench.log.pieces import PIECE_BYTES, pieces
 from kfbench.log.segment import LOG_SUFFIX
 
@@ -97,7 +98,7 @@ def upgrade(
                 _remove(name + SUFFIX)
                 raise
     except CorruptLog as error:
-        raise CorruptLog(error.position, error.field, error.promise, name) from None
+        raise error.at(error.position, name) from None
     except Refused as error:
         raise Refused(error.error, error.position, error.promise, name) from None
     except WouldLose as error:
@@ -135,6 +136,8 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
                 position = piece.at + len(piece.data)
                 promise = "the batch does not end in the file (cut off or damaged): recover the log first"
                 raise CorruptLog(position, "length", promise)
+            for error in add_stored(piece.data, piece.positions, piece.magics, allowance).values():
+                raise error.at(piece.at + error.position)
             for converted in conversion.of(piece.data, piece.positions, piece.magics, allowance, piece.at):
                 if out < 0 and not converted.work.untouched:
                     out = os.open(name + SUFFIX, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -97,7 +97,7 @@ class Dictionary:
         which makes batches larger (docs/adr/0015).
         """
         try:
-            found = zstandard.train_dictionary(size_bytes, samples, k=1024, d=8, split_point=1.0)
+            found = zstandard.train_dictionary(size_bytes, [*samples], k=1024, d=8, split_point=1.0)
         except (zstandard.ZstdError, ValueError) as error:
             size = sum(map(len, samples))
             raise InvalidDictionary(f"{len(samples)} samples of {size} bytes train no dictionary: {error}") from None

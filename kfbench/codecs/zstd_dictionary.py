@@ -53,7 +53,7 @@ class LeanFrames(Zstd):
 
     def compress(self, data: Any, level: int | None = None) -> bytes:  # noqa: ARG002
         stream = self._compressor(self._level or 0).compressobj()
-        return stream.compress(data) + stream.flush()  # type: ignore[no-any-return]
+        return stream.compress(data) + stream.flush()
 
     def _new_compressor(self, level: int) -> zstandard.ZstdCompressor:
         wanted = zstandard.ZstdCompressionParameters(

@@ -10,14 +10,15 @@ from hashlib import sha256
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench import layouts
-from kfbench.arrays import Bytes, ranges
+from kfbench.arrays import Bytes, Int64, ranges, read_only
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.codecs import CODECS, Allowance, Dictionary, Undecodable, ZstdDictionary
 from kfbench.codecs.dictionary import MAGIC, MOST_BYTES
 from kfbench.errors import CorruptLog, InvalidDictionary
-from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, Format
+from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Format
 from kfbench.limits import Limits
 from kfbench.records import Records
 
@@ -40,35 +41,35 @@ def dictionary_batch(
     return fmt.encode(records, 1, batch_fields=BatchFields(is_control=True))
 
 
-def add_stored(data: Bytes, entries: Entries, allowance: Allowance) -> dict[int, CorruptLog]:
+def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowance: Allowance) -> dict[int, CorruptLog]:
     """Give the dictionaries that stand in a log to the allowance of its reader, in addition to those that it has.
 
-    entries: the entries of `data`. Return one error per entry with a damaged dictionary, or with a second dictionary of
-    the same number. Batches with other damage are left to the reader.
+    positions, magics: those of the entries of `data`, see `Entries`. Return one error per entry with a damaged
+    dictionary, or with a second dictionary of the same number. Batches with other damage are left to the reader.
     """
     found, damaged = dict(allowance.dictionary_codec.dictionaries), dict[int, CorruptLog]()
-    for entry, value in sorted(_values(data, entries, allowance.limits)):
+    for entry, value in sorted(_values(data, positions, magics, allowance.limits)):
         try:
             read = _dictionary(value)
             if found.setdefault(read.number, read) != read:
                 raise InvalidDictionary(f"number {read.number} is that of another dictionary")
         except (InvalidDictionary, Undecodable) as error:
-            damaged[entry] = CorruptLog(int(entries.positions[entry]), "dictionary", str(error))
+            damaged[entry] = CorruptLog(int(positions[entry]), "dictionary", str(error))
     allowance.dictionary_codec = ZstdDictionary(found)
     return damaged
 
 
-def _values(data: Bytes, entries: Entries, limits: Limits) -> Iterator[tuple[int, bytes]]:
+def _values(data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Yield (entry, value) of each record with a dictionary."""
-    starts, sizes = entries.positions[:-1], np.diff(entries.positions)
-    may_hold = np.flatnonzero((entries.magics >= 2) & (entries.magics <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES))
+    starts, sizes = positions[:-1], np.diff(positions)
+    may_hold = np.flatnonzero((magics >= 2) & (magics <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES))
     may_hold = may_hold[data[starts[may_hold] + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT != 0]
-    for magic in np.unique(entries.magics[may_hold]).tolist():
-        chosen = may_hold[entries.magics[may_hold] == magic]
-        copies, positions = data[ranges(starts[chosen], sizes[chosen])], np.append(0, np.cumsum(sizes[chosen]))
-        log = BY_MAGIC[magic].decode_at(copies, positions, "skip", Allowance.of(len(copies), limits))
+    for magic in np.unique(magics[may_hold]).tolist():
+        chosen = may_hold[magics[may_hold] == magic]
+        copies, cuts = data[ranges(starts[chosen], sizes[chosen])], np.append(0, np.cumsum(sizes[chosen]))
+        log = BY_MAGIC[magic].decode_at(read_only(copies), read_only(cuts), "skip", Allowance.of(len(copies), limits))
         records = log.records
-        batches = np.searchsorted(positions, log.batch_rows["position"])
+        batches = np.searchsorted(cuts, log.batch_rows["position"])
         for batch, first, end in zip(batches.tolist(), log.bounds[:-1].tolist(), log.bounds[1:].tolist(), strict=True):
             for i in range(first, end):
                 if (records.key(i) or b"")[:4] == KEY:

@@ -73,7 +73,7 @@ def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allo
     """Decode each run of neighbouring entries with the same magic. With on_error="raise" raise the first error."""
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
-    damaged, magics = add_stored(data, entries, allowance), entries.magics.astype(np.int64)
+    damaged, magics = add_stored(data, entries.positions, entries.magics, allowance), entries.magics.astype(int)
     magics[[*damaged]] = NO_MAGIC  # neither read nor joined with their neighbours
     for first, end in runs(magics):
         magic, positions = int(magics[first]), entries.positions[first : end + 1]

@@ -12,12 +12,12 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.codecs import CODEC_NAMES
+from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.formats import scan
@@ -26,6 +26,7 @@ from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.damage import Damage, damage_of, segment_size
+from kfbench.log.dictionaries import add_stored
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
@@ -33,6 +34,7 @@ from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 COLUMN_BYTES: Final = 48  # bytes that a record or a header takes in memory, in addition to its payload
+HEAD_BYTES: Final = 256 << 10  # bytes at the beginning of a segment in which later shares look for dictionaries
 FIRST_BYTES: Final = 64 << 10  # bytes that are read first, to learn how much the batches of a file grow
 # A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While a record is read,
 # it takes about 300 bytes of memory, even if it is empty.
@@ -122,6 +124,7 @@ class Segment:
             raise KfbenchError(GONE) from None
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
+            context = _Context(self._limits, _head_dictionaries(file, self._limits) if self.start else {})
             end = first_batch(file.fileno(), self.start, self._limits.batch_bytes)
             if end is None:  # the previous share reports this damage
                 return
@@ -130,11 +133,11 @@ class Segment:
                     file.fileno(), self.piece_bytes or PIECE_BYTES, self._limits.batch_bytes, end, self.end
                 ):
                     end = piece.at + len(piece.data)
-                    budget = yield from _chunks(piece.data, piece.positions, piece.at, budget, self._limits)
+                    budget = yield from _chunks(piece.data, piece.positions, piece.at, budget, context)
                     if piece.trailing_bytes:
                         yield from self._tail_chunks(file, end, piece.trailing_bytes)
             except CorruptLog as error:
-                yield from self._chunks_before(file, error, end, budget)
+                yield from self._chunks_before(file, error, end, budget, context)
 
     def _tail_chunks(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
         """Yield a chunk about the bytes after the last whole batch: an incomplete batch, or damage.
@@ -152,16 +155,34 @@ class Segment:
         lost = Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)
         yield _empty_chunk(damage=(lost,))
 
-    def _chunks_before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
+    def _chunks_before(
+        self, file: FileIO, error: CorruptLog, start: int, budget: int, context: "_Context"
+    ) -> Iterator[Chunk]:
         """Yield the batches from byte `start` to a length that cannot be skipped, then the rest of the file as damage.
 
         A rest of zeros is no damage. error: the error about that length.
         """
         lost_bytes = os.fstat(file.fileno()).st_size - error.position
         data = read_bytes(file, start, error.position - start)
-        yield from _chunks(data, Entries.of(data).positions, start, budget, self._limits)
+        yield from _chunks(data, Entries.of(data).positions, start, budget, context)
         if not is_zero(file, error.position, lost_bytes):
             yield _empty_chunk(damage=(Damage.of(error, lost_bytes),))
+
+
+class _Context(NamedTuple):
+    """The limits of a reader, and the dictionaries of the batches that it has read. Each chunk adds to them."""
+
+    limits: Limits
+    dictionaries: dict[int, Dictionary]
+
+
+def _head_dictionaries(file: FileIO, limits: Limits) -> dict[int, Dictionary]:
+    """Return the dictionaries at the head of a segment, for a share that begins later."""
+    data = read_bytes(file, 0, HEAD_BYTES)
+    entries = Entries.of(data)
+    allowance = Allowance.of(len(data), limits)
+    add_stored(data, entries.positions, entries.magics, allowance)  # the first share reports the damage
+    return dict(allowance.dictionary_codec.dictionaries)
 
 
 def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
@@ -169,18 +190,18 @@ def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Ch
     return Chunk(records=log.records, bounds=log.bounds, size_bytes=0, damage=damage, trailing_bytes=trailing_bytes)
 
 
-def _chunks(data: Bytes, positions: Int64, at: int, budget: int, limits: Limits) -> Generator[Chunk, None, int]:
+def _chunks(data: Bytes, positions: Int64, at: int, budget: int, context: _Context) -> Generator[Chunk, None, int]:
     """Yield the batches of `data`, about `budget` bytes at a time. Return the budget for the next batches.
 
     at: the byte of the file at which `data` begins. Each chunk adjusts the budget to the growth of its batches.
     """
     first, batches = 0, len(positions) - 1
-    records = np.append(0, np.cumsum(_record_counts(data, positions, limits)))
+    records = np.append(0, np.cumsum(_record_counts(data, positions, context.limits)))
     while first < batches:
         end = int(np.searchsorted(positions, positions[first] + budget, "right")) - 1
         end = min(end, int(np.searchsorted(records, records[first] + RUN_RECORDS, "right")) - 1)
         end = max(end, first + 1)
-        for chunk in _chunk(data, positions[first : end + 1], at, limits):
+        for chunk in _chunk(data, positions[first : end + 1], at, context):
             budget = _budget(chunk, budget)
             yield chunk
         first = end
@@ -202,15 +223,17 @@ def _is_run_limit(promise: str) -> bool:
     return promise in OVER_A_RUN or "past the limit" in promise
 
 
-def _chunk(data: Bytes, positions: Int64, at: int, limits: Limits) -> Iterator[Chunk]:
+def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterator[Chunk]:
+    limits, dictionaries = context
     run = data[positions[0] : positions[-1]]
     most_bytes = limits.batch_bytes if len(positions) == 2 else min(RUN_BYTES, limits.batch_bytes)
-    log = read_log(run, on_error="skip", limits=replace(limits, batch_bytes=most_bytes))
+    log = read_log(run, "skip", replace(limits, batch_bytes=most_bytes), dictionaries.values())
+    dictionaries.update(log.dictionaries)
     if len(positions) > 2 and any(_is_run_limit(error.promise) for error in log.errors):
         middle = len(positions) // 2  # the run is too large, but each batch may fit
         del log
-        yield from _chunk(data, positions[: middle + 1], at, limits)
-        yield from _chunk(data, positions[middle:], at, limits)
+        yield from _chunk(data, positions[: middle + 1], at, context)
+        yield from _chunk(data, positions[middle:], at, context)
         return
     start, rows = at + int(positions[0]), log.batch_rows
     kinds = Counter(zip(rows["magic"].tolist(), rows["codec"].tolist(), strict=True))
