@@ -26,11 +26,13 @@ def train_dictionary(
     Args:
         format: a format, or its name; it must be able to use a dictionary.
         batch_size: records per batch, or batch boundaries int64[batches + 1].
-        size_bytes: the largest size of the dictionary, up to 131,072.
+        size_bytes: the largest size of the dictionary, 256 to 131,072.
         number: the dictionary's number in its partition.
 
     Raises IllegalCombination for the format, and InvalidDictionary if the records are too few to train on.
     """
+    if isinstance(format, str) and format not in FORMATS:
+        raise IllegalCombination(f"no format {format!r} (formats: {', '.join(FORMATS)})")
     fmt = FORMATS[format] if isinstance(format, str) else format
     taken = samples(records, fmt, batch_size)
     trained_on = TrainedOn(

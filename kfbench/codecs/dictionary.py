@@ -18,6 +18,7 @@ from kfbench.uvarint import put_uvarint
 
 MOST_BYTES: Final = 128 << 10
 LEAST_BYTES: Final = 8  # zstd ignores a shorter raw dictionary
+LEAST_TRAINED_BYTES: Final = 256  # zstd trains no smaller one
 MOST_NUMBER: Final = 2**31 - 1
 CHECK_BYTES: Final = 3
 MAGIC: Final = b"\x37\xa4\x30\xec"  # of a trained dictionary
@@ -96,6 +97,8 @@ class Dictionary:
         k (the length of a segment in bytes) and d are fixed. All samples are used: zstd's default holds out a quarter,
         which makes batches larger (docs/adr/0015).
         """
+        if not isinstance(size_bytes, int) or not LEAST_TRAINED_BYTES <= size_bytes <= MOST_BYTES:
+            raise InvalidDictionary(f"size_bytes: {LEAST_TRAINED_BYTES} to {MOST_BYTES} is wanted, not {size_bytes!r}")
         try:
             found = zstandard.train_dictionary(size_bytes, [*samples], k=1024, d=8, split_point=1.0)
         except (zstandard.ZstdError, ValueError) as error:

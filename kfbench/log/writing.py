@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary, Level
+from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary, Level, ZstdDictionary
 from kfbench.codecs.dictionary import by_number
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS, Format, format_of
@@ -68,7 +68,8 @@ def kinds_of(log: DecodedLog) -> BatchKinds:
     rows = log.batch_rows
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
-    codecs = np.where(rows["count"] > 0, rows["codec"], 0)
+    is_compressed = (rows["count"] > 0) & ((rows["codec"] != ZstdDictionary.id) | (rows["dictionary"] > 0))
+    codecs = np.where(is_compressed, rows["codec"], 0)
     # One number per batch, because np.unique takes 25 times as long with rows. Bits 0-2: magic; 3-5: codec; from 17 on:
     # dictionary.
     dictionaries = np.maximum(rows["dictionary"], 0).astype(np.int64) << 17

@@ -2,13 +2,14 @@
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import crc32c
 import numpy as np
 from hypothesis import strategies as st
 
+from kfbench import Dictionary
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.errors import CorruptLog
 from kfbench.formats import BY_MAGIC, FORMATS
@@ -56,11 +57,11 @@ def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
     return sealed(bytes(data), name)
 
 
-def check_agrees_with_reference(data: bytes, name: str = "") -> None:
+def check_agrees_with_reference(data: bytes, name: str = "", dictionaries: Iterable[Dictionary] = ()) -> None:
     """Check that kfbench and the reference both refuse the batch, or decode equal fields.
 
     A plain canonical batch must also be encoded to the same bytes again. name: the format, needed if the magic does not
-    show it.
+    show it. dictionaries: those that the reference knows, too.
     """
     if name and FORMATS[name].is_told_by_magic:
         name = ""
@@ -68,7 +69,7 @@ def check_agrees_with_reference(data: bytes, name: str = "") -> None:
     with suppress(RefusedError):
         batches, trailing = reference_decode(name, data)
     try:
-        back = FORMATS[name].decode(data) if name else read_log(data)
+        back = FORMATS[name].decode(data) if name else read_log(data, dictionaries=dictionaries)
     except CorruptLog as error:
         refusal = error
     assert (batches is None) == (back is None), refusal

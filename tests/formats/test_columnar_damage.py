@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "attributes": (batch_of(0x800, ""), "attributes"),
     "empty batch": (batch_of(0x300, "00 00", "00"), "attributes"),
     "payload": (batch_of(0, "00"), "payload"),
-    "codec": (batch_of(5, ""), "codec"),
+    "codec": (batch_of(6, ""), "codec"),
     "headers": (batch_of(0x4000, "01 01 00 05"), "headers"),
     "payload of a template": (batch_of(0x4000, "01 01 00 04 01 01 00", "03"), "payload"),
     "batch header": (batch_of(0, "", "80"), "batch header"),

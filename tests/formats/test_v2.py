@@ -66,7 +66,7 @@ SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("
 @pytest.mark.parametrize(
     ("at", "new", "field"),
     [
-        (21, "0005", "attributes"),
+        (21, "0006", "attributes"),
         (21, "0007", "attributes"),
         (57, "ffffffff", "count"),
         (57, "7fffffff", "count"),

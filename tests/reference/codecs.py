@@ -6,7 +6,7 @@ import zlib
 
 import cramjam
 
-from tests.reference import lz4, snappy
+from tests.reference import dictionaries, lz4, snappy
 from tests.reference.model import RefusedError
 
 
@@ -44,4 +44,6 @@ def decompress(codec: str, data: bytes, magic: int) -> bytes:
                 return bytes(cramjam.zstd.decompress(data))
             except cramjam.DecompressionError as error:
                 raise RefusedError(f"zstd: {error}") from None
+        case "zstd-dictionary" if magic > 1:
+            return dictionaries.decompress(data, dictionaries.known)
     raise RefusedError(f"{codec} in magic {magic}")

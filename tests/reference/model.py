@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NO_TIMESTAMP = -1
-CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "zstd-dictionary")
 
 
 class RefusedError(ValueError):

@@ -17,6 +17,8 @@ from tests.reference.model import CODEC_NAMES, Fields, Message, RefusedError
 from tests.reference.varint import unsigned
 from tests.strategies import INT32, INT64, NOW_MS
 
+CODECS = CODEC_NAMES[:5]  # a dictionary is not chosen here
+
 # Round trips
 
 
@@ -46,14 +48,14 @@ def check_round_trip(messages: tuple[Message, ...], fields: Fields, codec: str =
 @given(data=st.data())
 def test_round_trip(data: st.DataObject) -> None:
     messages = data.draw(columnar_cases.BATCHES)
-    check_round_trip(messages, data.draw(columnar_cases.fields_of(messages)), data.draw(st.sampled_from(CODEC_NAMES)))
+    check_round_trip(messages, data.draw(columnar_cases.fields_of(messages)), data.draw(st.sampled_from(CODECS)))
 
 
 @given(data=st.data())
 def test_round_trip_of_the_cases_of_other_formats(data: st.DataObject) -> None:
     case = data.draw(strategies.cases(max_batches=2, falling=True))
     for messages, fields in zip(case.batches, case.fields, strict=True):
-        check_round_trip(messages, fields, data.draw(st.sampled_from(CODEC_NAMES)))
+        check_round_trip(messages, fields, data.draw(st.sampled_from(CODECS)))
 
 
 # Batches by hand. The hexadecimal starts with 8 bytes: attributes and maximum timestamp.
@@ -85,10 +87,10 @@ def test_payload_split_and_by_rows() -> None:
 
 
 def test_a_payload_of_no_bytes_under_a_codec() -> None:
-    for codec in range(5):
+    for codec in range(6):
         assert read(f"140{codec} {NO_TIME} 02  00 00") == [Message(offset=i, key=b"", value=b"") for i in range(2)]
         assert read(f"020{codec} {NO_TIME} 00 05") == []
-    for codec in (5, 6, 7):
+    for codec in (6, 7):
         refused(f"140{codec} {NO_TIME} 02  00 00", f"codec {codec}")
     empty = codecs.compress("gzip", b"", 2).hex()
     assert read(f"1401 {NO_TIME} 02  00 00 {empty}") == read(f"1400 {NO_TIME} 02  00 00")
@@ -170,7 +172,7 @@ def test_an_empty_batch() -> None:
     refused(f"0000 {NO_TIME} 00", "empty batch")
     for attributes in ("0300", "0600", "0a00", "1200", "2200", "4200"):
         refused(f"{attributes} {NO_TIME} 00 09", "empty batch")
-    for codec in range(5):
+    for codec in range(6):
         refused(f"020{codec} {NO_TIME} 00 09  00", "1 bytes behind it")
     assert read(f"8200 {NO_TIME} 00 09  01 02 08 0000000000000000") == []
 

@@ -138,7 +138,7 @@ def _read_span(reader: Reader, magic: int, attributes: int) -> Span:
             last_delta, base_ms = _layout(magic, attributes).read_delta(reader), reader.zigzag()
             max_ms = signed(base_ms + reader.zigzag(), 64)
     (count,) = reader.unpack("i")
-    if attributes & 7 > 4 or count < 0:
+    if attributes & 7 > 5 or count < 0:
         raise RefusedError(f"codec {attributes & 7}, count {count}")
     return Span(last_delta, base_ms, max_ms, (producer[0], producer[1], producer[2]), count)
 

@@ -186,8 +186,9 @@ class Damage:
         """Return the number of the dictionary that each of these undamaged batches names; -1: none."""
         numbers = np.full(len(batches), -1, np.int32)
         if self._bodies is not None:
-            data, starts, _, codecs, _ = self._bodies
-            for i in np.flatnonzero(codecs[batches] == ZstdDictionary.id).tolist():
+            data, starts, ends, codecs, _ = self._bodies
+            is_named = (codecs == ZstdDictionary.id) & (starts < ends)  # columnar may have no payload to compress
+            for i in np.flatnonzero(is_named[batches]).tolist():
                 start = int(starts[batches[i]])
                 numbers[i] = dictionary_number(data[start : start + MOST_BYTES].tobytes())
         return numbers
