@@ -206,4 +206,6 @@ def test_the_error_survives_a_process() -> None:
     error = MissingDictionary(12, 3, "number 3 is missing", "a.log")
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.number, copy.position) == (str(error), 3, 12)
-    assert (error.at(20).position, error.at(20).number) == (20, 3)
+    moved = error.at(20)
+    assert isinstance(moved, MissingDictionary)
+    assert (moved.position, moved.number) == (20, 3)

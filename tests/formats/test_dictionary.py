@@ -16,6 +16,7 @@ from tests.common import REFERENCES, batch_fields_of, bounds_of, check_decoded, 
 from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import dictionaries as reference
+from tests.reference.model import Fields, Message
 
 NAMES = [name for name, fmt in FORMATS.items() if fmt.capabilities.dictionaries]
 every_format = pytest.mark.parametrize("name", NAMES)
@@ -166,8 +167,8 @@ def test_every_cut_is_refused(name: str) -> None:
     ids=["nothing", "an endless number", "half a number", "no check", "number 0", "no frame"],
 )
 def test_payloads_that_name_no_dictionary(name: str, payload: bytes) -> None:
-    reference_of, case = REFERENCES[name], (strategies.Message(offset=0, timestamp_ms=0, key=None, value=b"v"),)
-    batch = reference_of.around(messages=case, fields=strategies.Fields(), codec="zstd-dictionary", payload=payload)
+    reference_of, case = REFERENCES[name], (Message(offset=0, timestamp_ms=0, key=None, value=b"v"),)
+    batch = reference_of.around(messages=case, fields=Fields(), codec="zstd-dictionary", payload=payload)
     with pytest.raises(CorruptLog) as refusal:
         FORMATS[name].decode(batch, dictionaries=[TRAINED])
     assert refusal.value.position == 0

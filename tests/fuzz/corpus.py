@@ -14,13 +14,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench import FORMATS, KfbenchError, read_log
+from kfbench import FORMATS, Dictionary, KfbenchError, read_log
 from kfbench.batches import BatchFields, DecodedLog
-from kfbench.codecs import CODECS, LEGACY_LZ4, Codec
+from kfbench.codecs import CODECS, LEGACY_LZ4, Codec, ZstdDictionary
 from kfbench.formats import Entries, Format
 from kfbench.limits import Limits
+from kfbench.log import dictionary_batch
 from kfbench.records import Records
 from tests.common import batch_fields_of, records_of
+from tests.dictionary_samples import BY_NAME
 from tests.fuzz import mutate
 from tests.kernels.results import inputs
 from tests.reference import columnar, columnar_cases
@@ -30,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 COLUMNAR_SEEDS = 400  # columnar batches that are drawn; those that are too large are dropped
 LARGEST_BYTES = 2048  # in a larger batch most damage would hit the payload
 GUIDED_BYTES, GUIDED_SEEDS = 1024, 60  # largest input of the guided fuzzer in bytes, and number of its seeds per format
+DICTIONARIES = tuple(BY_NAME.values())
 LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
 
 
@@ -63,9 +66,9 @@ def batches(name: str) -> list[bytes]:
             codec = fmt.capabilities.codecs[1 if number % 4 == 0 else 0]
             found |= _encoded(fmt, log.source_records, log.bounds, codec)
     rng = random.Random(name)
-    for codec in fmt.capabilities.codecs:
+    for codec, dictionary in _codecs(fmt):
         for records in inputs(name, rng):
-            found |= _encoded(fmt, records, [0, 1, 2, 3, 5, 10, 11, 12, 20, 25, 30], codec)
+            found |= _encoded(fmt, records, [0, 1, 2, 3, 5, 10, 11, 12, 20, 25, 30], codec, dictionary)
     if "tagged_fields" in fmt.capabilities.batch_fields:
         # If one byte changes, tag 8 or 300 becomes tag 1. In an empty batch no record reads that tag.
         fields = BatchFields(tagged_fields={7: b"\x02\x02a\x02b", 8: bytes(8), 300: b""})
@@ -75,6 +78,16 @@ def batches(name: str) -> list[bytes]:
     if name == "columnar":
         found |= dict.fromkeys([*columnar_shapes(), *_compressed_columnar_shapes(fmt)])
     return [batch for batch in found if len(batch) <= LARGEST_BYTES]
+
+
+def segments() -> list[bytes]:
+    """Return small logs that begin with a dictionary, for `read_log`."""
+    small = Dictionary(number=2, data=b"".join(b"record %d of a log" % i for i in range(8)), is_raw=True)
+    records = Records.from_lists([b"record %d of another log" % i for i in range(6)])
+    return [
+        bytes(dictionary_batch(small, name)) + bytes(FORMATS[name].encode(records, 3, "zstd", dictionary=small))
+        for name in ("v2", "v3-full", "columnar")
+    ]
 
 
 def guided_batches(name: str) -> list[bytes]:
@@ -107,9 +120,17 @@ def _compressed_columnar_shapes(fmt: Format) -> Iterator[bytes]:
         )
 
 
-def _encoded(fmt: Format, records: Records, bounds: object, codec: str) -> dict[bytes, None]:
+def _codecs(fmt: Format) -> list[tuple[str, Dictionary | None]]:
+    """Return the codecs of the format, and zstd once more with each dictionary."""
+    plain = [(codec, None) for codec in fmt.capabilities.codecs]
+    return [*plain, *(("zstd", each) for each in DICTIONARIES if fmt.capabilities.dictionaries)]
+
+
+def _encoded(
+    fmt: Format, records: Records, bounds: object, codec: str, dictionary: Dictionary | None = None
+) -> dict[bytes, None]:
     try:
-        log = fmt.encode(records, bounds, codec, lossy=True)  # type: ignore[arg-type]
+        log = fmt.encode(records, bounds, codec, lossy=True, dictionary=dictionary)  # type: ignore[arg-type]
     except KfbenchError:  # the format cannot carry it: invalid control batch, or offsets too far apart
         return {}
     positions = Entries.of(log.data).positions  # in v0 and v1 each plain message has its own position
@@ -144,11 +165,12 @@ class CompressedBatch:
 def compressed_batches(name: str) -> Iterator[CompressedBatch]:
     """Yield compressed batches of different records, several per codec of the format."""
     fmt, rng = FORMATS[name], random.Random(name)
-    for codec_name in fmt.capabilities.codecs[1:]:
+    for codec_name, dictionary in _codecs(fmt)[1:]:
         codec = LEGACY_LZ4 if name == "v0" and codec_name == "lz4" else CODECS[codec_name]
+        codec = ZstdDictionary.of(dictionary) if dictionary else codec
         for records in inputs(name, rng):
-            for batch in _encoded(fmt, records, [0, 1, 3, 8, 20, 30], codec_name):
-                size = int(fmt.decode(batch).batch_rows["records_size_bytes"][0])
+            for batch in _encoded(fmt, records, [0, 1, 3, 8, 20, 30], codec_name, dictionary):
+                size = int(fmt.decode(batch, dictionaries=DICTIONARIES).batch_rows["records_size_bytes"][0])
                 for header in range(26, len(batch)):
                     try:
                         section = codec.decompress(batch[header:], LIMITS.batch_bytes)

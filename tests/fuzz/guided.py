@@ -22,6 +22,7 @@ with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "
 
 from tests.fuzz import mutate
 from tests.fuzz.corpus import (
+    DICTIONARIES,
     GUIDED_BYTES,
     LIMITS,
     CompressedBatch,
@@ -29,6 +30,7 @@ from tests.fuzz.corpus import (
     golden_data,
     guided_batches,
     layout,
+    segments,
 )
 from tests.fuzz.native import bound_memory, check
 
@@ -79,7 +81,7 @@ class Target:
         self.progress[0] = self.inputs
         name, log = self.parse(data)
         if name == LOG:
-            back = read_log(log, on_error="skip", limits=LIMITS)
+            back = read_log(log, on_error="skip", limits=LIMITS, dictionaries=DICTIONARIES)
             fields = [error.field for error in back.errors]
             if not fields and len(back):
                 try:
@@ -100,7 +102,7 @@ def seeds(names: list[str]) -> list[bytes]:
     found = []
     for number, name in enumerate(names):
         if name == LOG:
-            found += [bytes([number]) + log for log in golden_data()[::4] if len(log) < GUIDED_BYTES]
+            found += [bytes([number]) + log for log in [*golden_data()[::4], *segments()] if len(log) < GUIDED_BYTES]
             continue
         found += [bytes([number | SEAL]) + batch for batch in guided_batches(name)]
         found += [

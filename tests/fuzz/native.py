@@ -28,12 +28,13 @@ from kfbench.formats import Entries, Format
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT
 from tests.fetching import is_fetched
 from tests.fuzz import mutate
-from tests.fuzz.corpus import LIMITS, CompressedBatch, batches, compressed_batches, layout, packed
+from tests.fuzz.corpus import DICTIONARIES, LIMITS, CompressedBatch, batches, compressed_batches, layout, packed
 from tests.kernels.within_bounds import guarded
 
 ROOM_BYTES = 256 << 20  # bytes a reader may allocate; half of it is zstd's largest window
 RECOMPRESS_EVERY = 20  # one batch in 20 is damaged before compression
 ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # byte position; attribute bits that can hide damage from append
+READ: dict[str, Any] = {"limits": LIMITS, "dictionaries": DICTIONARIES}
 NOW: dict[str, Any] = {}
 APPEND_TIME: dict[str, Any] = {"timestamp_type": "append", "now_ms": 1_700_000_000_000}
 REENCODE_EVERY = 64  # one batch in 64 is encoded again after it was read
@@ -85,7 +86,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
 
     again: also encode the decoded records again.
     """
-    log = FORMATS[name].decode(data, on_error="skip", limits=LIMITS)
+    log = FORMATS[name].decode(data, on_error="skip", **READ)
     rows, records = log.batch_rows, log.records
     if len(rows) != len(log) or rows["count"].sum() != len(records):
         raise Fault("header rows and records disagree")
@@ -99,14 +100,14 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
         if mutate.outside(starts, lengths, len(buffer)):
             raise Fault("a field lies outside its buffer")
     if again or FORMATS[name].features & HEADERS_FIRST_BIT:
-        prefix = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS)
+        prefix = FORMATS[name].decode_metadata(data, on_error="skip", **READ)
         # decode_metadata checks less and may accept more. If both accept, their columns are equal.
         if not log.errors and not (
             np.array_equal(prefix.offsets, shapes.offsets)
             and np.array_equal(prefix.timestamps_ms, shapes.timestamps_ms)
         ):
             raise Fault("decode_metadata and decode differ")
-        bare = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS, check_crcs=False)
+        bare = FORMATS[name].decode_metadata(data, on_error="skip", **READ, check_crcs=False)
         if not prefix.errors and not np.array_equal(prefix.offsets, bare.offsets):
             raise Fault("decode_metadata differs with and without checksums")
     check_times(FORMATS[name], log, data)
@@ -121,7 +122,7 @@ def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
     """Check that `read_times` accepts what `decode` accepts and returns equal columns. `read_times` may accept more."""
     positions = Entries.of(data).positions
     try:
-        seen = fmt.read_times(data, positions, limits=LIMITS)
+        seen = fmt.read_times(data, positions, **READ)
     except CorruptLog as error:
         if not log.errors:
             raise Fault("read_times refuses what decode reads") from error
@@ -138,11 +139,11 @@ def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) ->
     They raise only KfbenchError and accept nothing that `decode` refuses.
     """
     is_sound = not log.errors
-    if refused(fmt.decode, data, limits=LIMITS) == is_sound:
+    if refused(fmt.decode, data, **READ) == is_sound:
         raise Fault("on_error raise and skip differ")
-    if refused(fmt.decode_metadata, data, limits=LIMITS) and is_sound:
+    if refused(fmt.decode_metadata, data, **READ) and is_sound:
         raise Fault("decode_metadata refuses what decode reads")
-    refused(fmt.decode_metadata, data, limits=LIMITS, check_crcs=False)
+    refused(fmt.decode_metadata, data, **READ, check_crcs=False)
     refused(headers, data, fmt)
     refused(mirror, data, fmt, limits=LIMITS)
     entries = Entries.of(data)

@@ -98,4 +98,4 @@ def test_columnar_seeds_hold_every_choice(
 
 def test_columnar_seeds_under_every_codec() -> None:
     found = Counter(batch[22] & columnar.CODEC for batch in corpus.batches("columnar"))
-    assert min(found[codec] for codec in range(5)) > 20
+    assert min(found[codec] for codec in range(6)) > 20
