@@ -65,6 +65,12 @@ class LeanFrames(Zstd):
         return zstandard.ZstdDecompressor(dict_data=self._digest, max_window_size=self.WINDOW_BYTES, format=LEAN)
 
     @classmethod
+    def _has_one_block(cls, raw: bytes) -> bool:
+        if len(raw) < 5 or raw[0] or not raw[2] & 1:
+            return False
+        return len(raw) == 5 + (1 if raw[2] & 6 == 2 else raw[2] >> 3 | raw[3] << 5 | raw[4] << 13)
+
+    @classmethod
     def _blocks(cls, data: Buffer) -> Iterator[tuple[int, int, bool]]:
         if len(data) < cls.HEADER_BYTES:
             raise Undecodable("zstd: the frame is cut short")
@@ -122,6 +128,7 @@ class ZstdDictionary(Codec):
 
     def __init__(self, dictionaries: Mapping[int, Dictionary], written: Dictionary | None = None) -> None:
         self.dictionaries, self.written = dictionaries, written
+        self._last: tuple[Dictionary, int | None, LeanFrames] | None = None
 
     @classmethod
     def of(cls, dictionary: Dictionary) -> Self:
@@ -131,18 +138,26 @@ class ZstdDictionary(Codec):
     def compress(self, data: Any, level: int | None = None) -> bytes:
         if self.written is None:
             raise IllegalCombination(f"{self.name}: no dictionary to compress with")
-        return self.written.head + FRAMES.get(self.written, self.check_level(level) or Zstd.default_level).compress(
-            data
-        )
+        frames = self._frames(self.written, self.check_level(level) or Zstd.default_level)
+        return self.written.head + frames.compress(data)
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        raw = bytes(data)
+        raw, last = bytes(data), self._last
+        if last is not None and last[1] is None and raw.startswith(last[0].head):  # that of the batch before
+            return last[2].decompress(raw[len(last[0].head) :], limit_bytes)
         dictionary, start = self._find(raw)
-        return FRAMES.get(dictionary, None).decompress(raw[start:], limit_bytes)
+        return self._frames(dictionary, None).decompress(raw[start:], limit_bytes)
+
+    def _frames(self, dictionary: Dictionary, level: int | None) -> LeanFrames:
+        """Return the frames from the cache, or those of the batch before, which takes less time."""
+        last = self._last
+        if last is None or last[0] is not dictionary or last[1] != level:
+            last = self._last = dictionary, level, FRAMES.get(dictionary, level)
+        return last[2]
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
         dictionary, start = self._find(data)
-        for part in FRAMES.get(dictionary, None)._parts(data[start:], tally):
+        for part in self._frames(dictionary, None)._parts(data[start:], tally):
             tally.taken_bytes += start
             yield part
 

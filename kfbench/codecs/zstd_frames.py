@@ -19,6 +19,8 @@ class Zstd(Codec):
     """
 
     name, id, levels, default_level, library = "zstd", 4, range(-7, 23), 3, "zstandard"
+    MAGIC: Final = b"\x28\xb5\x2f\xfd"
+    EMPTY_BLOCK: Final = b"\x01\x00\x00"  # the last one
     CHUNK_BYTES: Final = 64 << 10
     WINDOW_BYTES: Final = 1 << 27
 
@@ -59,6 +61,14 @@ class Zstd(Codec):
         if "decompressor" not in self._contexts.__dict__:
             self._contexts.decompressor = self._new_decompressor()
         raw = bytes(data)
+        if self._has_one_block(raw):
+            stream = self._contexts.decompressor.decompressobj()  # a third of the time of `stream_reader` at 1 KiB
+            try:
+                plain: bytes = stream.decompress(raw)
+                if stream.eof and len(plain) <= limit_bytes:
+                    return plain
+            except zstandard.ZstdError:  # found again below; `contextlib.suppress` takes longer
+                pass
         parts, left = [], limit_bytes
         part_bytes = max(self.CHUNK_BYTES, 4 * len(raw))
         try:
@@ -74,6 +84,15 @@ class Zstd(Codec):
             why = str(error) if isinstance(error, Undecodable) else f"zstd: {error}"
             raise undecodable(why, spent_bytes, getattr(error, "is_past_limit", False)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    @classmethod
+    def _has_one_block(cls, raw: bytes) -> bool:
+        """Return True for a frame of Kafka's stream with one block, so that it decompresses to 128 KiB at most."""
+        if raw[:5] != cls.MAGIC + b"\0":
+            return False
+        fields = int.from_bytes(raw[6:9], "little")
+        rest = raw[9 + (1 if fields >> 1 & 3 == 1 else fields >> 3) :]
+        return rest == cls.EMPTY_BLOCK and not fields & 1
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
         try:
@@ -103,7 +122,7 @@ class Zstd(Codec):
         """
         at = 0
         while at < len(data):
-            if data[at : at + 4] != b"\x28\xb5\x2f\xfd":
+            if data[at : at + 4] != cls.MAGIC:
                 skippable = data[at + 1 : at + 4] == b"\x2a\x4d\x18" and data[at] & 0xF0 == 0x50
                 if not skippable:
                     raise Undecodable("zstd: not a zstd frame")
