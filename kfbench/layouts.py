@@ -114,7 +114,7 @@ COLUMNAR_PRODUCER: Final = np.dtype(
 
 CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # the beginning of a control record's key
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
-CONTROL_DICTIONARY: Final = 7  # ours; Kafka has 0 to 6
+CONTROL_DICTIONARY: Final = 7  # ours
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
 CODEC_MASK: Final = 0x07
@@ -192,4 +192,5 @@ CONTROL_TYPES: Final[Mapping[int, str]] = {
     4: "snapshot footer",
     5: "kraft version",
     6: "kraft voters",
+    7: "dictionary",  # ours, see docs/dictionaries.md
 }

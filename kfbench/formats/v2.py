@@ -4,7 +4,7 @@ Header: `layouts.V2_HEADER`. The CRC-32C covers attributes..end, so a broker can
 without computing it again.
 | attributes bits | |
 |---|---|
-| 0-2 | codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd); it covers only the records |
+| 0-2 | codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd, 5 zstd with a dictionary); it covers only the records |
 | 3 | timestamp type: 1 log append time, readers return maxTimestamp for every record |
 | 4, 5 | transactional, control batch |
 | 6 | baseTimestamp is the delete horizon |
