@@ -65,7 +65,6 @@ BATCH: Final = np.dtype(
         ("crc", np.uint32),
         ("attributes", np.int16),
         ("codec", np.int8),
-        ("dictionary", np.int32),  # number of the zstd dictionary; -1: none
         ("timestamp_type", np.int8),
         ("base_offset", np.int64),
         ("last_offset", np.int64),
@@ -85,6 +84,7 @@ BATCH: Final = np.dtype(
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
         ("mixed_magic", np.bool_),  # a compressed set of v0 has messages of v1, or the reverse (KAFKA-4298)
+        ("dictionary", np.int32),  # the number of its zstd dictionary; -1: none
     ]
 )
 

@@ -123,7 +123,7 @@ COLUMNS = [
     "position", "size_bytes", "magic", "crc", "attributes", "codec", "timestamp_type", "base_offset", "last_offset",
     "count", "base_timestamp_ms", "max_timestamp_ms", "append_time_ms", "partition_leader_epoch", "producer_id",
     "producer_epoch", "base_sequence", "last_sequence", "is_transactional", "is_control", "delete_horizon_ms",
-    "shared_headers", "records_size_bytes", "canonical", "mixed_magic",
+    "shared_headers", "records_size_bytes", "canonical", "mixed_magic", "dictionary",
 ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ SECTIONS: Final = {
     "Records": {"kfbench": "Records Shapes"},
     "Formats and batches": {"kfbench.formats": "Format", "kfbench": "EncodedLog DecodedLog BatchFields Limits"},
     "Logs": {"kfbench": "read_log write_log"},
+    "Dictionaries": {"kfbench": "Dictionary train_dictionary", "kfbench.log": "dictionary_batch"},
     "Sizes in all formats": {"kfbench": "compare"},
     "Workloads": {"kfbench.workloads": "Workload Sample"},
     "Broker paths": {
@@ -33,8 +34,8 @@ SECTIONS: Final = {
         "kfbench.broker": "Work",
     },
     "Errors": {
-        "kfbench.errors": "KfbenchError InvalidRecords IllegalCombination WouldLose CorruptLog Refused InvalidConfig "
-        "RunError MissingTool MissingExtra"
+        "kfbench.errors": "KfbenchError InvalidRecords IllegalCombination WouldLose CorruptLog MissingDictionary "
+        "InvalidDictionary Refused InvalidConfig RunError MissingTool MissingExtra"
     },
 }
 

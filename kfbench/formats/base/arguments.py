@@ -1,13 +1,31 @@
 """Check the arguments that several methods of a format take."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kfbench.arrays import Bytes, Int64, integers_of
-from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.arrays import Bytes, Int64, as_bytes, integers_of
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.errors import InvalidRecords
-from kfbench.kernels.wire import frames
+from kfbench.kernels.formats import control
+from kfbench.kernels.wire import frames, status
 from kfbench.records import Records, Shapes
+
+
+def log_bytes(data: Any) -> Bytes:
+    """Return the bytes of an EncodedLog or of an object with a buffer. Raises InvalidRecords."""
+    return as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+
+
+def check_control(records: Records, bounds: Int64, fields: BatchFields) -> None:
+    """Raise InvalidRecords for control records that Kafka's readers refuse."""
+    if "is_control" not in fields.set_fields:
+        return
+    i = control.first_broken(records.columns, bounds, fields.rows)
+    if i >= 0:
+        field, promise = status.PROMISES[status.CONTROL_RECORD]
+        raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
 
 
 def check_entries(positions: ArrayLike, data: Bytes) -> Int64:

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from kfbench.batches import FIELD_DEFAULTS
+import numpy as np
+
+from kfbench.arrays import Int64
+from kfbench.batches import CREATE_TIME, FIELD_DEFAULTS, BatchFields
+from kfbench.records import Shapes
 
 # shipped: in Kafka releases. proposed: in the text of a proposal. own: a proposal that kfbench changed.
 # research: made for kfbench.
@@ -36,6 +40,29 @@ class Capabilities:
         """
         parts = [part for part in ("timestamps", "milliseconds", "headers", "empty_batches") if not getattr(self, part)]
         return parts + [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in self.batch_fields]
+
+    def losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
+        """Return the number of items that the format cannot store, by name."""
+        if self.every_record and not fields.set_fields:
+            return {}
+        losses: dict[str, int] = {}
+        unknown = fields.set_fields - self.batch_fields
+        if not self.timestamps:
+            losses["timestamps"] = shapes.timestamp_count
+        if not self.milliseconds:
+            losses["milliseconds"] = shapes.timestamp_count - shapes.whole_second_count
+        if not self.headers:
+            losses["headers"] = shapes.header_count
+        if not self.empty_batches:
+            losses["empty batches"] = int(np.count_nonzero(bounds[1:] == bounds[:-1]))
+        for name in sorted(unknown):
+            set_in = fields.set_in(name)
+            losses[name] = int(np.count_nonzero(np.broadcast_to(set_in, len(bounds) - 1)))
+        if "append_time_ms" in fields.set_fields & self.batch_fields and "tagged_fields" not in self.batch_fields:
+            # Under create time only a tagged field can store the append time.
+            noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
+            losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
+        return {name: number for name, number in losses.items() if number}
 
 
 class Checksum(NamedTuple):

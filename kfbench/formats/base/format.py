@@ -18,20 +18,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
-from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
+from kfbench.arrays import Bytes, Int64, check_buffer, integers_of
 from kfbench.batch_plan import chunks, plan
-from kfbench.batches import CREATE_TIME, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
+from kfbench.batches import BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import Allowance, Codec, Dictionary, Level, ZstdDictionary
 from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending
-from kfbench.formats.base.arguments import check_entries, default_fields, shapes_of
+from kfbench.formats.base.arguments import check_control, check_entries, default_fields, log_bytes, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.compression import BatchBytes, join_batches
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.index import NO_HEADERS, Index, header_counts
 from kfbench.formats.base.reading import BatchColumns, Part, Reading
-from kfbench.kernels.formats import control
 from kfbench.kernels.wire import status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
@@ -47,8 +46,7 @@ class Format(ABC):
         codec, level: the codec's name in Kafka, and its level.
         data: an EncodedLog, or an object with a buffer of bytes.
         limits: limits of the memory that a reader allocates; None: the defaults of `Limits`.
-        dictionaries: zstd dictionaries for batches that were compressed with one. A reader that lacks one reports
-            `MissingDictionary`.
+        dictionaries: zstd dictionaries that batches may name. `MissingDictionary` reports one that is not there.
 
     Attributes:
         checksum: the checksum of an entry (a batch or a message); None: entries have none.
@@ -115,8 +113,9 @@ class Format(ABC):
         bounds = plan(len(records), batch_size)
         fields = default_fields(batch_fields)
         fields.over(len(bounds) - 1)
-        self._check(records, bounds, fields)
-        losses = self._losses(records.shapes, bounds, fields)
+        if "is_control" in self.capabilities.batch_fields:
+            check_control(records, bounds, fields)
+        losses = self.capabilities.losses(records.shapes, bounds, fields)
         if losses and not lossy:
             listed = ", ".join(f"{name} ({number:,})" for name, number in losses.items())
             raise WouldLose(f"{self.name} cannot carry {listed}; lossy=True leaves that out")
@@ -172,7 +171,7 @@ class Format(ABC):
         shapes, fields = shapes_of(records), default_fields(batch_fields)
         bounds = plan(len(shapes), batch_size)
         fields.over(len(bounds) - 1)
-        return self._losses(shapes, bounds, fields)
+        return self.capabilities.losses(shapes, bounds, fields)
 
     def decode(
         self,
@@ -185,7 +184,7 @@ class Format(ABC):
 
         on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`.
         """
-        data = _log_bytes(data)
+        data = log_bytes(data)
         entries = Entries.of(data)
         log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limits, dictionaries))
         if not entries.broken and not entries.trailing_bytes:
@@ -209,7 +208,7 @@ class Format(ABC):
         off, and its brokers when they look up offsets by time. A format that has to decode everything (v0, v1,
         enriched, kip98) always checks its checksums.
         """
-        data = _log_bytes(data)
+        data = log_bytes(data)
         entries = Entries.of(data)
         allowance = Allowance.of(len(data), limits, dictionaries)
         read = self._read(data, entries.positions, on_error, allowance, "metadata", check_crcs)
@@ -240,7 +239,7 @@ class Format(ABC):
         metadata. Checksums are checked only in formats that decode everything (see `decode_metadata`). Raises
         CorruptLog, and InvalidRecords for positions that are not those of entries.
         """
-        data = _log_bytes(data)
+        data = log_bytes(data)
         positions = check_entries(positions, data)
         return self._read_times(data, positions, Allowance.of(len(data), limits, dictionaries))
 
@@ -259,7 +258,7 @@ class Format(ABC):
         damaged or compressed, and in columnar for a batch with headers. Raises InvalidRecords for positions that are
         not those of entries, and for an index outside its batch.
         """
-        data = _log_bytes(data)
+        data = log_bytes(data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
         positions = check_entries(positions, data)
         if len(wanted) != len(positions) - 1:
@@ -325,9 +324,9 @@ class Format(ABC):
         """Return the fields of each undamaged entry as one row (dtype `BATCH`)."""
         return read.rows(records, bounds)
 
-    def plain_bodies(self, records: Records, batch_size: int | ArrayLike = 100) -> list[bytes]:
-        """Return the bytes of each batch that a codec compresses. Raises IllegalCombination if there is no one body."""
-        raise IllegalCombination(f"{self.name}: its batches have no body")
+    def plain_bodies(self, records: Records, batch_size: int | ArrayLike) -> list[bytes]:
+        """Return the bytes of each batch that a codec compresses. Raises IllegalCombination without dictionaries."""
+        raise IllegalCombination(f"{self.name} has no codec with a dictionary")
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         """Return the compressed bytes after the header, for each batch with records. Raises IllegalCombination."""
@@ -369,14 +368,6 @@ class Format(ABC):
     @abstractmethod
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]: ...
 
-    def _check(self, records: Records, bounds: Int64, fields: BatchFields) -> None:
-        """Raise InvalidRecords for control records that Kafka's readers refuse."""
-        if "is_control" in fields.set_fields and "is_control" in self.capabilities.batch_fields:
-            i = control.first_broken(records.columns, bounds, fields.rows)
-            if i >= 0:
-                field, promise = status.PROMISES[status.CONTROL_RECORD]
-                raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
-
     def _check_sizeable(self, records: Records | Shapes) -> None:
         """Raise InvalidRecords for Shapes with headers if the format's sizes depend on header bytes."""
         has_headers = shapes_of(records).has_headers
@@ -397,32 +388,8 @@ class Format(ABC):
         if not isinstance(dictionary, Dictionary):
             raise InvalidDictionary(f"dictionary: kfbench.Dictionary is wanted, not {type(dictionary).__name__}")
         if codec != "zstd" or not self.capabilities.dictionaries:
-            having = "zstd" if self.capabilities.dictionaries else "no codec"
-            raise IllegalCombination(f"{self.name} has no {codec} with a dictionary (codecs with one: {having})")
+            raise IllegalCombination(f"{self.name} has no {codec} with a dictionary; zstd in v2, v3, columnar has one")
         return ZstdDictionary.of(dictionary)
-
-    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        can = self.capabilities
-        if can.every_record and not fields.set_fields:
-            return {}
-        losses: dict[str, int] = {}
-        unknown = fields.set_fields - can.batch_fields
-        if not can.timestamps:
-            losses["timestamps"] = shapes.timestamp_count
-        if not can.milliseconds:
-            losses["milliseconds"] = shapes.timestamp_count - shapes.whole_second_count
-        if not can.headers:
-            losses["headers"] = shapes.header_count
-        if not can.empty_batches:
-            losses["empty batches"] = int(np.count_nonzero(bounds[1:] == bounds[:-1]))
-        for name in sorted(unknown):
-            set_in = fields.set_in(name)
-            losses[name] = int(np.count_nonzero(np.broadcast_to(set_in, len(bounds) - 1)))
-        if "append_time_ms" in fields.set_fields & can.batch_fields and "tagged_fields" not in can.batch_fields:
-            # Under create time only a tagged field can store the append time.
-            noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
-            losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
-        return {name: number for name, number in losses.items() if number}
 
     @property
     def has_bare_metadata(self) -> bool:
@@ -431,7 +398,3 @@ class Format(ABC):
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
-
-
-def _log_bytes(data: Any) -> Bytes:
-    return as_bytes("data", data.data if isinstance(data, EncodedLog) else data)

@@ -58,7 +58,9 @@ class SealedFormat(Format):
     def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
         """Write batches with uncompressed bodies, and set `codec` in their headers. Fill all arrays of `plain`."""
 
-    def plain_bodies(self, records: Records, batch_size: int | ArrayLike = 100) -> list[bytes]:
+    def plain_bodies(self, records: Records, batch_size: int | ArrayLike) -> list[bytes]:
+        if not self.capabilities.dictionaries:
+            return super().plain_bodies(records, batch_size)
         bounds = plan(len(records), batch_size)
         room = np.empty(self._bound(records.shapes, len(bounds) - 1, NO_FIELDS), np.uint8)
         plain = PlainBatches.room(room, len(bounds) - 1)
