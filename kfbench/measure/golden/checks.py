@@ -34,7 +34,7 @@ CHECKS: Final = {
     "compacted": "a log filtered is Kafka's",
     "differs on purpose": "a known difference from Kafka's broker is still there",
 }
-MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories of logs that Kafka reads but never writes
+MADE_BY_HAND: Final = ("corrupt", "wrapper", "dictionary")  # categories of logs that Kafka never writes
 
 _NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # the error that clients see for an exception without an error of its own
 _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
