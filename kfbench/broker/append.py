@@ -28,7 +28,7 @@ With from_zero=False it is enough that offsets rise by one, so that the batches 
 rebuilt control batch stays a control batch. Kafka's builder would make plain records of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, NamedTuple
@@ -44,7 +44,7 @@ from kfbench.broker.requests import Run, checked_runs, split
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.topic import LAST_INT64, Origin, Topic, whole_number
 from kfbench.broker.work import NewLog, Work
-from kfbench.codecs import Allowance
+from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import InvalidRecords
 from kfbench.formats import Format
 from kfbench.kernels.wire import frames
@@ -91,6 +91,7 @@ def append(
     in_place: bool = False,
     lossy: bool = False,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Appended:
     """Validate requests and assign their offsets, timestamps and leader epoch.
 
@@ -109,6 +110,7 @@ def append(
         from_zero: True: the offsets of a request must begin at 0.
         in_place: assign in `log`, a writeable buffer. If a request is rebuilt or resized, `data` is a new buffer.
         lossy: a conversion may lose properties.
+        dictionaries: the zstd dictionaries of the partition. columnar needs them only to rebuild a request.
 
     Raises:
         Refused: with the broker's error.
@@ -126,7 +128,7 @@ def append(
     )  # fmt: skip
     given_bases, data = _given_bases(base_offset), bytes_of(log)
     requests = split(log, data, source)
-    allowance = Allowance.of(len(data), limits)
+    allowance = Allowance.of(len(data), limits, dictionaries)
     runs = checked_runs(requests, source, topic, allowance)
     counts = _concatenated([run.counts for run in runs])
     bases = _bases(given_bases, counts)

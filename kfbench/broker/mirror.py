@@ -39,6 +39,7 @@ A forwarded batch is changed to one that a producer may send:
   its offset, so the destination need not rebuild sets with holes of a compaction.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -52,7 +53,7 @@ from kfbench.broker.batch_headers import dialect_of
 from kfbench.broker.mirror_source import Source
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import NewLog, Work
-from kfbench.codecs import CODEC_NAMES
+from kfbench.codecs import REBUILT_AS, Dictionary
 from kfbench.errors import InvalidConfig
 from kfbench.formats import Format
 from kfbench.kernels.broker import mirroring
@@ -107,6 +108,7 @@ def mirror(
     level: int | None = None,
     max_bytes: int = MESSAGE_MAX_BYTES,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Mirrored:
     """Mirror one partition of the source to `partitions` at the destination.
 
@@ -125,11 +127,12 @@ def mirror(
         batch_size: number of records per new batch.
         codec, level: codec and level of new batches. codec None: the codec of the first rebuilt batch.
         max_bytes: largest batch that the destination accepts (`message.max.bytes`).
+        dictionaries: the zstd dictionaries of the source. New batches have none.
     """
     for name, value in (("partitions", partitions), ("batch_size", batch_size)):
         if value < 1:
             raise InvalidConfig(f"{name}: {value} is below 1")
-    source = Source(bytes_of(log), find(fmt), limits)
+    source = Source(bytes_of(log), find(fmt), limits, dictionaries)
     routes = _routes(source, partitions, keyed, pass_through)
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
     # A place is one number made of a partition and a source batch: partition * batches + batch. It gives the order.
@@ -249,7 +252,7 @@ def _new_batches(
 ) -> _NewBatches:
     if codec is None:
         rebuilt = source.rows["codec"][routes.goes == REBUILT]
-        codec = CODEC_NAMES[int(rebuilt[0])] if len(rebuilt) else "none"
+        codec = REBUILT_AS[int(rebuilt[0])] if len(rebuilt) else "none"
     loose = np.flatnonzero(routes.goes[routes.batch] == REBUILT)
     loose = loose[np.argsort(routes.target[loose], kind="stable")]
     places = routes.target[loose] * len(source.rows) + routes.batch[loose]

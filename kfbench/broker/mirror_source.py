@@ -1,5 +1,6 @@
 """The source of a mirror: headers of all batches, and the records of batches that are decoded."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
 from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
 from kfbench.broker.retention import history_of
-from kfbench.codecs import Allowance
+from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
 from kfbench.kernels.formats.scan import ENRICHED
@@ -32,10 +33,10 @@ class Encoded(NamedTuple):
 class Source:
     """The log that is mirrored, with counters of the parts that were read."""
 
-    def __init__(self, data: Bytes, fmt: Format, limits: Limits | None) -> None:
+    def __init__(self, data: Bytes, fmt: Format, limits: Limits | None, dictionaries: Iterable[Dictionary]) -> None:
         self.data, self.fmt = data, fmt
         self.rows = headers(data, fmt)
-        self.allowance = Allowance.of(len(data), limits)
+        self.allowance = Allowance.of(len(data), limits, dictionaries)
         self.is_read = np.zeros(len(self.rows), np.bool_)  # batches that were read beyond their headers
         self.decompressed_bytes = 0
 
@@ -102,7 +103,11 @@ class Source:
     def any_key(self, batches: Int64) -> NDArray[np.bool_]:
         """Return for each of these batches True if one of its records has a key. Only metadata is decompressed."""
         try:
-            found = self.fmt.decode_metadata(self._picked(batches).data, limits=self.allowance.limits)
+            found = self.fmt.decode_metadata(
+                self._picked(batches).data,
+                limits=self.allowance.limits,
+                dictionaries=self.allowance.dictionary_codec.dictionaries.values(),
+            )
         except CorruptLog as error:
             raise self._placed(error, batches) from None
         self.decompressed_bytes += found.plain_bytes

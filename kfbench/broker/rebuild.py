@@ -11,7 +11,7 @@ from kfbench.broker.in_place import Piece
 from kfbench.broker.requests import Run
 from kfbench.broker.topic import Topic
 from kfbench.broker.work import Work
-from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.codecs import REBUILT_AS, Allowance
 from kfbench.errors import Refused
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.writing import Kind, check_room, codec_bytes, write_batches
@@ -47,7 +47,7 @@ def rebuild(run: Run, bases: Int64, topic: Topic, allowance: Allowance) -> Piece
     filled = np.flatnonzero(np.diff(given.bounds))  # Kafka's builder writes nothing for no records
     bounds, fields = np.append(given.bounds[:-1][filled], given.bounds[-1]), given.fields.take(filled)
     codecs, number = np.unique(given.codecs[filled], return_inverse=True)
-    kinds = [Kind(fmt=to, codec=CODEC_NAMES[codec], level=topic.level if codec else None) for codec in codecs]
+    kinds = [Kind(fmt=to, codec=REBUILT_AS[codec], level=topic.level if codec else None) for codec in codecs]
     check_room(to, given.records, bounds, fields, columns.positions[first[filled]], allowance)
     built = write_batches(given.records, bounds, fields, number, kinds, topic.lossy)
     recompressed_bytes = codec_bytes(given.records, bounds, fields, number, kinds)

@@ -108,7 +108,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
         to = topic.to or fmt
         codecs = topic.codecs(traits[lo:hi])
         no_zstd = to.holds_messages and not fmt.holds_messages
-        if no_zstd and (zstd := np.flatnonzero(codecs == CODECS["zstd"].id)).size:
+        if no_zstd and (zstd := np.flatnonzero(codecs >= CODECS["zstd"].id)).size:
             promise = f"zstd cannot be used with a magic below 2, but {to.name} is the log's format"
             at = int(entries.positions[firsts[lo + zstd[0]]])
             raise Refused("UNSUPPORTED_COMPRESSION_TYPE", at, promise)

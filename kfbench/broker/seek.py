@@ -10,6 +10,7 @@ at or after the starting offset, if records are out of order. Then the search co
 timestamps.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from kfbench.broker.batch_headers import headers
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.time_index import TimeIndex
 from kfbench.broker.work import Work
+from kfbench.codecs import Dictionary
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import BY_MAGIC, Format
 from kfbench.layouts import UNSET
@@ -59,6 +61,7 @@ def seek_offset(
     index: TimeIndex | None = None,
     base_offset: bool = False,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Found | None:
     """Find the first batch whose last offset is `offset` or more; None: the log ends before it.
 
@@ -72,7 +75,7 @@ def seek_offset(
     Returns:
         The batch. In an enriched set `Found.offset` is a lower bound of the last offset.
     """
-    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
+    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits, dictionaries)
     start = index.by_offset(offset) if index else 0
     rows = headers(search.data, search.fmt, start, to_offset=offset)
     search.pass_by(rows)
@@ -110,6 +113,7 @@ def seek_time(
     index: TimeIndex | None = None,
     start_offset: int = 0,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Found | None:
     """Find the first record of this time or later, from start_offset on; None: there is none.
 
@@ -118,7 +122,7 @@ def seek_time(
 
     Raises CorruptLog. Raises Refused if all batches are v0.
     """
-    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
+    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits, dictionaries)
     if search.fmt is not None and not search.fmt.capabilities.timestamps:
         raise _without_timestamps()
     position = index.by_time(timestamp_ms) if index else 0
@@ -163,6 +167,7 @@ class _Search:
     data: Bytes
     fmt: Format | None
     limits: Limits | None
+    dictionaries: Iterable[Dictionary]
     work: Work = field(default_factory=Work)
 
     def pass_by(self, rows: NDArray[np.void]) -> None:
@@ -173,7 +178,9 @@ class _Search:
         position, size = int(row["position"]), int(row["size_bytes"])
         fmt = self.fmt or BY_MAGIC[int(row["magic"])]
         try:
-            inside = fmt.decode_metadata(self.data[position : position + size], limits=self.limits)
+            inside = fmt.decode_metadata(
+                self.data[position : position + size], limits=self.limits, dictionaries=self.dictionaries
+            )
         except CorruptLog as error:
             raise error.at(position + error.position) from None
         self.work += Work(

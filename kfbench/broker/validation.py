@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
 from kfbench.codecs import Allowance
-from kfbench.errors import CorruptLog, Refused
+from kfbench.errors import CorruptLog, MissingDictionary, Refused
 from kfbench.formats import BatchColumns, Format
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.wire import status
@@ -114,6 +114,8 @@ def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowan
     before_bytes = allowance.log_bytes
     try:
         columns = fmt.read_columns(data, positions, allowance, with_payload=with_payload)
+    except MissingDictionary:
+        raise
     except CorruptLog as error:
         raise _refusal(fmt, data, positions, error, rules) or error from None
     decompressed_bytes = before_bytes - allowance.log_bytes

@@ -28,6 +28,8 @@ CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {codec.name: codec for codec in (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())}
 )
 CODEC_NAMES: Final = (*CODECS, ZstdDictionary.name, "6", "7")  # item i is the name of codec number i in the attributes
+REBUILT_AS: Final = tuple("zstd" if name == ZstdDictionary.name else name for name in CODEC_NAMES)
+"""The codec with which a broker writes a batch again: zstd loses its dictionary."""
 LEGACY_LZ4: Final = LegacyLz4()
 
 
@@ -65,6 +67,7 @@ __all__ = [
     "CODEC_NAMES",
     "DEFAULT_LIMIT_BYTES",
     "LEGACY_LZ4",
+    "REBUILT_AS",
     "Allowance",
     "Codec",
     "Dictionary",

@@ -61,12 +61,15 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
 
 def _values(data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Yield (entry, value) of each record with a dictionary."""
-    starts, sizes = positions[:-1], np.diff(positions)
-    may_hold = np.flatnonzero((magics >= 2) & (magics <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES))
-    may_hold = may_hold[data[starts[may_hold] + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT != 0]
+    starts = positions[:-1]
+    may_hold = np.flatnonzero(data[starts + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT)  # every entry has this byte
+    sizes = positions[may_hold + 1] - starts[may_hold]
+    is_chosen = (magics[may_hold] >= 2) & (magics[may_hold] <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES)
+    may_hold, sizes = may_hold[is_chosen], sizes[is_chosen]
     for magic in np.unique(magics[may_hold]).tolist():
-        chosen = may_hold[magics[may_hold] == magic]
-        copies, cuts = data[ranges(starts[chosen], sizes[chosen])], np.append(0, np.cumsum(sizes[chosen]))
+        is_chosen = magics[may_hold] == magic
+        chosen, lengths = may_hold[is_chosen], sizes[is_chosen]
+        copies, cuts = data[ranges(starts[chosen], lengths)], np.append(0, np.cumsum(lengths))
         log = BY_MAGIC[magic].decode_at(read_only(copies), read_only(cuts), "skip", Allowance.of(len(copies), limits))
         records = log.records
         batches = np.searchsorted(cuts, log.batch_rows["position"])
