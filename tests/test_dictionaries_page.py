@@ -54,5 +54,6 @@ def test_numbers() -> None:
     assert [row[1] for row in value] == ["i16", "i32", "32 bytes", ""]
     assert dictionaries.VALUE.size == 38
     assert f"fewer than {dictionaries.LEAST_BYTES} bytes" in TEXT
+    assert f"| dictionaries of one reader | {dictionaries.MOST_DICTIONARIES}," in PAGE
     assert f"first {HEAD_BYTES >> 10} KiB" in TEXT
     assert f"up to {FRAMES.most_bytes >> 20} MiB" in TEXT

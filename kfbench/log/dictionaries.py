@@ -24,6 +24,7 @@ from kfbench.records import Records
 
 KEY: Final = struct.pack(">hh", 0, layouts.CONTROL_DICTIONARY)
 VALUE: Final = struct.Struct(">hi32s")  # version, number, SHA-256
+MOST_DICTIONARIES: Final = 256  # of one reader: 32 MiB at most, whatever a log claims
 LEAST_BYTES: Final = 80  # every batch with a dictionary is larger; transaction markers are smaller
 ATTRIBUTES_LOW_AT: Final = layouts.position(layouts.V2_HEADER, "attributes") + 1  # also in v3 and columnar
 
@@ -50,9 +51,7 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
     found, damaged = dict(allowance.dictionary_codec.dictionaries), dict[int, CorruptLog]()
     for entry, value in sorted(_values(data, positions, magics, allowance.limits)):
         try:
-            read = _dictionary(value)
-            if found.setdefault(read.number, read) != read:
-                raise InvalidDictionary(f"number {read.number} is that of another dictionary")
+            _add(value, found, allowance)
         except (InvalidDictionary, Undecodable) as error:
             damaged[entry] = CorruptLog(int(positions[entry]), "dictionary", str(error))
     allowance.dictionary_codec = ZstdDictionary(found)
@@ -79,14 +78,19 @@ def _values(data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Lim
                     yield int(chosen[batch]), records.value(i) or b""
 
 
-def _dictionary(value: bytes) -> Dictionary:
-    """Read the value of a record with a dictionary. Raises InvalidDictionary, Undecodable."""
+def _add(value: bytes, found: dict[int, Dictionary], allowance: Allowance) -> None:
+    """Add the dictionary in the value of a record to those that were found. Raises InvalidDictionary, Undecodable."""
     if len(value) < VALUE.size:
         raise InvalidDictionary(f"{len(value)} bytes, where {VALUE.size} and a frame are wanted")
     version, number, digest = VALUE.unpack_from(value)
     if version:
         raise InvalidDictionary(f"version {version} is unknown")
-    data = CODECS["zstd"].decompress(value[VALUE.size :], MOST_BYTES)
+    if number not in found and len(found) >= MOST_DICTIONARIES:
+        raise InvalidDictionary(f"number {number}: more than {MOST_DICTIONARIES} dictionaries")
+    data = allowance.decompress(CODECS["zstd"], value[VALUE.size :], MOST_BYTES)
     if sha256(data).digest() != digest:
         raise InvalidDictionary(f"number {number}: the bytes do not have the SHA-256 that is stored with them")
-    return Dictionary(number=number, data=data, is_raw=not data.startswith(MAGIC))
+    if number not in found:
+        found[number] = Dictionary(number=number, data=data, is_raw=not data.startswith(MAGIC))
+    elif found[number].sha256 != digest:
+        raise InvalidDictionary(f"number {number} is that of another dictionary")

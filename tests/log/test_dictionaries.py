@@ -169,6 +169,16 @@ def test_other_control_records_are_no_dictionaries() -> None:
     assert not read_log(not_control).dictionaries
 
 
+def test_a_log_cannot_store_any_number_of_dictionaries() -> None:
+    """Each of these takes 100 bytes and claims 128 KiB."""
+    value = reference.stored_value(1, bytes(131_072))
+    assert len(value) < 100
+    data = b"".join(stored(value[:2] + i.to_bytes(4, "big") + value[6:]) for i in range(1, 400))
+    back = read_log(data, on_error="skip")
+    assert len(back.dictionaries) == 256
+    assert len(back.errors) == 399 - 256
+
+
 def test_a_compressed_control_batch() -> None:
     records = Records.from_lists([VALUE], [reference.KEY])
     log = FORMATS["v2"].encode(records, 1, codec="gzip", batch_fields=BatchFields(is_control=True))
