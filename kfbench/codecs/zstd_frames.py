@@ -62,7 +62,7 @@ class Zstd(Codec):
             self._contexts.decompressor = self._new_decompressor()
         raw = bytes(data)
         if self._has_one_block(raw):
-            stream = self._contexts.decompressor.decompressobj()  # a third of the time of `stream_reader` at 1 KiB
+            stream = self._contexts.decompressor.decompressobj()  # half the time of `stream_reader` at 1 KiB
             try:
                 plain: bytes = stream.decompress(raw)
                 if stream.eof and len(plain) <= limit_bytes:
