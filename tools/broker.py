@@ -36,17 +36,17 @@ class Broker:
 
 
 @contextmanager
-def running(jars: Path, folder: Path) -> Iterator[Broker]:
+def running(jars: Path, folder: Path, jvm_options: Sequence[str] = ()) -> Iterator[Broker]:
     """Run a broker in KRaft mode while the `with` body runs. jars: the folder of Kafka's jars.
 
-    Its files are in `folder`, and its logs in `folder`/logs.
+    Its files are in `folder`, and its logs in `folder`/logs. jvm_options: further options of the broker's JVM.
     """
     port, controller_port, logs = free_port(), free_port(), folder / "logs"
     properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
     subprocess.run(format_storage, env=jvm.environment(), check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
-    with _serving("broker", java(jars, "kafka.Kafka", properties), folder, port):
+    with _serving("broker", java(jars, *jvm_options, "kafka.Kafka", properties), folder, port):
         yield Broker(port=port, logs=logs)
 
 
