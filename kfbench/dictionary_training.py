@@ -1,15 +1,18 @@
 """Train a zstd dictionary on the records of a topic. docs/dictionaries.md says how to choose the arguments."""
 
+from contextlib import suppress
 from typing import Final
 
 from numpy.typing import ArrayLike
 
 from kfbench.codecs import Dictionary, TrainedOn
-from kfbench.errors import IllegalCombination
+from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import FORMATS, Format
 from kfbench.records import Records
 
 SIZE_BYTES: Final = 32_768
+TAIL_BYTES: Final = 8_192  # of a raw dictionary, where there are too few bytes to train one
+LEAST_TRAINING_BYTES: Final = 100_000
 
 
 def train_dictionary(
@@ -50,3 +53,15 @@ def samples(records: Records, fmt: Format, batch_size: int | ArrayLike = 10) -> 
     Raises IllegalCombination if the format has no dictionaries.
     """
     return fmt.plain_bodies(records, batch_size)
+
+
+def trained_or_tail(bodies: list[bytes], size_bytes: int = SIZE_BYTES, number: int = 1) -> Dictionary:
+    """Train a dictionary on samples. If they are fewer than LEAST_TRAINING_BYTES, return their last bytes, untrained.
+
+    Raises InvalidDictionary for fewer than 8 bytes.
+    """
+    if sum(map(len, bodies)) >= LEAST_TRAINING_BYTES:
+        with suppress(InvalidDictionary):
+            return Dictionary.train(bodies, size_bytes, number)
+    tail = b"".join(bodies)[-min(size_bytes, TAIL_BYTES) :]
+    return Dictionary(number=number, data=tail, is_raw=True)

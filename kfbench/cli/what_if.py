@@ -139,6 +139,10 @@ def what_if(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
+    dictionary: Annotated[
+        bool,
+        typer.Option("--dictionary", help="Also show savings of topic dictionaries by size, level and batches."),
+    ] = False,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark master. Unless given: threads of this process.")
     ] = None,
@@ -185,11 +189,14 @@ def what_if(
         master=master,
         console=Console(stderr=True),
         archive=archive,
+        dictionary_details=dictionary,
     )
     if as_json:
         print_json(answer.to_dict())
     else:
-        print_result(render_text(answer, table_names or ()))
+        print_result(
+            render_text(answer, [*(table_names or ()), *(["dictionary", "dictionary-topics"] if dictionary else [])])
+        )
     if out is not None:
         from kfbench.whatif.page import publish
 

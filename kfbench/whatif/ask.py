@@ -28,10 +28,13 @@ from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
+from kfbench.whatif.dictionary_sample import SOURCE_BYTES
+from kfbench.whatif.dictionary_saving import TopicBytes, dictionary_answer
 from kfbench.whatif.month import rate_of_user
-from kfbench.whatif.question import Question, always_drawn
+from kfbench.whatif.question import Question, always_drawn, dictionary_shares
 from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.source import Source
+from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally_all import tally_all
 from kfbench.whatif.topic import tally_topic
 
@@ -62,6 +65,7 @@ def what_if(
     master: str | None = None,
     console: Console | None = None,
     archive: Path | None = None,
+    dictionary_details: bool = False,
 ) -> WhatIf:
     """Read segments, tables and folders of them, or a topic; return their size in other formats, codecs and batches.
 
@@ -83,6 +87,7 @@ def what_if(
         master: a Spark master. None: threads of this process.
         console: where a command shows its progress.
         archive: the environment of a cluster's executors (see packing).
+        dictionary_details: try topic dictionaries of several sizes, at several levels and in other batches.
 
     Raises:
         KfbenchError: a path does not exist, or nothing can be read.
@@ -117,8 +122,20 @@ def what_if(
     if not sums.breakdown or not any(source.batches for source in sums.sources):
         raise KfbenchError(_why_unreadable(sums.sources))
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
+    if question.dictionary_shares:
+        wholes = _topic_bytes(sums)
+        answer = replace(answer, dictionary=dictionary_answer(sums.kept, wholes, question.formats, dictionary_details))
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
+
+
+def _topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
+    found: dict[str, TopicBytes] = {}
+    for source in sums.sources:
+        if source.records:
+            before = found.get(source.stream, TopicBytes(0, 0))
+            found[source.stream] = TopicBytes(before.plain_bytes + source.plain_bytes, before.files + 1)
+    return found
 
 
 def _question(
@@ -184,6 +201,7 @@ def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]
         share=1.0 if sample_bytes is None else min(sample_bytes / size_bytes, 1.0),
         level_share=min(LEVEL_BYTES / size_bytes, 1.0),
         always=always_drawn(parts, question.seed),
+        dictionary_shares=dictionary_shares(parts, SOURCE_BYTES) if (BASE_FORMAT, "zstd") in question.arms else {},
     )
 
 

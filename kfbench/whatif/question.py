@@ -4,8 +4,8 @@ A part is a file, a share of a file or a partition. A stretch is a sequence of c
 stretches is compressed.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
@@ -36,6 +36,7 @@ class Question:
         seed: decides which stretches are compressed.
         always: keys of parts (`Part.key`). The first stretch of these parts is compressed in any case; at every level,
             only the first stretch of the first key is.
+        dictionary_shares: topic (`Source.stream`) -> the share of its stretches that trains and tests a dictionary.
     """
 
     arms: tuple[tuple[str, str], ...]
@@ -47,6 +48,7 @@ class Question:
     level_share: float = 1.0
     seed: int = 0
     always: tuple[str, ...] = ()
+    dictionary_shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("share", "level_share"):
@@ -83,6 +85,11 @@ class Question:
         """
         return bool(self.levels) and self._draws(part, "levels", number, self.level_share, self.always[:1])
 
+    def draws_dictionary(self, part: Part, number: int) -> bool:
+        """Return True if a stretch of the log's own batches trains or tests a dictionary."""
+        share = self.dictionary_shares.get(stream_of(part.topic, part.name), 0.0)
+        return share > 0 and self._draws(part, "dictionary", number, share, self.always)
+
     def _draws(self, part: Part, stream: object, number: int, share: float, always: tuple[str, ...]) -> bool:
         if share == 1 or (not number and part.key in always):
             return True
@@ -95,11 +102,22 @@ def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
 
     They are one part of each of the MOST_TOPICS largest topics, the largest topic first.
     """
+    return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in _largest_topics(parts).values())
+
+
+def dictionary_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
+    """Return the share of each of the MOST_TOPICS largest topics. The shares have about `size_bytes` bytes together."""
+    largest = _largest_topics(parts)
+    most_bytes = size_bytes / max(len(largest), 1)
+    sizes = {topic: sum(part.size_bytes for part in each) for topic, each in largest.items()}
+    return {topic: min(most_bytes / max(of_topic, 1), 1.0) for topic, of_topic in sizes.items()}
+
+
+def _largest_topics(parts: Iterable[Part]) -> dict[str, list[Part]]:
     topics: dict[str, list[Part]] = {}
     for part in parts:
         topics.setdefault(stream_of(part.topic, part.name), []).append(part)
-    largest = sorted(topics.values(), key=lambda each: -sum(part.size_bytes for part in each))[:MOST_TOPICS]
-    return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in largest)
+    return dict(sorted(topics.items(), key=lambda each: -sum(part.size_bytes for part in each[1]))[:MOST_TOPICS])
 
 
 def _draw_order(part: Part, seed: int) -> tuple[bool, bytes, str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
+from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times
@@ -65,6 +66,7 @@ class Tally:
         levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
         level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
+        kept: the sample for topic dictionaries.
     """
 
     sources: tuple[Source, ...] = ()
@@ -84,6 +86,7 @@ class Tally:
     levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)
     level_plain_bytes: int = 0
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
+    kept: tuple[KeptStretch, ...] = field(default=(), compare=False)
 
     def __add__(self, other: Self) -> Self:
         both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})

@@ -8,6 +8,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
 from kfbench.whatif.answer import Arm, Level, WhatIf
+from kfbench.whatif.dictionary_text import dictionary_tables
 from kfbench.whatif.notes import month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
@@ -38,6 +39,8 @@ def sections(answer: WhatIf) -> Iterator[Section]:
     yield Section("Where each byte goes", [field_table(answer), overhead_table(answer)])
     if answer.rebatched:
         yield Section("In other batches", [*rebatched_tables(answer)])
+    if answer.dictionary is not None:
+        yield Section("With topic dictionaries", [*dictionary_tables(answer.dictionary)])
     if answer.break_even:
         yield Section("Break-even", [break_even_table(answer)])
     if answer.rate is not None:

@@ -21,6 +21,7 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
+from kfbench.whatif.dictionary_sample import StretchKeeper
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
@@ -94,6 +95,7 @@ class _Reading:
         self._assumed = Rebatcher(question.assumed) if question.assumed else None
         self._rebatchers = [(batching, Rebatcher(batching)) for batching in question.batchings]
         self._clock = self._assumed or next((rebatcher for _, rebatcher in self._rebatchers), None)
+        self._keeper = StretchKeeper(part, question)
         self._nothing: Sent | None = None
         self._stretches: Counter[Batching | None] = Counter()
         self._chunks = 0
@@ -171,6 +173,7 @@ class _Reading:
             sent_records=self._numbers["sent"],
             times={source.stream: self._times},
             by_topic={source.stream: self._topic_sizes()},
+            kept=tuple(self._keeper.stretches),
         )
 
     def _topic_sizes(self) -> TopicSizes:
@@ -194,6 +197,7 @@ class _Reading:
             if control.any():
                 found.control[name] += int(fmt.size(*batches)[np.broadcast_to(control, len(batches.bounds) - 1)].sum())
         self._code(None, batches, question.coded)
+        self._keeper.add(batches)
 
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from kfbench.tables import Table
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.dictionary_text import dictionary_line
 from kfbench.whatif.notes import answer_notes, rate_notes, source_notes
 from kfbench.whatif.summary import all_topics_table, log_line, summary_tables
 from kfbench.whatif.tables import sections
@@ -16,9 +17,9 @@ SUMMARY_LINES: Final = 40
 FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
 TABLES: Final = (
     "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
-    "rebatched", "rebatched-savings", "break-even", "month", "month-saved",
+    "rebatched", "rebatched-savings", "dictionary", "dictionary-topics", "break-even", "month", "month-saved",
 )  # fmt: skip
-MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --out DIR (a page), --json, --format all."
+MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --dictionary, --out DIR, --json, --format all."
 
 
 def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
@@ -36,6 +37,8 @@ def _summary(answer: WhatIf) -> str:
     tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
     lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
     whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
+    if answer.dictionary is not None:
+        lines += wrap(dictionary_line(answer), WIDTH, subsequent_indent="  ")
     notes = [
         line
         for note in (*answer_notes(answer), *rate_notes(answer), *source_notes(answer))

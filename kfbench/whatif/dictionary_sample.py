@@ -1,0 +1,140 @@
+"""The sample for topic dictionaries: stretches of consecutive batches with their records.
+
+The codec's sample keeps sizes only. A dictionary is trained on the records of a topic's first part and tested on those
+of the rest, so these records are kept until the whole source is read.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kfbench.arrays import Int64, ranges
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.sources import Part
+from kfbench.sources.log import stream_of
+from kfbench.whatif.question import Question
+from kfbench.whatif.rebatch import Batches
+
+STRETCH_BYTES: Final = 64 << 10  # of uncompressed v2
+SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics
+MOST_PART_BYTES: Final = 8 << 20  # of uncompressed v2 that one part keeps at most
+MOST_BYTES: Final = 4 << 20  # of uncompressed v2 that all topics keep together; half of it trains
+
+
+class KeptStretch(NamedTuple):
+    """Consecutive batches of clients, with copies of their records.
+
+    Args:
+        stream: the topic, or what takes its place (`Source.stream`).
+        partition: the partition; None: it is unknown.
+        file, start, number: the position of the stretch: a path, the beginning of a share of the file, a count.
+        sizes: bytes of each batch in uncompressed v2, int64[batches].
+    """
+
+    stream: str
+    partition: int | None
+    file: str
+    start: int
+    number: int
+    batches: Batches
+    sizes: Int64
+
+    @property
+    def plain_bytes(self) -> int:
+        return int(self.sizes.sum())
+
+    def part(self, first: int, end: int) -> "KeptStretch":
+        """Return the batches first to end - 1."""
+        records, bounds, fields = self.batches
+        part = Batches(
+            records.part(int(bounds[first]), int(bounds[end])),
+            bounds[first : end + 1] - bounds[first],
+            fields.part(first, end),
+        )
+        return self._replace(batches=part, sizes=self.sizes[first:end])
+
+
+class StretchKeeper:
+    """Keeps the stretches of one file or partition that a hash draws."""
+
+    def __init__(self, part: Part, question: Question) -> None:
+        self._part, self._question = part, question
+        self._number = self._kept_bytes = 0
+        self.stretches: list[KeptStretch] = []
+
+    def add(self, batches: Batches) -> None:
+        """Draw stretches of these batches. They must follow those that were added before."""
+        if not self._question.dictionary_shares or len(batches.bounds) < 2:
+            return
+        sizes = FORMATS[BASE_FORMAT].size(*batches)
+        ends = np.cumsum(sizes)
+        cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
+        for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
+            number, self._number = self._number, self._number + 1
+            if self._kept_bytes < MOST_PART_BYTES and self._question.draws_dictionary(self._part, number):
+                self._keep(number, batches, sizes, np.arange(first, end))
+
+    def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64) -> None:
+        records, bounds, fields = batches
+        counts, is_control = np.diff(bounds), fields.over(len(sizes))["is_control"]
+        chosen = chosen[(counts[chosen] > 0) & ~np.broadcast_to(is_control, len(sizes))[chosen]]
+        if not len(chosen):
+            return
+        kept = records.take(ranges(bounds[chosen], counts[chosen])).packed()
+        part: Any = self._part
+        span = getattr(part, "span", None)  # tables; segments have `start`
+        self._kept_bytes += int(sizes[chosen].sum())
+        self.stretches.append(
+            KeptStretch(
+                stream=stream_of(part.topic, part.name),
+                partition=part.partition,
+                file=part.name,
+                start=span.start if span else getattr(part, "start", 0),
+                number=number,
+                batches=Batches(kept, np.append(0, np.cumsum(counts[chosen])), fields.take(chosen)),
+                sizes=sizes[chosen],
+            )
+        )
+
+
+class Halves(NamedTuple):
+    """The stretches of one topic that train a dictionary, and those that test it. The first are older."""
+
+    train: list[KeptStretch]
+    test: list[KeptStretch]
+
+
+def halves_by_topic(stretches: Iterable[KeptStretch]) -> dict[str, Halves]:
+    """Divide the stretches of each partition by their bytes: the first half trains, the rest tests.
+
+    Where there are too many stretches, some at equal distances are left out.
+    """
+    topics: dict[str, dict[Any, list[KeptStretch]]] = {}
+    for each in sorted(stretches, key=lambda each: (each.file, each.start, each.number)):
+        key = each.file if each.partition is None and each.stream == each.file else each.partition
+        topics.setdefault(each.stream, {}).setdefault(key, []).append(each)
+    most_bytes = MOST_BYTES // max(len(topics), 1)
+    found: dict[str, Halves] = {}
+    for topic, partitions in topics.items():
+        halves = found[topic] = Halves([], [])
+        topic_bytes = sum(each.plain_bytes for of_one in partitions.values() for each in of_one)
+        for of_one in partitions.values():
+            wanted = max(round(len(of_one) * min(most_bytes / topic_bytes, 1)), 1)
+            thinned = [of_one[i * len(of_one) // wanted] for i in range(wanted)]
+            _divide(thinned, halves)
+    return found
+
+
+def _divide(stretches: list[KeptStretch], halves: Halves) -> None:
+    left_bytes = sum(each.plain_bytes for each in stretches) // 2
+    for each in stretches:
+        cut = int(np.searchsorted(np.cumsum(each.sizes), left_bytes, "right")) if left_bytes > 0 else 0
+        if cut:
+            halves.train.append(each.part(0, cut))
+        if cut < len(each.sizes):
+            left_bytes = 0  # all batches that follow are newer
+            halves.test.append(each.part(cut, len(each.sizes)))
+        else:
+            left_bytes -= each.plain_bytes

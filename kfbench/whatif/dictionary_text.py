@@ -1,0 +1,126 @@
+"""A sentence and tables about what topic dictionaries would save."""
+
+from collections.abc import Iterator
+
+from kfbench.dictionary_training import LEAST_TRAINING_BYTES, TAIL_BYTES
+from kfbench.formats import BASE_FORMAT
+from kfbench.tables import Cell, Column, Table, plain_columns
+from kfbench.text import counted
+from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.dictionary_saving import DETAIL_LEVELS, LEAST_TEST_BYTES, LEVEL, DictionaryAnswer, DictionarySaving
+from kfbench.whatif.source import saving
+
+LEAST_SHARE = 0.0005  # a smaller saving is none
+
+
+def dictionary_line(answer: WhatIf) -> str:
+    """Return one sentence for the first screen: the saving of each format, or why there is none."""
+    found = answer.dictionary
+    if found is None:
+        return "Topic dictionary: not computed without zstd."
+    if not found.has_answer:
+        sampled_bytes = sum(each.train_bytes + each.test_bytes for each in found.topics if each.format == BASE_FORMAT)
+        return (
+            f"Topic dictionary: too few bytes to tell ({sampled_bytes:,} of plain {BASE_FORMAT} in {_topics(found)}; "
+            f"{2 * LEAST_TEST_BYTES:,} are needed in one)."
+        )
+    if not any(_pays(answer, each) for each in found.savings):
+        tested = [each for each in found.topics if each.format == BASE_FORMAT and each.stored_bytes]
+        stored_bytes = sum(each.stored_bytes for each in tested)
+        gained = sum(each.saved_bytes + each.stored_bytes for each in tested)
+        would = f"would save {gained:,}" if gained >= 0 else f"make the batches {-gained:,} larger"
+        return f"Topic dictionary: no saving: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and {would}."
+    words = [_saving_words(answer, each, i == 0) for i, each in enumerate(found.savings)]
+    return f"Topic dictionary, zstd {LEVEL}{_in_topics(found)}: {'; '.join(words)}."
+
+
+def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
+    return saving(answer.dictionary_bytes(each), answer.zstd_bytes(each)) >= LEAST_SHARE
+
+
+def _saving_words(answer: WhatIf, each: DictionarySaving, is_first: bool) -> str:
+    if not _pays(answer, each):
+        return f"{each.format} no saving"
+    size_bytes = answer.dictionary_bytes(each)
+    against_zstd = _less(saving(size_bytes, answer.zstd_bytes(each)))
+    against_now = _less(saving(size_bytes, answer.base_bytes))
+    if is_first:
+        return f"{each.format} {against_zstd} than zstd alone, {against_now} than now"
+    return f"{each.format} {against_zstd}, {against_now}"
+
+
+def _less(share: float) -> str:
+    return f"{100 * share:.1f} % less" if share >= 0 else f"{-100 * share:.1f} % more"
+
+
+def _in_topics(found: DictionaryAnswer) -> str:
+    most = max(each.topics for each in found.savings)
+    return "" if most == found.all_topics else f", {most:,} of {found.all_topics:,} topics"
+
+
+def _topics(found: DictionaryAnswer) -> str:
+    return "the topic" if found.all_topics == 1 else f"{found.sampled_topics:,} topics"
+
+
+def dictionary_tables(found: DictionaryAnswer) -> Iterator[Table]:
+    """Yield a table with a row per topic and format. Where details were asked for, yield their table first."""
+    if found.details:
+        yield _details_table(found)
+    rows = [
+        (
+            each.topic,
+            each.format,
+            each.kind,
+            each.size_bytes,
+            each.train_bytes,
+            each.test_bytes,
+            each.zstd_bytes or None,
+            each.stored_bytes,
+            each.saved_bytes,
+        )
+        for each in found.topics
+    ]
+    notes = [
+        "The oldest half of a sample trains, the rest tests. Saved bytes are of the whole topic, after what is stored."
+    ]
+    if found.sampled_topics < found.all_topics:
+        notes.append(f"{found.all_topics - found.sampled_topics:,} smaller topics were not sampled and keep zstd.")
+    yield Table(
+        name="dictionary-topics",
+        caption=f"A zstd dictionary per topic, level {LEVEL}, in the batches of the sizes above",
+        columns=plain_columns(
+            "topic", "format", "kind", "size (bytes)", "trained on (bytes)", "tested on (bytes)", "zstd (bytes)",
+            "stored (bytes)", "saved (bytes)",
+        ),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _details_table(found: DictionaryAnswer) -> Table:
+    """Return a row per batching and size, with the saved percentage per format and level."""
+    formats = list(dict.fromkeys(each.format for each in found.details))
+    cells: dict[tuple[str, int], dict[tuple[str, int], float]] = {}
+    for each in found.details:
+        batches = "own" if each.records_per_batch is None else counted(each.records_per_batch, "record")
+        row = cells.setdefault((batches, each.dictionary_size_bytes or 0), {})
+        row[each.format, each.level] = 100 * each.saving_against_zstd
+    keys = [(name, level) for name in formats for level in DETAIL_LEVELS]
+    rows: list[tuple[Cell, ...]] = [
+        (batches, size_bytes >> 10, *(row.get(key) for key in keys)) for (batches, size_bytes), row in cells.items()
+    ]
+    return Table(
+        name="dictionary",
+        caption="% saved by topic dictionaries of what zstd takes in the same format, batches and level",
+        columns=(
+            Column(name="batches"),
+            Column(name="dictionary", unit="KiB"),
+            *(Column(name=f"{name} {level}", digits=1) for name, level in keys),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "A column is a format and a level. The stored dictionaries are charged.",
+            "Topics where a dictionary does not pay keep zstd.",
+            f"With less than {LEAST_TRAINING_BYTES:,} bytes to train on, a dictionary is raw, of {TAIL_BYTES:,} bytes at most.",
+        ),
+    )
