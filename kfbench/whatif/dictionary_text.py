@@ -31,7 +31,7 @@ def dictionary_line(answer: WhatIf) -> str:
         would = f"would save {gained:,}" if gained >= 0 else f"make the batches {-gained:,} larger"
         return f"Topic dictionary: no saving: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and {would}."
     words = [_saving_words(answer, each, i == 0) for i, each in enumerate(found.savings)]
-    return f"Topic dictionary, zstd {LEVEL}{_in_topics(found)}: {'; '.join(words)}."
+    return f"Topic dictionary{_in_topics(found)}: {'; '.join(words)}."
 
 
 def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
@@ -42,10 +42,12 @@ def _saving_words(answer: WhatIf, each: DictionarySaving, is_first: bool) -> str
     if not _pays(answer, each):
         return f"{each.format} no saving"
     size_bytes = answer.dictionary_bytes(each)
-    against_zstd = _less(saving(size_bytes, answer.zstd_bytes(each)))
-    against_now = _less(saving(size_bytes, answer.base_bytes))
+    shares = [saving(size_bytes, base) for base in (answer.zstd_bytes(each), answer.base_bytes)]
+    against_zstd, against_now = map(_less, shares)
     if is_first:
-        return f"{each.format} {against_zstd} than zstd alone, {against_now} than now"
+        return f"{each.format} {against_zstd} than zstd {LEVEL}, {against_now} than now"
+    if min(shares) >= 0:
+        return f"{each.format} {against_zstd.removesuffix(' less')} and {against_now}"
     return f"{each.format} {against_zstd}, {against_now}"
 
 
@@ -55,7 +57,7 @@ def _less(share: float) -> str:
 
 def _in_topics(found: DictionaryAnswer) -> str:
     most = max(each.topics for each in found.savings)
-    return "" if most == found.all_topics else f", {most:,} of {found.all_topics:,} topics"
+    return "" if most == found.all_topics else f" in {most:,} of {found.all_topics:,} topics"
 
 
 def _topics(found: DictionaryAnswer) -> str:
@@ -121,6 +123,6 @@ def _details_table(found: DictionaryAnswer) -> Table:
         notes=(
             "A column is a format and a level. The stored dictionaries are charged.",
             "Topics where a dictionary does not pay keep zstd.",
-            f"With less than {LEAST_TRAINING_BYTES:,} bytes to train on, a dictionary is raw, of {TAIL_BYTES:,} bytes at most.",
+            f"Raw dictionaries of at most {TAIL_BYTES:,} bytes where fewer than {LEAST_TRAINING_BYTES:,} bytes train.",
         ),
     )
