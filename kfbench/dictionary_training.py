@@ -55,13 +55,15 @@ def samples(records: Records, fmt: Format, batch_size: int | ArrayLike = 10) -> 
     return fmt.plain_bodies(records, batch_size)
 
 
-def trained_or_tail(bodies: list[bytes], size_bytes: int = SIZE_BYTES, number: int = 1) -> Dictionary:
-    """Train a dictionary on samples. If they are fewer than LEAST_TRAINING_BYTES, return their last bytes, untrained.
+def trained_or_tail(
+    bodies: list[bytes], size_bytes: int = SIZE_BYTES, number: int = 1, trained_on: TrainedOn | None = None
+) -> Dictionary:
+    """Train a dictionary on samples. Return a raw one, their last bytes, for less than LEAST_TRAINING_BYTES bytes.
 
     Raises InvalidDictionary for fewer than 8 bytes.
     """
     if sum(map(len, bodies)) >= LEAST_TRAINING_BYTES:
         with suppress(InvalidDictionary):
-            return Dictionary.train(bodies, size_bytes, number)
+            return Dictionary.train(bodies, size_bytes, number, trained_on)
     tail = b"".join(bodies)[-min(size_bytes, TAIL_BYTES) :]
-    return Dictionary(number=number, data=tail, is_raw=True)
+    return Dictionary(number=number, data=tail, is_raw=True, trained_on=trained_on)

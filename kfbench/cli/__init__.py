@@ -9,5 +9,13 @@ from kfbench.cli.app import app, main
 
 __all__ = ["app", "main"]
 
-for _group in ("sweeps", "reports", "what_if", "migrate", "checks", "lists"):  # the order of the commands in --help
+for _group in (
+    "sweeps",
+    "reports",
+    "what_if",
+    "migrate",
+    "dictionaries",
+    "checks",
+    "lists",
+):  # the order of the commands in --help
     import_module(f"kfbench.cli.{_group}")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kfbench.codecs import Dictionary
 from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, record_objects, title_line
 from kfbench.inspection.segment import Inspection, SegmentReader
 from kfbench.inspection.values import utc
@@ -49,9 +50,21 @@ def summary_lines(found: Inspection) -> Iterator[str]:
         yield f"producers with an id: {len(found.producers):,}{_kind_words(found)}"
     if found.first_ms is not None and found.last_ms is not None:
         yield f"times: {utc(found.first_ms)} to {utc(found.last_ms)} UTC"
+    yield from map(dictionary_line, found.dictionaries.values())
     yield f"damage: {_damage_words(found)}"
     if rest := _tail_words(found):
         yield f"at the end: {rest}"
+
+
+def dictionary_line(dictionary: Dictionary) -> str:
+    """Return one line about a stored dictionary."""
+    on = dictionary.trained_on
+    words = "raw" if dictionary.is_raw else "trained"
+    if on is not None:
+        words += f" {'from' if dictionary.is_raw else 'on'} {counted(on.records, 'record')} in {on.format}"
+        words += "" if on.batch_size is None else f" ({on.batch_size:,} per batch)"
+    size = counted(len(dictionary.data), "byte")
+    return f"dictionary {dictionary.number}: {size}, {words}, SHA-256 {dictionary.sha256.hex()}"
 
 
 def _kind_words(found: Inspection) -> str:

@@ -17,12 +17,13 @@ from kfbench.records import Records
 from kfbench.text import preview
 
 TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
-# The width of each column in characters. Columns with "-" are aligned to the left.
-LINE: Final = "%12s  %9s  %5s  %-6s  %-21s  %7s  %-23s  %5s  %-22s  %s"
+# The width of each column in characters. Columns with "-" are aligned to the left. A long codec takes from the offsets.
+LINE: Final = "%12s  %9s  %5s  %-29s  %7s  %-23s  %5s  %-22s  %s"
 
 
 def title_line() -> str:
-    return LINE % tuple(TITLES)
+    first, second = TITLES[:3], TITLES[5:]
+    return LINE % (*first, f"{TITLES[3]:<6}  {TITLES[4]}", *second)
 
 
 def batch_lines(part: Part) -> Iterator[str]:
@@ -33,6 +34,7 @@ def batch_lines(part: Part) -> Iterator[str]:
     producers, flags = ["-"] * len(log), [""] * len(log)
     rows = log.batch_rows
     is_plain = (rows["producer_id"] < 0) & (frame["timestamp_type"].to_numpy() != "append") & rows["canonical"]
+    is_plain &= rows["dictionary"] < 0
     is_plain &= (rows["delete_horizon_ms"] < 0) & ~rows["is_transactional"] & ~rows["is_control"]
     for i in np.flatnonzero(~is_plain).tolist():
         batch = {name: values[i] for name, values in columns.items()}
@@ -41,8 +43,10 @@ def batch_lines(part: Part) -> Iterator[str]:
         part.positions.tolist(),
         columns["size_bytes"],
         columns["magic"],
-        columns["codec"],
-        map("%d..%d".__mod__, zip(columns["base_offset"], columns["last_offset"], strict=True)),
+        map(
+            "%-6s  %d..%d".__mod__,
+            zip(columns["codec"], columns["base_offset"], columns["last_offset"], strict=True),
+        ),
         columns["count"],
         utc_column(frame["max_timestamp_ms"].to_numpy()),
         [epoch if epoch >= 0 else "-" for epoch in columns["partition_leader_epoch"]],
@@ -67,6 +71,8 @@ def _flags(log: DecodedLog, i: int, batch: Mapping[str, Any]) -> Iterator[str]:
         yield "transactional"
     if batch["is_control"]:
         yield f"control: {_control_type(log, i)}"
+    if batch["dictionary"] >= 0:
+        yield f"dictionary {batch['dictionary']}"
     if batch["delete_horizon_ms"] >= 0:
         yield f"delete horizon {utc(batch['delete_horizon_ms'])}"
     if not batch["canonical"]:

@@ -14,11 +14,14 @@ import numpy as np
 
 from kfbench.arrays import Int64
 from kfbench.batches import DecodedLog
+from kfbench.codecs import Dictionary
 from kfbench.errors import KfbenchError
+from kfbench.inspection.values import dictionary_values
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import LIMITS
 from kfbench.log import read_log
 from kfbench.log.damage import Damage, segment_size
+from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.log.segment import begins_batch
 from kfbench.log.tail import nothing_in
 from kfbench.sources.log import NO_RECORDS, find, segment_at
@@ -53,7 +56,8 @@ class Inspection:
     trailing_bytes: the size of an incomplete batch that a broker is writing. allocated_bytes: the number of zeros after
     the last batch. Neither is damage (kfbench.log.tail). gaps: the number of places with missing offsets, between
     neighbouring batches or inside batches after compaction. missing_offsets: the number of offsets that are missing
-    there. unreadable_reason: the reason if reading ended early.
+    there. unreadable_reason: the reason if reading ended early. dictionaries: the zstd dictionaries that stand in the
+    segment, by number.
     """
 
     path: str
@@ -76,6 +80,7 @@ class Inspection:
     allocated_bytes: int = 0
     unreadable_reason: str | None = None
     first_bytes: bytes = b""
+    dictionaries: dict[int, Dictionary] = field(default_factory=dict)
     _record_counts: list[Int64] = field(default_factory=list)
     _sizes: list[Int64] = field(default_factory=list)
 
@@ -132,6 +137,7 @@ class Inspection:
             "damaged": [vars(each) for each in self.damage],
             "trailing_bytes": self.trailing_bytes,
             "allocated_bytes": self.allocated_bytes,
+            "dictionaries": [dictionary_values(each) for each in self.dictionaries.values()],
         }
 
     def add(self, log: DecodedLog) -> None:
@@ -150,6 +156,8 @@ class Inspection:
         self.producers.update(np.unique(rows["producer_id"][rows["producer_id"] >= 0]).tolist())
         self.control_batches += int(rows["is_control"].sum())
         self.transactional_batches += int(rows["is_transactional"].sum())
+        if log.dictionaries:
+            self.dictionaries |= {each.number: each for each in stored_dictionaries(log)}
         times = log.records.timestamps_ms[log.records.timestamps_ms >= 0]
         if len(times):
             first, last = int(times.min()), int(times.max())

@@ -2,12 +2,14 @@
 
 import base64
 import json
+from dataclasses import asdict
 from json.encoder import encode_basestring_ascii
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from kfbench.arrays import Int64
+from kfbench.codecs import Dictionary
 
 FIRST_MS: Final = -62_135_596_800_000  # the year 1
 LAST_MS: Final = 253_402_300_799_999  # the year 9999
@@ -27,6 +29,17 @@ def json_text(data: bytes | None) -> str:
     """Return the JSON text of `json_value(data)`."""
     value = json_value(data)
     return encode_basestring_ascii(value) if isinstance(value, str) else json.dumps(value)
+
+
+def dictionary_values(dictionary: Dictionary) -> dict[str, Any]:
+    """Return a dictionary without its data, for JSON."""
+    return {
+        "number": dictionary.number,
+        "size_bytes": len(dictionary.data),
+        "sha256": dictionary.sha256.hex(),
+        "is_raw": dictionary.is_raw,
+        "trained_on": None if dictionary.trained_on is None else asdict(dictionary.trained_on),
+    }
 
 
 def utc(timestamp_ms: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64, ranges
+from kfbench.arrays import Int64, freeze, ranges
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources import Part
 from kfbench.sources.log import stream_of
@@ -113,6 +113,8 @@ def halves_by_topic(stretches: Iterable[KeptStretch]) -> dict[str, Halves]:
     """
     topics: dict[str, dict[Any, list[KeptStretch]]] = {}
     for each in sorted(stretches, key=lambda each: (each.file, each.start, each.number)):
+        fields = each.batches.fields
+        freeze(*each.batches.records.columns, fields.rows, fields.tags)  # pickling lost it; kernels need it
         key = each.file if each.partition is None and each.stream == each.file else each.partition
         topics.setdefault(each.stream, {}).setdefault(key, []).append(each)
     most_bytes = MOST_BYTES // max(len(topics), 1)

@@ -28,7 +28,7 @@ def dictionary_line(answer: WhatIf) -> str:
         tested = [each for each in found.topics if each.format == BASE_FORMAT and each.stored_bytes]
         stored_bytes = sum(each.stored_bytes for each in tested)
         gained = sum(each.saved_bytes + each.stored_bytes for each in tested)
-        would = f"would save {gained:,}" if gained >= 0 else f"make the batches {-gained:,} larger"
+        would = f"saves {gained:,}" if gained >= 0 else f"makes the batches {-gained:,} larger"
         return f"Topic dictionary: no saving: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and {would}."
     words = [_saving_words(answer, each, i == 0) for i, each in enumerate(found.savings)]
     return f"Topic dictionary{_in_topics(found)}: {'; '.join(words)}."

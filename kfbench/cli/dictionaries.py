@@ -1,0 +1,83 @@
+"""The commands for topic dictionaries: `dictionary train`."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.options import AsJson, check_names, existing
+from kfbench.cli.output import complain, print_json, print_result
+from kfbench.errors import KfbenchError
+
+TRAIN_BYTES: Final = 4 << 20  # of keys, values and headers; more makes dictionaries hardly better
+
+dictionary = typer.Typer(help="Train zstd dictionaries for topics.")
+app.add_typer(dictionary, name="dictionary")
+
+
+@dictionary.callback()
+def _group() -> None:
+    """Train zstd dictionaries for topics."""
+
+
+@dictionary.command()
+def train(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG...", help="Segments, partition folders or tables of one topic. The newest 4 MiB."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The dictionary file.")],
+    format_name: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="The format whose batches will use the dictionary.")
+    ] = "columnar",
+    batch_size: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, max=1 << 20, help="Records per batch of the samples.")
+    ] = 10,
+    size: Annotated[
+        int, typer.Option(metavar="BYTES", min=256, max=128 << 10, help="The largest size of the dictionary.")
+    ] = 32_768,
+    number: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, max=(1 << 31) - 1, help="The dictionary's number in its partition.")
+    ] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a zstd dictionary on a topic's newest records, and write it to a file that a log may begin with."""
+    from kfbench.codecs import TrainedOn
+    from kfbench.dictionary_training import samples, trained_or_tail
+    from kfbench.formats import FORMATS
+    from kfbench.inspection.output import dictionary_line
+    from kfbench.inspection.values import dictionary_values
+    from kfbench.log.dictionary_file import dictionary_file
+    from kfbench.sources import find
+    from kfbench.sources.log import stream_of
+    from kfbench.sources.newest import newest_records
+
+    check_names("--format", [format_name], [name for name, each in FORMATS.items() if each.capabilities.dictionaries])
+    found = find(map(existing, logs))
+    topics = dict.fromkeys(stream_of(part.topic, part.name) for part in found.parts)
+    if len(topics) > 1:
+        raise KfbenchError(f"{len(topics):,} topics, where a dictionary is of one: {', '.join([*topics][:3])}, …")
+    if out.exists() and not force:
+        raise KfbenchError(f"{out}: exists already (--force replaces it)")
+    if out.exists() and any(out.samefile(part.name) for part in found.parts):
+        raise KfbenchError(f"{out}: is the log itself")
+    records, damage = newest_records(found.parts, TRAIN_BYTES)
+    if not len(records):
+        raise KfbenchError(f"{found.parts[0].name}: no record to train on")
+    bodies = samples(records, FORMATS[format_name], batch_size)
+    trained_on = TrainedOn(
+        format=format_name, batch_size=batch_size, records=len(records), size_bytes=sum(map(len, bodies))
+    )
+    made = trained_or_tail(bodies, size, number, trained_on)
+    content = bytes(dictionary_file(made, FORMATS[format_name]))
+    out.write_bytes(content)
+    if as_json:
+        print_json({"file": str(out), "file_bytes": len(content), **dictionary_values(made)})
+    else:
+        print_result(f"{out}: {len(content):,} bytes\n{dictionary_line(made)}")
+    for path, places in damage.items():
+        complain(f"{path}: {places[0].words()}" + (f" (and {len(places) - 1:,} more)" if len(places) > 1 else ""))
+    if damage:
+        raise typer.Exit(1)
