@@ -195,7 +195,7 @@ def what_if(
         print_json(answer.to_dict())
     else:
         print_result(
-            render_text(answer, [*(table_names or ()), *(["dictionary", "dictionary-topics"] if dictionary else [])])
+            render_text(answer, [*(table_names or ()), *(["dictionary", "dictionary-details"] if dictionary else [])])
         )
     if out is not None:
         from kfbench.whatif.page import publish

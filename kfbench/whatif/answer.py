@@ -418,7 +418,8 @@ class WhatIf:
             for each in found.savings
         ]
         details = [asdict(each) | {"saving_against_zstd": each.saving_against_zstd} for each in found.details]
-        return asdict(found) | {"savings": savings, "details": details}
+        topics = [asdict(each) for each in found.topics]
+        return asdict(found) | {"savings": savings, "topics": topics, "details": details}
 
     def _arm(self, arm: Arm) -> dict[str, Any]:
         return asdict(arm) | {

@@ -88,7 +88,7 @@ def dictionary_tables(found: DictionaryAnswer) -> Iterator[Table]:
     if found.sampled_topics < found.all_topics:
         notes.append(f"{found.all_topics - found.sampled_topics:,} smaller topics were not sampled and keep zstd.")
     yield Table(
-        name="dictionary-topics",
+        name="dictionary",
         caption=f"A zstd dictionary per topic, level {LEVEL}, in the batches of the sizes above",
         columns=plain_columns(
             "topic", "format", "kind", "size (bytes)", "trained on (bytes)", "tested on (bytes)", "zstd (bytes)",
@@ -112,7 +112,7 @@ def _details_table(found: DictionaryAnswer) -> Table:
         (batches, size_bytes >> 10, *(row.get(key) for key in keys)) for (batches, size_bytes), row in cells.items()
     ]
     return Table(
-        name="dictionary",
+        name="dictionary-details",
         caption="% saved by topic dictionaries of what zstd takes in the same format, batches and level",
         columns=(
             Column(name="batches"),

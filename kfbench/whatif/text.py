@@ -17,7 +17,7 @@ SUMMARY_LINES: Final = 40
 FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
 TABLES: Final = (
     "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
-    "rebatched", "rebatched-savings", "dictionary", "dictionary-topics", "break-even", "month", "month-saved",
+    "rebatched", "rebatched-savings", "dictionary", "break-even", "month", "month-saved",
 )  # fmt: skip
 MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --dictionary, --out DIR, --json, --format all."
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "what-if",
     "migrate",
     "index",
+    "dictionary",
     "inspect",
     "verify",
     "table",
