@@ -15,6 +15,7 @@ from kfbench.report.topics import breakdown
 from kfbench.report.topics.explorer.parts import explorer_parts
 from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.dictionary_text import dictionary_line
 from kfbench.whatif.headline import cards, lead_sentences
 from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.page_explorer import explorer_content
@@ -40,7 +41,7 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
         "lead": list(lead_sentences(answer)),
         "cards": list(cards(answer)),
         "summary": list(summary_tables(answer)),
-        "notes": list(answer_notes(answer)),
+        "notes": [*([] if answer.dictionary is None else [dictionary_line(answer)]), *answer_notes(answer)],
         "figures": figures,
         "explorer": explorer_parts(explorer_content(answer)),
         "sections": [
