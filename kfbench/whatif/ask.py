@@ -196,12 +196,13 @@ def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]
     if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
         raise InvalidConfig(f"{parts[0].topic}: the broker does not tell its size: a sample is impossible, ask for all")
     size_bytes = max(sum(part.size_bytes for part in parts), 1)
+    has_dictionary = (BASE_FORMAT, "zstd") in question.arms and all(part.size_bytes >= 0 for part in parts)
     return replace(
         question,
         share=1.0 if sample_bytes is None else min(sample_bytes / size_bytes, 1.0),
         level_share=min(LEVEL_BYTES / size_bytes, 1.0),
         always=always_drawn(parts, question.seed),
-        dictionary_shares=dictionary_shares(parts, SOURCE_BYTES) if (BASE_FORMAT, "zstd") in question.arms else {},
+        dictionary_shares=dictionary_shares(parts, SOURCE_BYTES) if has_dictionary else {},
     )
 
 

@@ -19,7 +19,7 @@ from kfbench.whatif.rebatch import Batches
 
 STRETCH_BYTES: Final = 64 << 10  # of uncompressed v2
 SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics
-MOST_PART_BYTES: Final = 8 << 20  # of uncompressed v2 that one part keeps at most
+MOST_PART_BYTES: Final = 4 << 20  # of uncompressed v2 that one part keeps at most
 MOST_BYTES: Final = 4 << 20  # of uncompressed v2 that all topics keep together; half of it trains
 
 
@@ -57,11 +57,16 @@ class KeptStretch(NamedTuple):
 
 
 class StretchKeeper:
-    """Keeps the stretches of one file or partition that a hash draws."""
+    """Keeps the stretches of one file or partition that a hash draws.
+
+    Where they exceed MOST_PART_BYTES, every second one is dropped, and of those that follow only every second one is
+    kept. So the kept ones are spread over the whole part, however much it grows under decompression.
+    """
 
     def __init__(self, part: Part, question: Question) -> None:
         self._part, self._question = part, question
-        self._number = self._kept_bytes = 0
+        self._number = self._drawn = 0
+        self._stride = 1
         self.stretches: list[KeptStretch] = []
 
     def add(self, batches: Batches) -> None:
@@ -73,8 +78,10 @@ class StretchKeeper:
         cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
         for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
             number, self._number = self._number, self._number + 1
-            if self._kept_bytes < MOST_PART_BYTES and self._question.draws_dictionary(self._part, number):
-                self._keep(number, batches, sizes, np.arange(first, end))
+            if self._question.draws_dictionary(self._part, number):
+                self._drawn += 1
+                if (self._drawn - 1) % self._stride == 0:
+                    self._keep(number, batches, sizes, np.arange(first, end))
 
     def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64) -> None:
         records, bounds, fields = batches
@@ -85,7 +92,6 @@ class StretchKeeper:
         kept = records.take(ranges(bounds[chosen], counts[chosen])).packed()
         part: Any = self._part
         span = getattr(part, "span", None)  # tables; segments have `start`
-        self._kept_bytes += int(sizes[chosen].sum())
         self.stretches.append(
             KeptStretch(
                 stream=stream_of(part.topic, part.name),
@@ -97,6 +103,9 @@ class StretchKeeper:
                 sizes=sizes[chosen],
             )
         )
+        if len(self.stretches) > 1 and sum(each.plain_bytes for each in self.stretches) > MOST_PART_BYTES:
+            self.stretches = self.stretches[::2]
+            self._stride *= 2
 
 
 class Halves(NamedTuple):

@@ -22,7 +22,7 @@ from kfbench.log.segment import join_records
 from kfbench.whatif.dictionary_sample import Halves, KeptStretch, halves_by_topic
 from kfbench.whatif.rebatch import Batches, sent
 
-LEVEL: Final = CODECS["zstd"].default_level
+LEVEL: Final = CODECS["zstd"].default_level or 0
 FORMATS_WITH: Final = (BASE_FORMAT, "columnar")
 SMALL_SIZE_BYTES: Final = 4_096  # of a dictionary, where a larger one would cost more than it saves
 LARGE_TOPIC_BYTES: Final = 500_000  # under zstd, per file; from here on dictionaries have SIZE_BYTES

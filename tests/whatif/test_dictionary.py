@@ -150,7 +150,9 @@ def test_the_answer_depends_neither_on_order_nor_on_pickling(
 def test_the_sample_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dictionary_sample, "MOST_PART_BYTES", 100_000)
     found = kept(list(find([folder]).parts), "orders")
-    assert sum(each.plain_bytes for each in found) <= 2 * (100_000 + 2 * dictionary_sample.STRETCH_BYTES)
+    assert sum(each.plain_bytes for each in found) <= 2 * 100_000
+    last = max(int(each.batches.records.timestamps_ms.max()) for each in found)
+    assert last > records(3_000, 3_001).timestamps_ms[0]  # they are spread over the part
     monkeypatch.setattr(dictionary_sample, "MOST_BYTES", 130_000)
     halves = halves_by_topic(found)["orders"]
     assert sum(each.plain_bytes for half in halves for each in half) <= 200_000
