@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import PairedRatio, paired_ratio
-from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX, StoredRow, stored_rows
+from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_DICTIONARY, ROUNDS_PREFIX, StoredRow, stored_rows
 from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
@@ -196,7 +196,8 @@ def _arm(row: StoredRow) -> Arm:
 
 
 def _rounds_key(row: StoredRow) -> Key:
-    return tuple(getattr(row, name) for name in (ROUNDS_PREFIX if row.kind == "prefix" else ROUNDS))
+    names = {"prefix": ROUNDS_PREFIX, "dictionary-cpu": ROUNDS_DICTIONARY}.get(row.kind, ROUNDS)
+    return tuple(getattr(row, name) for name in names)
 
 
 def _base_of(arms: Sequence[Arm]) -> Arm | None:
@@ -207,8 +208,15 @@ def _base_of(arms: Sequence[Arm]) -> Arm | None:
     repeated = next((arm.row for arm in arms if arm.is_aa), None)
     if repeated is None:
         return None
-    same = (repeated.format, repeated.operation)
-    return next((arm for arm in reversed(arms) if not arm.is_aa and (arm.row.format, arm.row.operation) == same), None)
+    same = (repeated.format, repeated.operation, repeated.dictionary)
+    return next(
+        (
+            arm
+            for arm in reversed(arms)
+            if not arm.is_aa and (arm.row.format, arm.row.operation, arm.row.dictionary) == same
+        ),
+        None,
+    )
 
 
 def operation_words(row: StoredRow) -> str:

@@ -1,7 +1,7 @@
 """The input of every measurement: records, their batches and a codec."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kfbench.arrays import Bytes, Int64
@@ -32,3 +32,16 @@ class EncodeInput:
     def encode(self, fmt: Format) -> EncodedLog:
         """Encode the records in a format. Fields that the format cannot carry are dropped without an error."""
         return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True)
+
+    def between(self, first: int, end: int) -> "EncodeInput":
+        """Return the batches `first` to `end` - 1 alone."""
+        return replace(
+            self,
+            records=self.records.part(int(self.bounds[first]), int(self.bounds[end])),
+            bounds=self.bounds[first : end + 1] - self.bounds[first],
+            batch_fields=self.batch_fields.part(first, end),
+        )
+
+    def behind(self, first: int) -> "EncodeInput":
+        """Return the batches from `first` on."""
+        return self.between(first, len(self.bounds) - 1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-# A reader refuses a run with another version, and an older run that lacks a column.
+# A reader refuses a run with another version, and an older run that lacks a column. Columns in ADDED may be missing.
 SCHEMA_VERSION: Final = 1
 
 
@@ -23,6 +23,7 @@ class Column:
         unit: the unit of the numbers; empty if they have none.
         meaning: a description for readers of the table.
         is_axis: True if the column has the value of an axis of the workload, such as the batch size.
+        is_added: True if runs of schema version 1 without the column exist. It is null in their rows.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Column:
     meaning: str
     nullable: bool = True
     is_axis: bool = False
+    is_added: bool = False
 
 
 _TEXT: Final = pa.string()
@@ -49,6 +51,12 @@ def _key(type_: pa.DataType, meaning: str) -> Any:
     return _column(type_, "", meaning, nullable=False)
 
 
+def _added(type_: pa.DataType, unit: str, meaning: str) -> Any:
+    """Declare a column that older runs lack."""
+    column = {"type": type_, "unit": unit, "meaning": meaning, "is_added": True}
+    return field(default=None, metadata=column)
+
+
 def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
     return _column(type_, unit, meaning, is_axis=True)
 
@@ -57,7 +65,9 @@ def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
 class StoredRow:
     """One row of the result table. A field is None if the column is null or was not read."""
 
-    kind: str = _key(_TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model or floor")
+    kind: str = _key(
+        _TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary or dictionary-cpu"
+    )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
     error: str | None = _column(_TEXT, "", "why there is no measurement")
@@ -128,13 +138,14 @@ class StoredRow:
         _TEXT,
         "",
         "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
-        "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
+        "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path; dictionary-cpu: "
+        "compress or decompress (codec alone)",
     )
     arm: str | None = _column(
         _TEXT,
         "",
         "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
-        "format; prefix: decompress)",
+        "format; prefix: decompress; dictionary-cpu: plain zstd)",
     )
     inner_loops: int | None = _column(
         _INT32,
@@ -179,8 +190,35 @@ class StoredRow:
         _INT64, "ns", "fastest pass over a fixed piece of work just before: the host's speed"
     )
 
+    # kinds dictionary and dictionary-cpu
+    dictionary: str | None = _added(
+        _TEXT,
+        "",
+        "none: without a codec; plain: the codec alone; trained: a trained dictionary; raw: the newest 8 KiB before "
+        "the split as dictionary; policy: dictionaries that docs/sweeps.md's policy chooses",
+    )
+    dictionary_size_bytes: int | None = _added(_INT32, "bytes", "largest size that was asked for")
+    trained_share: float | None = _added(
+        pa.float64(), "", "share of the topic before the split: training sees it, measuring does not; 0: no split"
+    )
+    part: int | None = _added(_INT32, "", "which of the equal parts after the split was measured, from 1")
+    live: int | None = _added(_INT32, "dictionaries", "dictionaries that batches use in turn in one process")
+    dictionary_stored_bytes: int | None = _added(
+        _INT64, "bytes", "size of the control batches that store the dictionaries; size_bytes does not include it"
+    )
+    dictionary_memory_bytes: int | None = _added(
+        _INT64, "bytes", "estimated memory of the digested dictionary and its context, for compression"
+    )
+    trained_records: int | None = _added(_INT64, "records", "records that the dictionary was made from")
+    trained_bytes: int | None = _added(_INT64, "bytes", "samples that the dictionary was made from")
+    training_ns: int | None = _added(_INT64, "ns", "thread CPU time of training once, without making the samples")
+    dictionary_switches: int | None = _added(
+        _INT32, "", "policy: changes between dictionaries, plain zstd and no codec"
+    )
+
 
 COLUMNS: Final = tuple(Column(name=each.name, **each.metadata) for each in fields(StoredRow))
+ADDED: Final = frozenset(column.name for column in COLUMNS if column.is_added)
 WORKLOAD_COLUMNS: Final = tuple(column for column in COLUMNS if column.is_axis)
 SCHEMA: Final = pa.schema(
     [
@@ -193,11 +231,13 @@ SCHEMA: Final = pa.schema(
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
+    "training_ns",
     "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip
 # The columns that identify a row within its run. `Run.table` sorts rows by these columns, in this order.
 IDENTITY: Final = (
     "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
+    "dictionary", "dictionary_size_bytes", "trained_share", "part", "live",
 )  # fmt: skip
 
 
@@ -211,7 +251,10 @@ ROUNDS: Final = _identity_without("grid", "format", "arm")  # equal for all arms
 ROUNDS_PREFIX: Final = _identity_without(
     "grid", "operation", "arm"
 )  # the same for kind prefix: its arms are operations of one format
-CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache")
+# the same for kind dictionary-cpu: plain zstd and zstd with dictionaries of several sizes, in one format
+ROUNDS_DICTIONARY: Final = _identity_without("grid", "arm", "dictionary", "dictionary_size_bytes", "trained_share")
+_DICTIONARY: Final = ("dictionary", "dictionary_size_bytes", "trained_share", "part", "live")
+CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache", *_DICTIONARY)
 # The columns that are the same with any Spark master, partitioning and day, if the codec libraries are the same.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
 

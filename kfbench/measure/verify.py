@@ -1,6 +1,6 @@
 """Verify the output of a format before it is counted or timed. A failure is stored as an error instead of a number."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, DecodedTimes, EncodedLog
+from kfbench.codecs import Dictionary
 from kfbench.errors import KfbenchError
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
@@ -87,14 +88,23 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
             raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
 
 
-def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
+def verify_records(
+    fmt: Format,
+    records: Records,
+    bounds: Int64,
+    batch_fields: BatchFields,
+    log: EncodedLog,
+    dictionaries: Iterable[Dictionary] = (),
+) -> None:
     """Raise Unverified unless `log` decodes to the records and header fields that were encoded.
 
     Fields that the format cannot carry are not compared. Another project's code must compute the same checksums.
+
+    dictionaries: those that the log was compressed with.
     """
     if wrong := wrong_checksum(log.data, fmt):
         raise Unverified(f"{fmt.name}: {wrong}")
-    back = fmt.decode(log.data)
+    back = fmt.decode(log.data, dictionaries=dictionaries)
     if back.trailing_bytes:
         raise Unverified(f"{fmt.name}: {back.trailing_bytes} bytes are left over after decoding")
     expected, found = carried(fmt, records, bounds, batch_fields), back.records

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kfbench.errors import RunError
-from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION
+from kfbench.measure.schema import ADDED, SCHEMA, SCHEMA_VERSION
 
 MEASUREMENTS: Final = "measurements"
 PART, PASSING = "part-", "passing-"
@@ -59,7 +59,10 @@ def set_damaged_aside(run: Path) -> SoundParts:
 
 
 def _read(part: Path) -> pa.Table:
-    """Read one Parquet file. Raises RunError if its columns are not those of SCHEMA, or a value is damaged."""
+    """Read one Parquet file. Columns that it lacks and may lack are null.
+
+    Raises RunError if its columns are not those of SCHEMA, or a value is damaged.
+    """
     try:
         _check_columns(part, pq.read_schema(part))
         return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
@@ -72,10 +75,10 @@ def _check_columns(part: Path, schema: pa.Schema) -> None:
         at = SCHEMA.get_field_index(field.name)
         if at < 0 or not field.equals(SCHEMA.field(at)):
             raise RunError(f"{part}: column {field.name}: not of schema {SCHEMA_VERSION}")
-    if missing := [name for name in SCHEMA.names if name not in schema.names]:
+    if missing := [name for name in SCHEMA.names if name not in schema.names and name not in ADDED]:
         raise RunError(
             f"{part}: no column {', '.join(missing)}: the run is too old for this kfbench; measure again, or use the "
             "kfbench that wrote it"
         )
-    if schema.names != SCHEMA.names:
+    if schema.names != [name for name in SCHEMA.names if name in schema.names]:
         raise RunError(f"{part}: its columns are not in the order of schema {SCHEMA_VERSION}")

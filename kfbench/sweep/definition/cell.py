@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from kfbench.sweep.definition.sweep_file import Kind
+from kfbench.sweep.definition.sweep_file import DictionarySettings, Kind
 from kfbench.workloads import WORKLOADS, Workload
 
 
@@ -28,6 +28,7 @@ class Cell:
         to: the format that the path converts to; None if it does not convert.
         start: the number of the cell's first record in the workload. It is 0 except for the size model (kind "model"),
             which divides very many records into cells.
+        dictionary: the settings of the kinds "dictionary" and "dictionary-cpu"; None for other kinds.
     """
 
     kind: Kind
@@ -47,6 +48,7 @@ class Cell:
     batches: int = 1
     payload_bytes: int = 0
     start: int = 0
+    dictionary: DictionarySettings | None = None
 
     @cached_property
     def axes(self) -> Mapping[str, Any]:
@@ -64,8 +66,13 @@ class Cell:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The values that identify a cell in its sweep. Two cells with the same key are one measurement."""
-        slice_ = (self.start, self.records) if self.kind == "model" else None
+        """The values that identify a cell in its sweep. Two cells with the same key are one measurement.
+
+        Blocks do not share cells with dictionaries, because each block has its own settings of them.
+        """
+        slice_: object = (self.start, self.records) if self.kind == "model" else None
+        if self.dictionary is not None:
+            slice_ = tuple(self.grids)
         return self.kind, self.cell_id, self.seed, self.codec, self.level, self.path, self.to, self.cache, slice_
 
     def only(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":

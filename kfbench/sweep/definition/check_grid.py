@@ -15,6 +15,7 @@ from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 
+DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-cpu"})
 MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 
 
@@ -41,7 +42,7 @@ def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]
     """
     for problem in chain(_format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid)):
         raise InvalidConfig(f"{where}: {problem}")
-    check_settings(where, grid, ("bytes", "cpu", "model"))
+    check_settings(where, grid, ("bytes", "cpu", "model", "dictionary"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs = _codec_levels(where, grid)
@@ -107,6 +108,11 @@ def _kind_problems(grid: Grid) -> Iterator[str]:
             yield f"formats: {without[0]} does not store headers first, so it has no prefix to read"
         if "none" in grid.codecs:
             yield "codecs.none: prefix cells need a codec: they compare how much is decompressed"
+    for kind in sorted(measured & DICTIONARY_KINDS):
+        if others := grid.codecs.keys() - {"zstd"}:
+            yield f"codecs.{min(others)}: {kind} cells need zstd, the only codec with dictionaries"
+        if without := [name for name, fmt in formats if not fmt.capabilities.dictionaries]:
+            yield f"formats: {without[0]} has no dictionaries"
     for kind in ("cpu", *READINGS):
         if kind in measured and BASE_FORMAT not in grid.formats:
             yield f"formats: {kind} cells need {BASE_FORMAT}, the base of every ratio"

@@ -14,10 +14,10 @@ from kfbench.errors import InvalidConfig
 from kfbench.measure.floor import FLOOR
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, Amount, FirstBatches, block_records, first_batches
 from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
-from kfbench.sweep.definition.check_grid import PathTarget, check_grid, path_targets
+from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, PathTarget, check_grid, path_targets
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.points import points
-from kfbench.sweep.definition.sweep_file import CpuSettings, Grid, Kind, ModelSettings, SweepFile
+from kfbench.sweep.definition.sweep_file import CpuSettings, DictionarySettings, Grid, Kind, ModelSettings, SweepFile
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
 
@@ -43,6 +43,7 @@ class _Block:
         self.grid = grid
         self.file = file
         self.model = grid.model or file.model
+        self.dictionary: DictionarySettings = grid.dictionary or file.dictionary
         self.codecs = check_grid(where, grid, self.model)
         self.paths = path_targets(grid)
 
@@ -83,6 +84,8 @@ class _Block:
         if kind in ("bytes", "floor"):
             counted = self.grid.bytes or self.file.bytes
             return Amount(counted.records, counted.payload_bytes)
+        if kind in DICTIONARY_KINDS:
+            return Amount(self.dictionary.records, self.dictionary.payload_bytes)
         timed = self._settings(kind)
         return Amount(timed.records, timed.payload_bytes if codec == "none" else timed.codec_payload_bytes)
 
@@ -101,7 +104,11 @@ class _Block:
             yield self._in_block(replace(cell, start=start, records=records), self.grid.formats)
 
     def _measured_cells(self, cell: Cell, batches: FirstBatches, amounts: Mapping[str, Amount]) -> Iterator[Cell]:
-        if cell.kind != "bytes":
+        if cell.kind in DICTIONARY_KINDS:
+            cell = replace(cell, dictionary=self.dictionary)
+            if cell.kind == "dictionary-cpu":
+                cell = replace(cell, rounds=self.dictionary.rounds, sample_us=self.dictionary.sample_us)
+        elif cell.kind != "bytes":
             settings = self._settings(cell.kind)
             cell = replace(cell, rounds=settings.rounds, sample_us=settings.sample_us)
             if cell.kind == "cpu":

@@ -12,14 +12,20 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
+from kfbench.codecs.dictionary import MOST_BYTES
 from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
 
-Kind = Literal["bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor"]
+Kind = Literal[
+    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor", "dictionary", "dictionary-cpu"
+]  # fmt: skip
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
+
+# Least and largest number in the lists of DictionarySettings. A smaller dictionary cannot be trained.
+_RANGES: Final = {"size_bytes": (256, MOST_BYTES), "trained_share": (0.01, 0.99), "live": (1, 1_024)}
 
 # Patterns of msgspec's error messages, and plain words for msgspec's type names.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
@@ -72,6 +78,31 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
     cell_records: int = 1 << 25  # the largest number of records in a cell
 
 
+class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The settings of the kinds "dictionary" (bytes, training) and "dictionary-cpu" (the codec's time).
+
+    Args:
+        records, payload_bytes: the size of the topic, as in BytesSettings.
+        size_bytes: the largest size of each dictionary.
+        trained_share: shares of the topic's records, from its beginning, that dictionaries are trained on. The rest is
+            measured. "dictionary-cpu" uses the first one.
+        parts: the rest is measured in this many equal parts, to show how a dictionary ages.
+        training_batch: the records per batch in training.
+        live: the number of dictionaries that the batches of "dictionary-cpu" use in turn.
+        rounds, sample_us: as in CpuSettings.
+    """
+
+    records: int = 16_384
+    payload_bytes: int = 2 << 20
+    size_bytes: tuple[int, ...] = (32_768,)
+    trained_share: tuple[float, ...] = (0.5,)
+    parts: int = 1
+    training_batch: int = 10
+    live: tuple[int, ...] = (1,)
+    rounds: int = 19
+    sample_us: int = 300
+
+
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
 
@@ -82,7 +113,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
         workload: a family of workloads, used unless `workloads` is given.
         workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
             may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
-        bytes, cpu, model: replace the settings of the file.
+        bytes, cpu, model, dictionary: replace the settings of the file.
         seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
         paths: the broker paths, such as "append", for the kind "broker".
@@ -102,6 +133,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     bytes: BytesSettings | None = None
     cpu: CpuSettings | None = None
     model: ModelSettings | None = None
+    dictionary: DictionarySettings | None = None
     seeds: list[int] = []
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
@@ -121,14 +153,15 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
     cpu: CpuSettings = CpuSettings()
     broker: CpuSettings = CpuSettings()
     model: ModelSettings = ModelSettings()
+    dictionary: DictionarySettings = DictionarySettings()
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The content of a sweep's file that extends another file.
 
-    Its title, analysis and seed replace the values of the other file. Its sections (bytes, cpu, broker, model) replace
-    single keys of the other file's sections. A [[grid]] block with the name of an existing block replaces single keys
-    of that block. Other blocks are added. `publish` is never inherited.
+    Its title, analysis and seed replace the values of the other file. Its sections (bytes, cpu, broker, model,
+    dictionary) replace single keys of the other file's sections. A [[grid]] block with the name of an existing block
+    replaces single keys of that block. Other blocks are added. `publish` is never inherited.
 
     extends: the name of a profile, or a path that ends in .toml and is relative to this file.
     """
@@ -143,6 +176,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     cpu: dict[str, Any] = {}
     broker: dict[str, Any] = {}
     model: dict[str, Any] = {}
+    dictionary: dict[str, Any] = {}
 
 
 class ReadSweep(NamedTuple):
@@ -161,7 +195,7 @@ def read(name_or_path: str | Path) -> ReadSweep:
         file = msgspec.convert(tables, SweepFile)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(path, tables, error)) from None
-    check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model"))
+    check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model", "dictionary"))
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
     return ReadSweep(path, file, text)
@@ -285,7 +319,7 @@ def _merged(base: Mapping[str, Any], own: _Extension) -> dict[str, Any]:
     for name in ("title", "analysis", "seed"):
         if (value := getattr(own, name)) is not msgspec.UNSET:
             found[name] = value
-    for name in ("bytes", "cpu", "broker", "model"):
+    for name in ("bytes", "cpu", "broker", "model", "dictionary"):
         if section := getattr(own, name):
             found[name] = {**found.get(name, {}), **section}
     blocks = {block["name"]: block for block in base["grid"]}
@@ -307,9 +341,27 @@ def _find(name_or_path: str | Path) -> Path:
 
 
 def check_settings(where: str, given: SweepFile | Grid, sections: Sequence[str]) -> None:
-    """Raise InvalidConfig if a number in these sections is below 1. where: the file and the table, for messages."""
+    """Raise InvalidConfig if a number in these sections is out of range. where: the file and the table, for messages.
+
+    Numbers must be 1 or more. Sizes and shares of dictionaries have narrower ranges.
+    """
     for section in sections:
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():
-            if key != "cache" and getattr(settings, key) < 1:
-                raise InvalidConfig(f"{where}.{section}.{key}: {getattr(settings, key)} is below 1")
+            value, place = getattr(settings, key), f"{where}.{section}.{key}"
+            if key == "cache":
+                continue
+            if isinstance(value, tuple):
+                _check_list(place, value, *_RANGES[key])
+            elif value < 1:
+                raise InvalidConfig(f"{place}: {value} is below 1")
+
+
+def _check_list(place: str, values: Sequence[float], least: float, most: float) -> None:
+    if not values:
+        raise InvalidConfig(f"{place}: empty")
+    for value in values:
+        if not least <= value <= most:
+            raise InvalidConfig(f"{place}: {value} is not within {least} to {most}")
+        if values.count(value) > 1:
+            raise InvalidConfig(f"{place}: {value} is listed twice")

@@ -11,10 +11,13 @@ from typing import Final, Literal
 
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
+from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import prepare_cold
 from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, Samples, measure, warm_up
+from kfbench.measure.dictionary import measure_dictionaries
+from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS, measure_codecs
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
@@ -62,6 +65,8 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
     parts: list[Row] = [{}]
     if cell.kind in ("cpu", *READINGS):
         parts = [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
+    elif cell.kind == "dictionary-cpu":
+        parts = [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
     elif cell.kind == "broker":
         parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
     elif cell.kind == "model":
@@ -336,7 +341,67 @@ def _floor_rows(cell: Cell) -> Iterator[Row]:
         yield _failed(cell, FLOOR, error)
 
 
+def _dictionary_rows(cell: Cell) -> Iterator[Row]:
+    """Measure sizes without a codec, with plain zstd and with dictionaries, in each format."""
+    settings = cell.dictionary
+    assert settings is not None
+    for name in cell.formats:
+        try:
+            sample = _sample_of(cell)
+            if reason := illegal(name, sample, cell.codec):
+                yield _skipped(name, reason)
+                continue
+            rows = measure_dictionaries(
+                FORMATS[name],
+                _encode_input(cell, sample),
+                sizes_bytes=settings.size_bytes,
+                shares=settings.trained_share,
+                parts=settings.parts,
+                training_batch=settings.training_batch,
+            )
+            yield from ({"format": name} | row for row in list(rows))
+        except Exception as error:
+            yield _failed(cell, name, error)
+
+
+def _dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
+    """Time the codec alone, plain and with dictionaries. Formats are timed separately, because bodies differ."""
+    settings = cell.dictionary
+    assert settings is not None
+    for name in cell.formats:
+        try:
+            sample = _sample_of(cell)
+            if reason := illegal(name, sample, cell.codec):
+                yield from (
+                    _skipped(name, reason) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
+                )
+                continue
+            arms = measure_codecs(
+                FORMATS[name],
+                _encode_input(cell, sample),
+                sizes_bytes=settings.size_bytes,
+                share=settings.trained_share[0],
+                training_batch=settings.training_batch,
+                live=settings.live,
+                rounds=cell.rounds,
+                sample_ns=cell.sample_us * 1_000,
+                seed=cell.seed,
+            )
+            found = [{"format": name} | _times(cell, arm.samples) | arm.columns for arm in arms]
+        except (InvalidDictionary, IllegalCombination) as error:
+            found = [
+                _skipped(name, error_text(error)) | {"arm": "measure", "operation": each}
+                for each in DICTIONARY_OPERATIONS
+            ]
+        except Exception as error:
+            found = [
+                _failed(cell, name, error) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
+            ]
+        yield from found
+
+
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
+    "dictionary": _dictionary_rows, "dictionary-cpu": _dictionary_cpu_rows,
 }  # fmt: skip

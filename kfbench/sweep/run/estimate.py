@@ -38,6 +38,12 @@ _MODEL_FORMAT_NS: Final = 6  # computing the size of a record in one format
 _FLOOR_S: Final = 4e-4
 _FLOOR_RECORD_NS: Final = 150  # generating a record and counting its values for the entropy
 
+_DICTIONARY_S: Final = 0.05
+_DICTIONARY_BATCH_US: Final = 10  # encoding and verifying a batch, besides its records
+_POLICY_LOGS: Final = 5  # the policy takes as long as encoding and verifying this many logs
+_TRAINED_BYTES_PER_S: Final = 3e7
+_DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
+
 
 def operations_of(cell: Cell) -> tuple[Operation, ...]:
     """Return the operations, such as encode and decode, that a CPU cell (measurement) times in each format."""
@@ -63,6 +69,19 @@ def estimate_s(cell: Cell) -> float:
         case "broker":  # in the worst case the records are decompressed and compressed again
             once_s = codec_s + plain_s + payload / _BROKER_BYTES_PER_S
             return _BROKER_S + (len(cell.formats) + 1) * rounds * max(once_s, sample_s)
+        case "dictionary":
+            assert cell.dictionary is not None
+            sizes, shares = len(cell.dictionary.size_bytes), len(cell.dictionary.trained_share)
+            logs = _POLICY_LOGS + shares * (sizes + 3) / 2 + 2
+            batches_s = cell.batches * _DICTIONARY_BATCH_US * 1e-6
+            trained_s = shares * sizes * payload / _TRAINED_BYTES_PER_S
+            once_s = cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s + batches_s
+            return _DICTIONARY_S + len(cell.formats) * (logs * once_s + trained_s)
+        case "dictionary-cpu":
+            assert cell.dictionary is not None
+            arms, lives = len(cell.dictionary.size_bytes) + 2, cell.dictionary.live
+            once_s = max(codec_s / 4, sample_s)
+            return len(cell.formats) * (_CPU_S + sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives))
         case "prefix":
             return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(codec_s / 4, sample_s)
     arms = len(operations_of(cell)) * (len(cell.formats) + 1)
