@@ -9,7 +9,8 @@ trains on older batches and compares the candidates on newer ones (held out):
 - raw: the end of the training batches, as a raw dictionary.
 - trained: a dictionary trained on them, from 100 KB on.
 
-A new dictionary must be smaller by `margin`, with its stored bytes charged over as many records as there are so far.
+A new dictionary must make the held-out batches smaller by `margin`, with its stored bytes charged over as many records
+as there are so far.
 """
 
 from collections import deque
@@ -43,6 +44,7 @@ class DictionaryPolicy:
             trained.
         most_bytes: a decision uses at most the newest batches of this size.
         held_out: the share of them that candidates are compared on.
+        least_batches: the least number of batches to compare a new dictionary on.
         margin: the least share that a new dictionary must save.
         watch_bytes, watched: the saving is the mean of the last `watched` windows of `watch_bytes`.
         fall: a decision is made at once if the saving is this share below that of the last decision.
@@ -55,6 +57,7 @@ class DictionaryPolicy:
     train_bytes: int = 100_000
     most_bytes: int = 4 << 20
     held_out: float = 0.25
+    least_batches: int = 4
     margin: float = 0.03
     watch_bytes: int = 16 << 10
     watched: int = 4
@@ -146,8 +149,9 @@ class _Topic:
             log = self.encode(first, end, self.choice)
             self.outcome.stretches.append(Stretch(first=first, end=end, choice=self.choice, log=log))
             self.savings.append(1 - len(log.data) / int(self.plain_sizes[first:end].sum()))
-            if self.seen[end] >= decide_at or self.has_fallen():
-                self.decide(end)
+            has_fallen = self.has_fallen()
+            if has_fallen or self.seen[end] >= decide_at:
+                self.decide(end, has_fallen)
             while decide_at <= self.seen[end]:
                 decide_at = self.next_decision(decide_at)
             first = end
@@ -162,11 +166,18 @@ class _Topic:
             return False
         return sum(self.savings) / len(self.savings) < (1 - self.policy.fall) * self.expected
 
-    def decide(self, now: int) -> None:
-        """Choose how the batches from `now` on are written."""
+    def decide(self, now: int, has_fallen: bool) -> None:
+        """Choose how the batches from `now` on are written.
+
+        After a fall of the saving, candidates are compared on the newer half of the watched windows only. Older records
+        may be of another kind.
+        """
         oldest = int(np.searchsorted(self.seen, self.seen[now] - self.policy.most_bytes))
         window_bytes = self.seen[now] - self.seen[oldest]
-        held = int(np.searchsorted(self.seen, self.seen[now] - self.policy.held_out * window_bytes))
+        held_bytes = self.policy.held_out * window_bytes
+        if has_fallen:
+            held_bytes = min(held_bytes, self.policy.watch_bytes * self.policy.watched / 2)
+        held = int(np.searchsorted(self.seen, self.seen[now] - held_bytes))
         held = min(held, now - 1)
         sizes: dict[Choice, float] = {
             NONE: int(self.bare_sizes[held:now].sum()),
@@ -195,7 +206,7 @@ class _Topic:
 
         now: the number of batches so far.
         """
-        if held <= oldest:
+        if held <= oldest or now - held < self.policy.least_batches:
             return []
         past = self.records.part(int(self.bounds[oldest]), int(self.bounds[held]))
         taken, number = samples(past, self.fmt, self.policy.training_batch), len(self.outcome.dictionaries) + 1

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from kfbench.measure.schema import (
+    ADDED,
     ARM,
     CELL,
     COLUMNS,
@@ -54,6 +55,7 @@ def test_times_and_hosts_are_not_deterministic() -> None:
         "generate_ns",
         "extra_bytes",
     } <= measured
+    assert "training_ns" in measured
     assert not measured & {"cell_id", "codec_version", "size_bytes", "cache", "start"}
 
 
@@ -64,6 +66,11 @@ def test_what_tells_rows_apart_is_the_same_on_any_day_and_knows_the_seed() -> No
 
 
 ROW = {"seed": 1} | dict.fromkeys("kind cell_id status grid workload format codec".split(), "x")
+
+
+def test_only_columns_that_may_be_null_were_added_later() -> None:
+    assert {column.name for column in COLUMNS if column.nullable} >= ADDED
+    assert not ADDED & {"codec", "level", "size_bytes", "cpu_ns"}
 
 
 def test_absent_columns_are_null() -> None:

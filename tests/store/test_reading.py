@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
-from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION
+from kfbench.measure.schema import ADDED, SCHEMA, SCHEMA_VERSION
 from kfbench.store import open_run, resume_run, sound_rows
 from tests.store.written import FACTS, finished, interrupted, rewrite
 
@@ -82,6 +82,20 @@ def test_a_part_whose_columns_are_not_ours_is_no_part(
     (path / "lock").touch()
     with resume_run(path, FACTS, {}) as writer:
         assert writer.damaged == [part.with_suffix(".damaged")] and writer.found.num_rows == 2
+
+
+def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    for part in (path / "measurements").iterdir():
+        pq.write_table(pq.read_table(part).drop_columns([*ADDED]), part)
+    found = open_run(path).table
+    assert found.schema.equals(SCHEMA) and found["size_bytes"].to_pylist() == [1, 2, 4, 5]
+    assert all(found[name].null_count == len(found) for name in ADDED)
+    part = path / "measurements" / "part-00001.parquet"
+    rows = pq.read_table(part)
+    pq.write_table(rows.select([*reversed(rows.column_names)]), part)
+    with pytest.raises(RunError, match="not in the order"):
+        _ = open_run(path).table
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 
 from kfbench.measure.floor import FLOOR
 from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.sweep_file import DictionarySettings
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
 
@@ -16,6 +17,14 @@ def a_cell(kind: Any = "bytes", formats: tuple[str, ...] = ("v0", "v2", "v3"), *
         "formats": formats, "grids": {"g": formats}, "rounds": 5, "sample_us": 50,
     }  # fmt: skip
     return Cell(**given | changes)
+
+
+def dictionary_cell(kind: Any = "dictionary", workload: str = "user-activity", **changes: Any) -> Cell:
+    """Return a cell of a named workload in its own batches. Numbers of DictionarySettings are in `settings`."""
+    settings = {"size_bytes": (4_096,), "rounds": 5, "sample_us": 50} | changes.pop("settings", {})
+    given = {"formats": ("v2", "columnar"), "codec": "zstd", "level": 3, "records": 1_000} | changes
+    cell = a_cell(kind, dictionary=DictionarySettings(**settings), **given)
+    return replace(cell, workload=CATALOGUE[workload])
 
 
 def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
@@ -32,6 +41,8 @@ CELLS_OF_EVERY_KIND = [
     a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
+    dictionary_cell(),
+    dictionary_cell("dictionary-cpu"),
     a_cell("model", start=300),
     a_cell("floor", formats=(FLOOR,)),
 ]

@@ -54,8 +54,8 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
 
 
 def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
-    said = [(name, sweep_file.read(name)[1].publish) for name in ("default", "fleet", "full", "smoke")]
-    assert said == [("default", True), ("fleet", True), ("full", True), ("smoke", False)]
+    said = [(name, sweep_file.read(name)[1].publish) for name in ("default", "fleet", "full", "smoke", "dictionary")]
+    assert said == [("default", True), ("fleet", True), ("full", True), ("smoke", False), ("dictionary", True)]
     below = HEAD + "publish = true\n" + block()
     assert not extend(below, 'extends = "below.toml"').publish
     whole = extend(HEAD + block(), 'extends = "below.toml"\npublish = true')
@@ -222,6 +222,16 @@ BAD = {
     "too many cells by seeds": (
         block(f"axes = {{ key_bytes = {list(range(1_001))} }}\nseeds = {list(range(100))}"), "axes: 100,100 cells"
     ),
+    "dictionaries with another codec": (
+        block("codecs = { none = [], zstd = [3] }", measure='["dictionary"]'), "grid 'g' .*codecs.none: dictionary "
+    ),
+    "dictionaries of a format without": (
+        block("codecs = { zstd = [3] }", measure='["dictionary-cpu"]', formats='["v1", "v2"]\nillegal = "skip"'),
+        "formats: v1 has no dictionaries",
+    ),
+    "a block's own dictionary": (
+        block("dictionary = { trained_share = [] }"), "grid 'g' .*dictionary.trained_share: empty"
+    ),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
 
@@ -249,6 +259,13 @@ def test_a_bad_block_is_refused_with_file_and_key(load: Load, tmp_path: Path, ca
         (HEAD + "[cpu]\nrounds = 0\n", r"\$\.cpu\.rounds: 0 is below 1"),
         (HEAD + "[broker]\nrecords = 0\n", r"\$\.broker\.records: 0 is below 1"),
         (HEAD + "[model]\ncell_records = 0\n", r"\$\.model\.cell_records: 0 is below 1"),
+        (HEAD + "[dictionary]\nsize_bytes = []\n", r"\$\.dictionary\.size_bytes: empty"),
+        (HEAD + "[dictionary]\nsize_bytes = [4096, 200000]\n", r"\$\.dictionary\.size_bytes: 200000 is not within"),
+        (HEAD + "[dictionary]\ntrained_share = [1.0]\n", r"\$\.dictionary\.trained_share: 1.0 is not within"),
+        (HEAD + "[dictionary]\nlive = [1, 1]\n", r"\$\.dictionary\.live: 1 is listed twice"),
+        (HEAD + "[dictionary]\nparts = 0\n", r"\$\.dictionary\.parts: 0 is below 1"),
+        (HEAD + "[dictionary]\nlive = 3\n", r"\$\.dictionary: live: a list is wanted, not 3"),
+        (HEAD + "[dictionary]\nsize = [3]\n", r"\$\.dictionary: size: unknown key"),
         (HEAD + "[bytes]\nrecord = 1\n", r"\$\.bytes: record: unknown key"),
         ("title = \n", "line 1"),
     ],
@@ -259,7 +276,9 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 
 
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"nowhere: no such profile \(profiles: default, fleet, full, smoke"):
+    with pytest.raises(
+        InvalidConfig, match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, smoke"
+    ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):
         load_profile(tmp_path / "none.toml")
