@@ -13,6 +13,7 @@ from kfbench.records import Shapes
 from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.recorded.lines import RecordedLines
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 
@@ -95,7 +96,8 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
 def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
     """Generate the first batches of a workload, to plan its cells (measurements).
 
-    Named workloads: whole blocks of 65,536 records, with at least `records` records. Grid workloads: one batch.
+    Named workloads: whole blocks of 65,536 records, with at least `records` records. Recorded lines: `records` records,
+    or all of them. Grid workloads: one batch.
 
     Return None if the sweep's axes make batches above MAX_BATCH_BYTES, which a broker would refuse. Raises
     InvalidConfig if a named workload without the axis batch_size has batches above this limit.
@@ -104,15 +106,18 @@ def first_batches(where: str, point: Workload, seed: int, records: int) -> First
     """
     axes = axes_of(point)
     is_named = isinstance(point, NamedWorkload)
+    is_recorded = isinstance(point, RecordedLines)
     batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
-    if not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to generate
+    if isinstance(point, RecordedLines):
+        batch = min(records, point.recorded)
+    elif not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to generate
         return None
     sample = point.generate(records=batch, seed=seed)
-    if not is_named and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
+    if not (is_named or is_recorded) and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
         return None
     largest_bytes = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
     if largest_bytes <= MAX_BATCH_BYTES:
-        return FirstBatches(sample=sample, is_uniform=not is_named)
+        return FirstBatches(sample=sample, is_uniform=not (is_named or is_recorded))
     if isinstance(point, NamedWorkload) and point.batch_size is None:
         raise InvalidConfig(
             f"{where}: workloads: {workload_label(point)}: a batch has {largest_bytes:,} bytes in {BASE_FORMAT}, but a "

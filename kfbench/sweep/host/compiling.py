@@ -107,7 +107,7 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
 def _has_headers(cell: Cell) -> bool:
     if isinstance(cell.workload, NamedWorkload):
         return bool(cell.workload.generate(records=RECORDS, seed=0).shapes.header_bounds[-1])
-    return bool(cell.axes["headers"])
+    return bool(cell.axes.get("headers"))
 
 
 def by_family(names: Iterable[str]) -> list[Names]:
