@@ -46,6 +46,8 @@ class DictionaryPolicy:
         held_out: the share of them that candidates are compared on.
         least_batches: the least number of batches to compare a new dictionary on.
         margin: the least share that a new dictionary must save.
+        most_loss: a dictionary is stored only if the topic so far, with all that is stored, is then at most this share
+            larger than under plain zstd. The first raw one is exempt.
         watch_bytes, watched: the saving is the mean of the last `watched` windows of `watch_bytes`.
         fall: a decision is made at once if the saving is this share below that of the last decision.
     """
@@ -59,6 +61,7 @@ class DictionaryPolicy:
     held_out: float = 0.25
     least_batches: int = 4
     margin: float = 0.03
+    most_loss: float = 0.01
     watch_bytes: int = 16 << 10
     watched: int = 4
     fall: float = 0.2
@@ -190,8 +193,11 @@ class _Topic:
         charged_share = (self.seen[now] - self.seen[held]) / self.seen[now]
         least_bytes, adopted = (1 - self.policy.margin) * sizes[best], None
         for new in self.candidates(oldest, held, now):
+            new_bytes = len(dictionary_batch(new, self.fmt).data)
+            if not self.can_afford(new, now):
+                continue
             size_bytes = len(self.encode(held, now, new).data)
-            charged_bytes = size_bytes + charged_share * len(dictionary_batch(new, self.fmt).data)
+            charged_bytes = size_bytes + charged_share * new_bytes
             if charged_bytes < least_bytes:
                 least_bytes, adopted, sizes[new] = charged_bytes, new, size_bytes
         if adopted is not None:
@@ -200,6 +206,14 @@ class _Topic:
             self.outcome.stored_bytes += len(dictionary_batch(adopted, self.fmt).data)
         self.choice, self.expected = best, 1 - sizes[best] / plain_bytes
         self.savings.clear()
+
+    def can_afford(self, new: Dictionary, now: int) -> bool:
+        """Return True if the topic so far stays within `most_loss` after storing this dictionary."""
+        if new.is_raw and not self.outcome.dictionaries:
+            return True
+        new_bytes = len(dictionary_batch(new, self.fmt).data)
+        spent_bytes = self.outcome.size_bytes + self.outcome.stored_bytes + new_bytes
+        return spent_bytes <= (1 + self.policy.most_loss) * int(self.plain_sizes[:now].sum())
 
     def candidates(self, oldest: int, held: int, now: int) -> list[Dictionary]:
         """Return new dictionaries that are made from the batches from `oldest` to `held` - 1.

@@ -36,6 +36,15 @@ def test_no_topic_is_more_than_a_hundredth_larger_than_with_plain_zstd(workload:
     assert found.size_bytes + found.stored_bytes <= 1.01 * len(plain.data)
 
 
+@pytest.mark.parametrize("workload", ["cdc-debezium", "iot-telemetry"])
+def test_a_short_topic_of_large_batches_does_not_pay_for_a_dictionary_in_vain(workload: str) -> None:
+    sample = WORKLOADS[workload].generate(records=2_000, seed=4)
+    bounds = np.arange(0, 2_001, 100)
+    found = follow_policy(FORMATS["columnar"], sample.records, bounds, 3)
+    plain = FORMATS["columnar"].encode(sample.records, bounds, "zstd", 3)
+    assert found.size_bytes + found.stored_bytes <= 1.01 * len(plain.data)
+
+
 @pytest.mark.parametrize("name", ["v2", "columnar"])
 def test_a_topic_of_like_records_shrinks(name: str) -> None:
     sample = topic("user-activity", 6_000)
