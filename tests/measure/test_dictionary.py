@@ -8,6 +8,7 @@ import pytest
 
 from kfbench import FORMATS, Dictionary, train_dictionary
 from kfbench.codecs import ZstdDictionary
+from kfbench.dictionary_training import samples as all_samples
 from kfbench.errors import IllegalCombination
 from kfbench.log import dictionary_batch
 from kfbench.measure import dictionary as module
@@ -53,13 +54,12 @@ def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: 
 
     def samples(records: Any, *given: Any) -> list[bytes]:
         trained_until.append(int(records.offsets.max()))
-        return module_samples(records, *given)
+        return all_samples(records, *given)
 
     def verified(_: Any, records: Any, bounds: Any, fields: Any, log: Any, dictionaries: Any = ()) -> None:
         if dictionaries:
             encoded_from.append(int(records.offsets.min()))
 
-    module_samples = module.samples
     monkeypatch.setattr(module, "samples", samples)
     monkeypatch.setattr(module, "verify_records", verified)
     monkeypatch.setattr(module, "_policy_row", lambda *_: {})

@@ -22,7 +22,7 @@ def a_cell(kind: Any = "bytes", formats: tuple[str, ...] = ("v0", "v2", "v3"), *
 def dictionary_cell(kind: Any = "dictionary", workload: str = "user-activity", **changes: Any) -> Cell:
     """Return a cell of a named workload in its own batches. Numbers of DictionarySettings are in `settings`."""
     settings = {"size_bytes": (4_096,), "rounds": 5, "sample_us": 50} | changes.pop("settings", {})
-    given = {"formats": ("v2", "columnar"), "codec": "zstd", "level": 3, "records": 1_000} | changes
+    given: dict[str, Any] = {"formats": ("v2", "columnar"), "codec": "zstd", "level": 3, "records": 1_000} | changes
     cell = a_cell(kind, dictionary=DictionarySettings(**settings), **given)
     return replace(cell, workload=CATALOGUE[workload])
 

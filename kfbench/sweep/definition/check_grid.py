@@ -113,9 +113,9 @@ def _kind_problems(grid: Grid) -> Iterator[str]:
             yield f"codecs.{min(others)}: {kind} cells need zstd, the only codec with dictionaries"
         if without := [name for name, fmt in formats if not fmt.capabilities.dictionaries]:
             yield f"formats: {without[0]} has no dictionaries"
-    for kind in ("cpu", *READINGS):
-        if kind in measured and BASE_FORMAT not in grid.formats:
-            yield f"formats: {kind} cells need {BASE_FORMAT}, the base of every ratio"
+    for timed in ("cpu", *READINGS):
+        if timed in measured and BASE_FORMAT not in grid.formats:
+            yield f"formats: {timed} cells need {BASE_FORMAT}, the base of every ratio"
     if "record" in measured and not without_codec:
         yield "codecs: record cells take no codec: a codec cannot decompress one record alone"
 
