@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kfbench.dictionary_training import LEAST_TRAINING_BYTES, TAIL_BYTES
 from kfbench.formats import BASE_FORMAT
-from kfbench.tables import Cell, Column, Table, plain_columns
+from kfbench.tables import Cell, Column, Table, listed, plain_columns
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.dictionary_saving import DETAIL_LEVELS, LEAST_TEST_BYTES, LEVEL, DictionaryAnswer, DictionarySaving
@@ -14,7 +14,7 @@ LEAST_SHARE = 0.0005  # a smaller saving is none
 
 
 def dictionary_line(answer: WhatIf) -> str:
-    """Return one sentence for the first screen: the saving of each format, or why there is none."""
+    """Return the saving of each format for the first screen, or why there is none."""
     found = answer.dictionary
     if found is None:
         return "Topic dictionary: not computed without zstd."
@@ -30,29 +30,23 @@ def dictionary_line(answer: WhatIf) -> str:
         gained = sum(each.saved_bytes + each.stored_bytes for each in tested)
         would = f"saves {gained:,}" if gained >= 0 else f"makes the batches {-gained:,} larger"
         return f"Topic dictionary: no saving: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and {would}."
-    words = [_saving_words(answer, each, i == 0) for i, each in enumerate(found.savings)]
-    return f"Topic dictionary{_in_topics(found)}: {'; '.join(words)}."
+    saved = [_saved_words(answer, each) for each in found.savings]
+    now = [_now_words(answer, each) for each in found.savings if _pays(answer, each)]
+    return f"A topic dictionary{_in_topics(found)} saves {listed(saved)}. Against now: {', '.join(now)}."
 
 
 def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
     return saving(answer.dictionary_bytes(each), answer.zstd_bytes(each)) >= LEAST_SHARE
 
 
-def _saving_words(answer: WhatIf, each: DictionarySaving, is_first: bool) -> str:
-    if not _pays(answer, each):
-        return f"{each.format} no saving"
-    size_bytes = answer.dictionary_bytes(each)
-    shares = [saving(size_bytes, base) for base in (answer.zstd_bytes(each), answer.base_bytes)]
-    against_zstd, against_now = map(_less, shares)
-    if is_first:
-        return f"{each.format} {against_zstd} than zstd {LEVEL}, {against_now} than now"
-    if min(shares) >= 0:
-        return f"{each.format} {against_zstd.removesuffix(' less')} and {against_now}"
-    return f"{each.format} {against_zstd}, {against_now}"
+def _saved_words(answer: WhatIf, each: DictionarySaving) -> str:
+    share = saving(answer.dictionary_bytes(each), answer.zstd_bytes(each))
+    return f"{f'{100 * share:.1f} %' if _pays(answer, each) else 'nothing'} of {each.format} + zstd {LEVEL}"
 
 
-def _less(share: float) -> str:
-    return f"{100 * share:.1f} % less" if share >= 0 else f"{-100 * share:.1f} % more"
+def _now_words(answer: WhatIf, each: DictionarySaving) -> str:
+    share = saving(answer.dictionary_bytes(each), answer.base_bytes)
+    return f"{each.format} {abs(100 * share):.1f} % {'less' if share >= 0 else 'more'}"
 
 
 def _in_topics(found: DictionaryAnswer) -> str:

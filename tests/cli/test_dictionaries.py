@@ -117,7 +117,7 @@ def test_what_if_shows_details(kfbench: Run, log: Path) -> None:
     arguments = ("what-if", log, "--format", "columnar", "--codec", "none", "--codec", "zstd")
     short, full = kfbench(*arguments), kfbench(*arguments, "--dictionary")
     assert short.status == full.status == 0
-    [line] = [line for line in short.out.splitlines() if line.startswith("Topic dictionary")]
+    [line] = [line for line in short.out.splitlines() if line.startswith("A topic dictionary")]
     assert line in full.out.splitlines()
     assert full.out.count(" records ") >= 6 and "% saved" in full.out
     values = json.loads(kfbench(*arguments, "--dictionary", "--json").out)["dictionary"]

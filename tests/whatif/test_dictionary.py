@@ -182,7 +182,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., WhatIf]:
 def test_the_first_screen_has_the_saving_against_zstd_and_now(asked: Callable[..., WhatIf]) -> None:
     answer = asked(records(0, 6_000))
     line = dictionary_line(answer)
-    assert line in render_text(answer).split("\n")
+    assert line in " ".join(render_text(answer).split())
     shown = render_text(answer).split("\n")
     assert len(shown) <= SUMMARY_LINES and max(map(len, shown)) <= WIDTH
     values: Any = answer.to_dict()["dictionary"]
