@@ -59,9 +59,10 @@ def _goal_sentences(facts: Facts) -> Iterator[str]:
                 continue
             name = check["name"]
             limit = f"{'within' if check['passed'] else 'beyond'} the limit of {_amount(name, check['limit'])}"
-            aim = f"{'and meets' if check['met'] else 'but misses'} the goal of {_amount(name, goal)}"
+            if check["passed"]:
+                limit += f", {'and meets' if check['met'] else 'but misses'} the goal of {_amount(name, goal)}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
-            yield f"Over all that was timed, {check['words']}{where}. This is {limit}, {aim}."
+            yield f"Over all that was timed, {check['words']}{where}. This is {limit}."
 
 
 def checks_table(facts: Facts | None) -> Table | None:
