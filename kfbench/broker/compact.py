@@ -8,7 +8,7 @@ go beyond Kafka: `merge_bytes` joins consecutive batches (proposal "Kafka Enrich
 another format (KIP-724).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.retention import Flags, history_of, retained
 from kfbench.broker.source import bytes_of, find, read
 from kfbench.broker.work import NewLog, Work
-from kfbench.codecs import Allowance
+from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
 from kfbench.kernels.wire import frames
@@ -56,6 +56,7 @@ def compact(
     merge_bytes: int = 0,
     lossy: bool = False,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Compacted:
     """Clean a log once: keep the latest record of each key, at its offset.
 
@@ -74,6 +75,7 @@ def compact(
         merge_bytes: join consecutive batches to one with at most this many bytes of keys, values and headers, if no
             header field is lost. 0: join none.
         lossy: allow the loss of properties that the format `to` cannot carry.
+        dictionaries: zstd dictionaries. Without `fmt`, those that stand in the log are found, too.
 
     Raises:
         CorruptLog: damage, including an incomplete last batch. Or a result in another format whose size without a codec
@@ -81,7 +83,7 @@ def compact(
         WouldLose, IllegalCombination: the format `to` cannot carry something, or lacks a codec.
     """
     source, target = bytes_of(log), None if to is None else find(to)
-    whole = _whole(source, fmt, limits)
+    whole = _whole(source, fmt, limits, dictionaries)
     history = history_of(whole)
     end = min(history.first_undecided, _first_beyond(whole, end_offset))
     decoded = _head(whole, end)
@@ -345,9 +347,11 @@ def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) ->
     )
 
 
-def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> DecodedLog:
+def _whole(
+    source: Bytes, fmt: Format | str | None, limits: Limits | None, dictionaries: Iterable[Dictionary] = ()
+) -> DecodedLog:
     """Read the whole log. Raise CorruptLog, also for an incomplete last batch: the result would not have it."""
-    log = read(source, fmt, limits)
+    log = read(source, fmt, limits, dictionaries)
     if log.trailing_bytes:
         raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
     return log

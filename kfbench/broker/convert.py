@@ -32,7 +32,7 @@ from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.kernels.formats import header_fields
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
-from kfbench.log.dictionaries import add_stored
+from kfbench.log.dictionaries import add_stored, uses_dictionary
 from kfbench.log.writing import BatchKinds, Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records
 
@@ -63,6 +63,7 @@ def convert(
     first_offset: int = 0,
     keep_older: bool = False,
     lossy: bool = False,
+    without_dictionaries: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
 ) -> Converted:
@@ -77,6 +78,8 @@ def convert(
             `to` can read them.
         lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
             `EncodedLog.losses`). An offset range wider than the records is not a loss.
+        without_dictionaries: also rebuild batches that zstd compressed with a dictionary, as plain zstd, for a reader
+            that does not know codec 5.
         dictionaries: zstd dictionaries, in addition to those that stand in the log.
 
     Raises:
@@ -92,6 +95,7 @@ def convert(
         first_offset=first_offset,
         keep_older=keep_older,
         lossy=lossy,
+        without_dictionaries=without_dictionaries,
     )
     data = bytes_of(log)
     entries = Entries.of(data)
@@ -121,6 +125,7 @@ class Conversion:
     first_offset: int = 0
     keep_older: bool = False
     lossy: bool = False
+    without_dictionaries: bool = False
     check: bool = False
     _has_codec: NDArray[np.bool_] = field(init=False)  # by codec number
 
@@ -157,6 +162,12 @@ class Conversion:
 
     def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
         """Return for each batch True if it needs no conversion, bool[batches]."""
+        stays = self._has_format(data, positions, magics)
+        if self.without_dictionaries:
+            stays = stays & ~uses_dictionary(data, positions, magics)
+        return stays
+
+    def _has_format(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
         to, fmt = self.to, self.fmt
         if fmt is not None and not fmt.is_told_by_magic:
             return np.full(len(magics), fmt == to)

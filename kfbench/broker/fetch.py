@@ -24,6 +24,7 @@ from kfbench.codecs import Dictionary
 from kfbench.errors import InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.limits import Limits
+from kfbench.log.dictionaries import ATTRIBUTES_LOW_AT
 
 Scan = Literal["batches", "never"]
 SCANS: Final = ("batches", "never")
@@ -67,6 +68,7 @@ def fetch(
     first_offset: int = 0,
     scan: Scan = "batches",
     lossy: bool = False,
+    without_dictionaries: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
 ) -> Fetched:
@@ -80,27 +82,31 @@ def fetch(
         first_offset: the consumer's position. See `convert`.
         scan: "batches" or "never", see the module.
         lossy, limits, dictionaries: see `convert`.
+        without_dictionaries: the reader does not know codec 5, so batches with a dictionary become plain zstd. With
+            scan="never" the broker looks for them only then.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
     to, stored, data = find(reader), None if fmt is None else find(fmt), bytes_of(log)
     scanned = Work()
-    if scan == "never":
+    if scan == "never" and not without_dictionaries:
         fits = _knows(to, stored)
     else:
         entries = Entries.of(data)
         entries.errors("raise")
-        stays = Conversion(to=to, fmt=stored, keep_older=True).stays(data, entries.positions, entries.magics)
+        wanted = Conversion(to=to, fmt=stored, keep_older=True, without_dictionaries=without_dictionaries)
+        stays = wanted.stays(data, entries.positions, entries.magics)
         fits = bool(stays.all())
         seen = len(stays) if fits else int(np.argmin(stays)) + 1
-        scanned = Work(untouched=seen if fits else 0, read_bytes=HEADER_BYTES * seen)
+        header_bytes = ATTRIBUTES_LOW_AT + 1 if without_dictionaries else HEADER_BYTES
+        scanned = Work(untouched=seen if fits else 0, read_bytes=header_bytes * seen)
     if fits:
-        positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scan == "batches" else None
+        positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scanned.batches else None
         return Fetched(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
     source = None if stored is not None and stored.is_told_by_magic else stored  # the log may also hold older batches
     converted = convert(
         log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits,
-        dictionaries=dictionaries,
+        without_dictionaries=without_dictionaries, dictionaries=dictionaries,
     )  # fmt: skip
     return Fetched(
         data=converted.data,

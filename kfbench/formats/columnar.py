@@ -158,6 +158,12 @@ class ColumnarFormat(SealedFormat):
         {"all": read.read, "columns": read.read_columns, "metadata": read.read_metadata}[part]()
         return read
 
+    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
+        read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
+        read.read_columns()
+        read.damage.errors()
+        return read.bodies
+
     def _fetch(
         self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:

@@ -49,7 +49,7 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
     dictionary, or with a second dictionary of the same number. Batches with other damage are left to the reader.
     """
     found, damaged = dict(allowance.dictionary_codec.dictionaries), dict[int, CorruptLog]()
-    for entry, value in sorted(_values(data, positions, magics, allowance.limits)):
+    for entry, value in sorted(stored_values(data, positions, magics, allowance.limits)):
         try:
             _add(value, found, allowance)
         except (InvalidDictionary, Undecodable) as error:
@@ -58,8 +58,17 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
     return damaged
 
 
-def _values(data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Yield (entry, value) of each record with a dictionary."""
+def uses_dictionary(data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Return for each entry True if its header has the codec of dictionaries, bool[entries]."""
+    found: NDArray[np.bool_] = magics >= 2
+    found &= data[positions[:-1] + ATTRIBUTES_LOW_AT] & layouts.CODEC_MASK == ZstdDictionary.id
+    return found
+
+
+def stored_values(
+    data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Limits
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (entry, value) of each record with a dictionary. Damaged batches have none."""
     starts = positions[:-1]
     may_hold = np.flatnonzero(data[starts + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT)  # every entry has this byte
     sizes = positions[may_hold + 1] - starts[may_hold]

@@ -121,6 +121,11 @@ class BatchedFormat(SealedFormat):
         read.read_columns()
         return read
 
+    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
+        read = BatchReading(data, positions, self.magic, "raise", allowance, check_crcs=False)
+        read.damage.errors()
+        return read.starts
+
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         allowance = Allowance.of(len(log.data), None)
         return BatchReading(log.data, log.positions, self.magic, "raise", allowance).compressed_bodies()

@@ -324,6 +324,14 @@ class Format(ABC):
         """Return the fields of each undamaged entry as one row (dtype `BATCH`)."""
         return read.rows(records, bounds)
 
+    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
+        """Return the position of the compressed bytes of each batch, int64[batches]. Nothing is decompressed.
+
+        Raises CorruptLog for a header (in columnar, columns) that cannot be read, and IllegalCombination for a format
+        without dictionaries. Checksums are not checked.
+        """
+        raise IllegalCombination(f"{self.name} has no codec with a dictionary")
+
     def plain_bodies(self, records: Records, batch_size: int | ArrayLike) -> list[bytes]:
         """Return the bytes of each batch that a codec compresses. Raises IllegalCombination without dictionaries."""
         raise IllegalCombination(f"{self.name} has no codec with a dictionary")
