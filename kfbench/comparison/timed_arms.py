@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import PairedRatio, paired_ratio
-from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_DICTIONARY, ROUNDS_PREFIX, StoredRow, stored_rows
+from kfbench.measure.schema import (
+    ARM,
+    ROUNDS,
+    ROUNDS_DICTIONARY,
+    ROUNDS_DICTIONARY_BROKER,
+    ROUNDS_PREFIX,
+    StoredRow,
+    stored_rows,
+)
 from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
@@ -195,8 +203,15 @@ def _arm(row: StoredRow) -> Arm:
     return Arm(row=row, ns_per_record=np.asarray(row.cpu_ns, np.float64) / row.inner_loops / row.records)
 
 
+_ROUNDS: Final = {
+    "prefix": ROUNDS_PREFIX,
+    "dictionary-cpu": ROUNDS_DICTIONARY,
+    "dictionary-broker": ROUNDS_DICTIONARY_BROKER,
+}
+
+
 def _rounds_key(row: StoredRow) -> Key:
-    names = {"prefix": ROUNDS_PREFIX, "dictionary-cpu": ROUNDS_DICTIONARY}.get(row.kind, ROUNDS)
+    names = _ROUNDS.get(row.kind, ROUNDS)
     return tuple(getattr(row, name) for name in names)
 
 

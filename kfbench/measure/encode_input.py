@@ -6,6 +6,7 @@ from functools import partial
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.codecs import Dictionary
 from kfbench.formats import Format
 from kfbench.records import Records
 
@@ -15,6 +16,7 @@ class EncodeInput:
     """The arguments of `Format.encode`.
 
     bounds: int64[batches + 1], the index of the first record of each batch, then the number of records.
+    dictionary: the dictionary of zstd that `encode` uses.
     """
 
     records: Records
@@ -22,6 +24,12 @@ class EncodeInput:
     codec: str = "none"
     level: int | None = None
     batch_fields: BatchFields = NO_FIELDS
+    dictionary: Dictionary | None = None
+
+    @property
+    def dictionaries(self) -> tuple[Dictionary, ...]:
+        """What a reader of the encoded log needs."""
+        return (self.dictionary,) if self.dictionary else ()
 
     def encoder(self, fmt: Format, out: Bytes) -> Callable[[], EncodedLog]:
         """Return a function without parameters that encodes the records into the buffer `out`."""
@@ -31,7 +39,9 @@ class EncodeInput:
 
     def encode(self, fmt: Format) -> EncodedLog:
         """Encode the records in a format. Fields that the format cannot carry are dropped without an error."""
-        return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True)
+        return fmt.encode(
+            self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, dictionary=self.dictionary
+        )
 
     def between(self, first: int, end: int) -> "EncodeInput":
         """Return the batches `first` to `end` - 1 alone."""

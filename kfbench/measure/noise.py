@@ -20,7 +20,7 @@ from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.schema import SELF, StoredRow, stored_rows
 from kfbench.text import percent
 
-TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker", "dictionary-cpu")
+TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker", "dictionary-cpu", "dictionary-broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that contains 1.0 says nothing

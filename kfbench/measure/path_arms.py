@@ -5,14 +5,16 @@ counts its own work (`Work`: bytes read, bytes written, losses). tracemalloc mea
 """
 
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
 from kfbench.arrays import Bytes, read_only
+from kfbench.batches import EncodedLog
 from kfbench.broker import Work
+from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, Entries, Format
 from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
@@ -24,6 +26,8 @@ from kfbench.measure.verify import Unverified, verify_records
 BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")
 BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "recompressed_bytes")
 
+FormatKind = tuple[Format, Dictionary | None]  # the format of a log, and the dictionary of zstd
+
 
 @dataclass(kw_only=True)
 class PathArm:
@@ -34,9 +38,13 @@ class PathArm:
         columns: the work of one call, as columns of the result table.
         samples: the times; None after an error.
         error: the reason why there are no times.
+        dictionary: the dictionary of zstd; None: plain zstd, or another codec.
+        records: the number of records in the log.
     """
 
     format: str
+    dictionary: Dictionary | None = None
+    records: int = 0
     arm: str = "measure"
     columns: dict[str, Any] = field(default_factory=dict)
     samples: Samples | None = None
@@ -66,43 +74,60 @@ def measure_path(
         source: the records of the workload. A path may change them before they are encoded (`Path.records`).
         rounds, sample_ns, seed: see `cpu.measure`.
     """
-    path = PATHS[name]
+    kinds: list[FormatKind] = [(fmt, None) for fmt in formats]
+    return measure_arms(PATHS[name], kinds, to, source, rounds=rounds, sample_ns=sample_ns, seed=seed)
+
+
+def measure_arms(
+    path: Path,
+    kinds: Sequence[FormatKind],
+    to: Format | None,
+    source: EncodeInput,
+    *,
+    rounds: int,
+    sample_ns: int,
+    seed: int,
+) -> list[PathArm]:
+    """Measure a broker path on the records in each format, with or without a dictionary. See `measure_path`."""
     source = replace(source, records=path.records(source.records, source.bounds, seed))
-    arms_of_path, logs = [PathArm(format=fmt.name) for fmt in formats], {}
-    for path_arm, fmt in zip(arms_of_path, formats, strict=True):
+    arms_of_path, logs = list[PathArm](), dict[int, EncodedLog]()
+    for i, (fmt, dictionary) in enumerate(kinds):
+        path_arm = PathArm(format=fmt.name, dictionary=dictionary, records=len(source.records))
+        arms_of_path.append(path_arm)
         try:
-            log = source.encode(fmt)
-            verify_records(fmt, source.records, source.bounds, source.batch_fields, log)
-            logs[fmt.name] = log
+            log = replace(source, dictionary=dictionary).encode(fmt)
+            known = [dictionary] if dictionary else []
+            verify_records(fmt, source.records, source.bounds, source.batch_fields, log, known)
+            logs[i] = log
         except Exception as error:
             path_arm.error = error
     # All arms share one buffer (see format_arms.prepare): with a buffer per arm, an A/A arm would be a few percent off.
     buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
-    arms: dict[str, Arm] = {}
-    for path_arm, fmt in zip(arms_of_path, formats, strict=True):
-        if fmt.name not in logs:
-            continue
-        log = logs[fmt.name]
-        given = PathInput(fmt=fmt, to=to, log=replace(log, data=buffer[: len(log.data)]), source=source)
+    arms: dict[int, Arm] = {}
+    for i, log in logs.items():
+        fmt, dictionary = kinds[i]
+        own = replace(source, dictionary=dictionary)
+        given = PathInput(fmt=fmt, to=to, log=replace(log, data=buffer[: len(log.data)]), source=own)
         try:
-            arms[fmt.name], path_arm.columns = _prepare(path, given, log.data)
+            arms[i], arms_of_path[i].columns = _prepare(path, given, log.data)
         except Exception as error:
-            path_arm.error = error
-    timed = [path_arm for path_arm in arms_of_path if path_arm.format in arms]
+            arms_of_path[i].error = error
+    timed = [arms_of_path[i] for i in arms]
     if timed:
-        base = next((path_arm for path_arm in timed if path_arm.format == BASE_FORMAT), timed[0])
-        second_base = replace(base, arm="aa")
+        is_base = [each.format == BASE_FORMAT and each.dictionary is None for each in timed]
+        base = is_base.index(True) if any(is_base) else 0
+        second_base, calls = replace(timed[base], arm="aa"), [*arms.values()]
         sample_ns = ONE_CALL if path.changes_input else sample_ns
-        _time([*timed, second_base], arms, timed.index(base), rounds, sample_ns, seed)
+        _time([*timed, second_base], [*calls, calls[base]], base, rounds, sample_ns, seed)
         arms_of_path.append(second_base)
     return arms_of_path
 
 
-def _time(timed: Sequence[PathArm], arms: Mapping[str, Arm], base: int, rounds: int, sample_ns: int, seed: int) -> None:
-    samples = measure([arms[path_arm.format] for path_arm in timed], base, rounds, sample_ns, seed)
-    for path_arm, times in zip(timed, samples, strict=True):
+def _time(timed: Sequence[PathArm], arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> None:
+    samples = measure(arms, base, rounds, sample_ns, seed)
+    for path_arm, arm, times in zip(timed, arms, samples, strict=True):
         try:
-            arms[path_arm.format].verify()
+            arm.verify()
         except Exception as error:
             path_arm.error = error
         else:

@@ -66,7 +66,9 @@ class StoredRow:
     """One row of the result table. A field is None if the column is null or was not read."""
 
     kind: str = _key(
-        _TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary or dictionary-cpu"
+        _TEXT,
+        "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-cpu or "
+        "dictionary-broker",
     )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
@@ -138,14 +140,14 @@ class StoredRow:
         _TEXT,
         "",
         "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
-        "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path; dictionary-cpu: "
-        "compress or decompress (codec alone)",
+        "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker, dictionary-broker: the "
+        "path; dictionary-cpu: compress or decompress (codec alone)",
     )
     arm: str | None = _column(
         _TEXT,
         "",
         "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
-        "format; prefix: decompress; dictionary-cpu: plain zstd)",
+        "format; prefix: decompress; dictionary-cpu: plain zstd; dictionary-broker: v2 with plain zstd)",
     )
     inner_loops: int | None = _column(
         _INT32,
@@ -190,7 +192,7 @@ class StoredRow:
         _INT64, "ns", "fastest pass over a fixed piece of work just before: the host's speed"
     )
 
-    # kinds dictionary and dictionary-cpu
+    # kinds dictionary, dictionary-cpu and dictionary-broker
     dictionary: str | None = _added(
         _TEXT,
         "",
@@ -253,6 +255,8 @@ ROUNDS_PREFIX: Final = _identity_without(
 )  # the same for kind prefix: its arms are operations of one format
 # the same for kind dictionary-cpu: plain zstd and zstd with dictionaries of several sizes, in one format
 ROUNDS_DICTIONARY: Final = _identity_without("grid", "arm", "dictionary", "dictionary_size_bytes", "trained_share")
+# the same for kind dictionary-broker: plain zstd and zstd with a dictionary, in all formats
+ROUNDS_DICTIONARY_BROKER: Final = tuple(name for name in ROUNDS_DICTIONARY if name != "format")
 _DICTIONARY: Final = ("dictionary", "dictionary_size_bytes", "trained_share", "part", "live")
 CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache", *_DICTIONARY)
 # The columns that are the same with any Spark master, partitioning and day, if the codec libraries are the same.

@@ -127,14 +127,14 @@ def verify_records(
                 )
 
 
-def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
+def verify_log(what: str, fmt: Format, data: Any, expected: Records, dictionaries: Iterable[Dictionary] = ()) -> None:
     """Raise Unverified unless the bytes are a complete log of exactly these records, with their offsets.
 
     Another project's code must compute the same checksums. what: the first words of each error message.
     """
     if wrong := wrong_checksum(data, fmt):
         raise Unverified(f"{what}: {wrong}")
-    log = fmt.decode(data)
+    log = fmt.decode(data, dictionaries=dictionaries)
     found = log.records
     if log.trailing_bytes or len(found) != len(expected):
         raise Unverified(

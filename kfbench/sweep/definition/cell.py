@@ -29,7 +29,7 @@ class Cell:
         to: the format that the path converts to; None if it does not convert.
         start: the number of the cell's first record in the workload. It is 0 except for the size model (kind "model"),
             which divides very many records into cells.
-        dictionary: the settings of the kinds "dictionary" and "dictionary-cpu"; None for other kinds.
+        dictionary: the settings of the kinds in DICTIONARY_KINDS; None for other kinds.
     """
 
     kind: Kind

@@ -15,7 +15,7 @@ from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 
-DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-cpu"})
+DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-cpu", "dictionary-broker"})
 MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 
 

@@ -106,7 +106,7 @@ class _Block:
     def _measured_cells(self, cell: Cell, batches: FirstBatches, amounts: Mapping[str, Amount]) -> Iterator[Cell]:
         if cell.kind in DICTIONARY_KINDS:
             cell = replace(cell, dictionary=self.dictionary)
-            if cell.kind == "dictionary-cpu":
+            if cell.kind != "dictionary":
                 cell = replace(cell, rounds=self.dictionary.rounds, sample_us=self.dictionary.sample_us)
         elif cell.kind != "bytes":
             settings = self._settings(cell.kind)

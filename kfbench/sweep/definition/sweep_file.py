@@ -19,7 +19,8 @@ from kfbench.shipped import DATASETS
 SWEEPS: Final = DATASETS / "sweeps"
 
 Kind = Literal[
-    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor", "dictionary", "dictionary-cpu"
+    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor", "dictionary",
+    "dictionary-cpu", "dictionary-broker",
 ]  # fmt: skip
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
@@ -79,13 +80,13 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of the kinds "dictionary" (bytes, training) and "dictionary-cpu" (the codec's time).
+    """The settings of "dictionary" (bytes, training), "dictionary-cpu" (the codec) and "dictionary-broker" (paths).
 
     Args:
         records, payload_bytes: the size of the topic, as in BytesSettings.
-        size_bytes: the largest size of each dictionary.
+        size_bytes: the largest size of each dictionary. "dictionary-broker" uses the first one.
         trained_share: shares of the topic's records, from its beginning, that dictionaries are trained on. The rest is
-            measured. "dictionary-cpu" uses the first one.
+            measured. The kinds with times use the first one.
         parts: the rest is measured in this many equal parts, to show how a dictionary ages.
         training_batch: the records per batch in training.
         live: the number of dictionaries that the batches of "dictionary-cpu" use in turn.

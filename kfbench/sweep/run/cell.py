@@ -17,6 +17,7 @@ from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import prepare_cold
 from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, Samples, measure, warm_up
 from kfbench.measure.dictionary import measure_dictionaries
+from kfbench.measure.dictionary_broker import DICTIONARY_PATHS, measure_dictionary_paths
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS, measure_codecs
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
@@ -67,6 +68,8 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
         parts = [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
     elif cell.kind == "dictionary-cpu":
         parts = [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
+    elif cell.kind == "dictionary-broker":
+        parts = [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
     elif cell.kind == "broker":
         parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
     elif cell.kind == "model":
@@ -400,8 +403,41 @@ def _dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
         yield from found
 
 
+def _dictionary_broker_rows(cell: Cell) -> Iterator[Row]:
+    """Time broker paths, with plain zstd and with a dictionary. The base is v2 with plain zstd."""
+    settings = cell.dictionary
+    assert settings is not None
+    try:
+        sample = _sample_of(cell)
+        arms = measure_dictionary_paths(
+            [FORMATS[name] for name in cell.formats],
+            _encode_input(cell, sample),
+            size_bytes=settings.size_bytes[0],
+            share=settings.trained_share[0],
+            training_batch=settings.training_batch,
+            rounds=cell.rounds,
+            sample_ns=cell.sample_us * 1_000,
+            seed=cell.seed,
+        )
+        for path, arm in arms:
+            row: Row = {"format": arm.format, "arm": arm.arm, "operation": path, "dictionary": "plain"}
+            if arm.dictionary is not None:
+                row |= {"dictionary": "trained", "dictionary_size_bytes": settings.size_bytes[0]}
+                row["trained_share"] = settings.trained_share[0]
+            if arm.samples is None:
+                yield row | _failed(cell, arm.format, arm.error or Unverified("it was not timed"))
+            else:
+                yield row | arm.columns | _times(cell, arm.samples) | {"records": arm.records}
+    except Exception as error:
+        is_too_small = isinstance(error, InvalidDictionary | IllegalCombination)
+        for name in cell.formats:
+            row = _skipped(name, error_text(error)) if is_too_small else _failed(cell, name, error)
+            yield from (row | {"arm": "measure", "operation": path} for path in DICTIONARY_PATHS)
+
+
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
     "dictionary": _dictionary_rows, "dictionary-cpu": _dictionary_cpu_rows,
+    "dictionary-broker": _dictionary_broker_rows,
 }  # fmt: skip

@@ -7,6 +7,7 @@ does not have were fitted to some cells of the profile `full`. A test compares t
 from typing import Final
 
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
+from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.prefix import ARMS
 from kfbench.sweep.definition.cell import Cell
 
@@ -82,6 +83,12 @@ def estimate_s(cell: Cell) -> float:
             arms, lives = len(cell.dictionary.size_bytes) + 2, cell.dictionary.live
             once_s = max(codec_s / 4, sample_s)
             return len(cell.formats) * (_CPU_S + sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives))
+        case "dictionary-broker":
+            assert cell.dictionary is not None
+            share = 1 - cell.dictionary.trained_share[0]
+            once_s = share * (2 * codec_s + 2 * plain_s + payload / _BROKER_BYTES_PER_S)
+            arms = len(DICTIONARY_PATHS) * (2 * len(cell.formats) + 1)
+            return _CPU_S + payload / _TRAINED_BYTES_PER_S + arms * rounds * max(once_s, sample_s)
         case "prefix":
             return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(codec_s / 4, sample_s)
     arms = len(operations_of(cell)) * (len(cell.formats) + 1)
