@@ -1,7 +1,7 @@
 """The index of a folder of reports: a page that lists them, and shows the comparison of two of them."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,14 +31,19 @@ class Entry(NamedTuple):
     machine: str = ""
     noise: str = ""
     is_readable: bool = True
+    is_noisy: bool = True
 
 
 class Pair(NamedTuple):
-    """Two reports of a profile, the older one first. text: the words of `kfbench compare`."""
+    """Two reports of a profile, the older one first.
+
+    text: the words of `kfbench compare`. is_alike: both runs were quiet, on machines of one kind.
+    """
 
     older: str
     newer: str
     text: str
+    is_alike: bool
 
 
 NamePairs = Sequence[tuple[str, str]]  # the newer report first
@@ -60,7 +65,7 @@ def index_html(folder: Path, track: Callable[[NamePairs], Iterable[tuple[str, st
     wanted = [pair for found in newest.values() for pair in combinations(found[:MOST_COMPARED], 2)]
     content = {
         "entries": entries,
-        "pairs": _pairs(folder, track(wanted)),
+        "pairs": _pairs(folder, track(wanted), {entry.name: entry for entry in entries}),
         "removed": "README.md" if (folder / "README.md").is_file() else "",
     }
     return html(content, (), "reports.html")
@@ -86,17 +91,20 @@ def _entry(path: Path) -> Entry:
         environment = run.manifest["environment"]
         machine = ", ".join(str(environment[name]) for name in ("cpu", "cpu_model") if environment.get(name))
         lead = front(Views(results, facts)).lead
-        return Entry(path.name, lead, str(run.manifest["profile"]), machine, noise.state(facts))
+        is_noisy = not facts or bool(facts["noisy"])
+        return Entry(path.name, lead, str(run.manifest["profile"]), machine, noise.state(facts), is_noisy=is_noisy)
     except RunError as error:
         return Entry(path.name, str(error).replace(f"{path.parent}/", ""), is_readable=False)
 
 
-def _pairs(folder: Path, wanted: Iterable[tuple[str, str]]) -> list[Pair]:
+def _pairs(folder: Path, wanted: Iterable[tuple[str, str]], entries: Mapping[str, Entry]) -> list[Pair]:
     found = []
     for newer, older in wanted:
         try:
             text = comparison_text(compare(folder / older, folder / newer, THRESHOLD))
         except RunError as error:  # for example, the runs have no cell in common
             text = str(error)
-        found.append(Pair(older, newer, text.replace(f"{folder}/", "")))
+        kinds = {(entries[name].machine, entries[name].noise) for name in (older, newer)}
+        is_alike = len(kinds) == 1 and not entries[newer].is_noisy
+        found.append(Pair(older, newer, text.replace(f"{folder}/", ""), is_alike))
     return found

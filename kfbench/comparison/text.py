@@ -40,7 +40,7 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
         yield _lone_cells(found.lone).to_text()
     if found.cpu.hosts:
         pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(found.cpu.hosts.items())]
-        yield f"CPU times are not compared where they are of two hosts: {listed(pairs)}."
+        yield f"CPU times of two hosts are not compared: {listed(pairs)}."
         if found.cpu.host_ratios:
             yield _host_ratios(found).to_text()
     if found.cpu.groups:

@@ -45,6 +45,7 @@ def lead_sentences(answer: WhatIf) -> Iterator[str]:
         share = answer.saving_against_v2(arm) or 0.0
         if share >= NO_CHANGE:
             yield f"A new format, {arm.format}, takes {percent(share)} less than {_base_words(arm)}."
+            yield f"Against now, that is {_now_words(answer, arm)}."
 
 
 def cards(answer: WhatIf) -> Iterator[Card]:
@@ -59,8 +60,13 @@ def cards(answer: WhatIf) -> Iterator[Card]:
     if now is not None and then is not None and saved >= NO_CHANGE:
         yield Card(f"{now - then:,.2f}", "US$ saved by it per month", "#t-today")
     for arm in _new_and_whole(answer)[:MOST_NEW]:
-        words = f"{arm.format} against {_base_words(arm)}"
+        words = f"{arm.format} against {_base_words(arm)}; {_now_words(answer, arm)} than now"
         yield Card(_change(answer.saving_against_v2(arm)), words, "#t-new-formats")
+
+
+def _now_words(answer: WhatIf, arm: Arm) -> str:
+    share = saving(arm.size_bytes or 0, answer.base_bytes)
+    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
 
 
 def _new_and_whole(answer: WhatIf) -> list[Arm]:

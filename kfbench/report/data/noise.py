@@ -58,11 +58,11 @@ def _goal_sentences(facts: Facts) -> Iterator[str]:
             if (goal := check.get("goal")) is None:  # older runs have no goals
                 continue
             name = check["name"]
-            limit = f"{'within' if check['passed'] else 'beyond'} the limit of {_amount(name, check['limit'])}"
+            limit = f"{'passes' if check['passed'] else 'fails'} the limit of {_amount(name, check['limit'])}"
             if check["passed"]:
                 limit += f", {'and meets' if check['met'] else 'but misses'} the goal of {_amount(name, goal)}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
-            yield f"Over all that was timed, {check['words']}{where}. This is {limit}."
+            yield f"Over all that was timed, {check['words']}{where}. This {limit}."
 
 
 def checks_table(facts: Facts | None) -> Table | None:

@@ -14,7 +14,8 @@
       : "Not compared: two reports need one profile, the older one first, and a place among the 5 newest.";
   };
   const choose = () => {
-    const asked = pairs.find(pair => `#${pair.id}` === location.hash) ?? pairs[0];
+    const asked = pairs.find(pair => `#${pair.id}` === location.hash)
+      ?? pairs.find(pair => "alike" in pair.dataset) ?? pairs[0];
     [older.value, newer.value] = [asked.dataset.older, asked.dataset.newer];
     show();
   };

@@ -20,6 +20,7 @@ from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span, upper_first
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
+from kfbench.report.topics.workloads import size_table_name
 from kfbench.tables import Column, Table, listed, number
 
 CARD_BATCHES: Final = (1, 100)
@@ -94,7 +95,7 @@ def _values_words(part: Slice, payload: str = "") -> str:
 class CpuRatios(NamedTuple):
     """v3's CPU time relative to v2, by operation.
 
-    by: what the ratios of an operation differ in. most: in words, where the largest one is.
+    by: what the ratios of an operation differ in. most: a sentence about the largest one.
     """
 
     by: str
@@ -116,10 +117,8 @@ def _cpu_ratios(run: Views) -> CpuRatios:
     if any(of_classes.values()):
         timed = [(time.mean.median, each.name) for each in classes for name in OPERATIONS
                  if (time := each.cpu.get((name, NEW)))]  # fmt: skip
-        most = f", the most for “{lower_first(max(timed)[1])}”"
-        return CpuRatios(
-            "class of named workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most
-        )
+        most = f" The most is for “{lower_first(max(timed)[1])}”."
+        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most)
     part = None if run.results.cpu.empty else cpu_slice(run.results, "batch_size")
     if part is None:
         return CpuRatios("", {})
@@ -132,8 +131,8 @@ def _cpu_ratios(run: Views) -> CpuRatios:
 
 
 def _cpu_sentence(cpu: CpuRatios) -> str:
-    words = f"By {cpu.by}, {NEW}'s CPU time is {span(cpu.all)} × {BASE_FORMAT}'s"
-    return f"{words}{cpu.most}." if cpu.of else ""
+    words = f"By {cpu.by}, {listed(list(cpu.of))} of {NEW} takes {span(cpu.all)} × {BASE_FORMAT}'s CPU time"
+    return f"{words}.{cpu.most}" if cpu.of else ""
 
 
 def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
@@ -148,7 +147,7 @@ def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
             f"Of {BASE_FORMAT} and {NEW}, take {NEW} for batches of {up_to}{record_words(pays[-1])}{if_cpu}."
         )
     if len(little):
-        sentences.append(f"Of such records it saves less than {percent(LITTLE)} from {batch_words(little[0])} on.")
+        sentences.append(f"With these records it saves less than {percent(LITTLE)} from {batch_words(little[0])} on.")
     return " ".join(sentences) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} at every batch size."
 
 
@@ -157,11 +156,18 @@ def _smallest_sentence(run: Views) -> str:
     for each in run.verdicts.classes[:1]:
         won = {under_words(codec): found for codec in run.verdicts.codecs if (found := each.winners(codec))}
         names = {under: " or ".join(_with_owner(name) for name in found) + _lack(found) for under, found in won.items()}
-        first, *others = names or [""]
-        if first:
+        if names:
+            first, *others = names
             later = (f"{upper_first(under)} it is {names[under]}." for under in others)
-            return " ".join((f"For {lower_first(each.name)}, the smallest {first} is {names[first]}.", *later))
+            sentence = f"For {lower_first(each.name)}, the smallest {first} is {names[first]}."
+            return " ".join((sentence, *_smaller_sentences(each.under[run.verdicts.codecs[0]]), *later))
     return ""
+
+
+def _smaller_sentences(sizes: Sizes) -> Iterator[str]:
+    """Name the formats that are smaller still, because they lose something of the records."""
+    for name in sizes.at_a_loss:
+        yield f"{name} is smaller still, but loses {listed(sizes.lost[name])}."
 
 
 def _with_owner(name: str) -> str:
@@ -181,7 +187,7 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
         for size in CARD_BATCHES:
             if size in shares.index:
                 words = f"{against}: {batch_words(size)}, {_values_words(part)}, no codec"
-                yield Card(percent(-shares[size]), words, "bytes.html#batch-size")
+                yield Card(percent(-shares[size]), words, "bytes.html#t-ratio")
     codec = _best_codec(run)
     rows = run.results.grid_bytes
     under = run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size")
@@ -189,23 +195,20 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
     if under is not None and packed is not None and CARD_BATCHES[-1] in packed.index:
         values = _values_words(under, str(under.fixed["payload"]))
         words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {values}, {codec}"
-        yield Card(percent(-packed[CARD_BATCHES[-1]]), words, "compression.html#compressed")
+        yield Card(percent(-packed[CARD_BATCHES[-1]]), words, "compression.html#t-codecs-ratio")
     yield from _columnar_card(run.results)
     if cpu.of:
         words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
         yield Card(f"{span(cpu.all)}×", words, link)
-    table = f"t-workloads-{codec.replace(' ', '-')}"
-    yield from _median_card(run.verdicts.workloads(codec), NEW, f"bytes.html#{table}")
+    yield from _median_card(run.verdicts.workloads(codec), NEW, f"bytes.html#t-{size_table_name(codec)}")
 
 
 def _columnar_card(results: Results) -> Iterator[Card]:
     if mean := measured.Columnar(results).headline:
         where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = (
-            f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, geometric mean of {len(mean.labels)} workloads"
-        )
-        yield Card(percent(mean.ratio - 1), words, f"floor.html#{measured.NAME}")
+        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
+        yield Card(percent(mean.ratio - 1), words, f"floor.html#t-{measured.NAME}-means")
 
 
 def _overhead_table(run: Views) -> Table | None:
@@ -218,7 +221,7 @@ def _overhead_table(run: Views) -> Table | None:
     rows = rows.assign(overhead=rows["overhead_bytes"] / rows["records"])
     overhead = rows.pivot(index="batch_size", columns="format", values="overhead")
     batches = [size for size in HEADLINE_BATCHES if size in overhead.index]
-    shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats}
+    shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats, *RESEARCH}
     return Table(
         name="front",
         caption=with_settings(

@@ -114,9 +114,6 @@ def peers_answer(run: Views) -> Answer | str:
     found = None if cpu.empty else peers.load()
     if found is None:
         return NO_TIMES if cpu.empty else "no times of peers are stored"
-    hosts = sorted(cpu["host"].dropna().unique())
     of_java = pairs(found)
     answers = peers.noise_sentence(found), peers.peers_sentence(found), java_sentence(found, of_java)
-    return Answer(
-        means=" ".join(filter(None, answers)), tables=(peers.peers_table(found, hosts), java_table(found, of_java))
-    )
+    return Answer(means=" ".join(filter(None, answers)), tables=(peers.peers_table(found), java_table(found, of_java)))

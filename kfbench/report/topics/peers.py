@@ -187,11 +187,8 @@ def peers_sentence(found: Peers) -> str:
     return " ".join(sentences)
 
 
-def peers_table(found: Peers, hosts: list[str]) -> Table:
-    """Return a table of kfbench's CPU time in ns per record, and of the others' times in multiples of it.
-
-    hosts: the hosts of the run in the same report.
-    """
+def peers_table(found: Peers) -> Table:
+    """Return a table of kfbench's CPU time in ns per record, and of the others' times in multiples of it."""
     others = [peer for peer in found.versions if peer != OURS]
     body: list[tuple[Cell, ...]] = []
     for arm in found.ns:
@@ -215,7 +212,7 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         ),
         rows=tuple(body),
         notes=(
-            _measured_note(found, hosts),
+            _measured_note(found),
             *machines,
             SAME_WORK,
             f"For all implementations, {BASE_FORMAT} against itself is {again}.",
@@ -227,9 +224,9 @@ def _title(found: Peers, peer: str) -> str:
     return peer if peer == LIMIT else f"{peer} {found.versions[peer]}"
 
 
-def _measured_note(found: Peers, hosts: list[str]) -> str:
-    same = "So was this run." if hosts == [found.host] else "This run was not."
+def _measured_note(found: Peers) -> str:
     return (
-        f"Measured {found.measured} on {found.host} ({found.cpu}). {same} The load was {number(found.load, 1)} at the "
-        f"end. All ran in the same rounds, in a new random order per round. No row of the run is included."
+        f"Measured {found.measured} on {found.cpu}, perhaps not the run's machine. The load was "
+        f"{number(found.load, 1)} at the end. All ran in the same rounds, in a new random order per round. No row of "
+        "the run is included."
     )

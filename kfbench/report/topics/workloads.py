@@ -1,6 +1,7 @@
 """The section about the named workloads: bytes of each format under each codec, and the smallest format."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -117,7 +118,14 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
             )
             for each in found
         ),
+        notes=tuple(_median_note(found)),
     )
+
+
+def _median_note(found: Sequence[Sizes]) -> Iterator[str]:
+    ratios = [ratio for each in found if (ratio := each.ratio(NEW))]
+    if ratios:
+        yield f"Median of {len(ratios)} rows: {NEW} {median(ratios):.3f} × {BASE_FORMAT}."
 
 
 def cpu_table(named: Named) -> Table | None:
