@@ -21,10 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tools.jvm import CACHE
+from kfbench.workloads.recorded.public import PUBLIC, RECIPES
 
-RECIPES: Final = Path(__file__).resolve().parents[1] / "datasets" / "public"
-PUBLIC: Final = CACHE / "public"
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 ABSENT: Final = ("", "NA")
 FETCH_S: Final = 600

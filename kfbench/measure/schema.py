@@ -67,8 +67,8 @@ class StoredRow:
 
     kind: str = _key(
         _TEXT,
-        "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-cpu or "
-        "dictionary-broker",
+        "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-codecs, "
+        "dictionary-cpu or dictionary-broker",
     )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
@@ -147,7 +147,8 @@ class StoredRow:
         _TEXT,
         "",
         "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
-        "format; prefix: decompress; dictionary-cpu: plain zstd; dictionary-broker: v2 with plain zstd)",
+        "format; prefix: decompress; dictionary-cpu: plain zstd; dictionary-broker: v2 with plain zstd); "
+        "dictionary-codecs: stream (zstd as everywhere), one-shot (zstd in one call), gzip, lz4",
     )
     inner_loops: int | None = _column(
         _INT32,
@@ -192,7 +193,7 @@ class StoredRow:
         _INT64, "ns", "fastest pass over a fixed piece of work just before: the host's speed"
     )
 
-    # kinds dictionary, dictionary-cpu and dictionary-broker
+    # kinds dictionary, dictionary-codecs, dictionary-cpu and dictionary-broker
     dictionary: str | None = _added(
         _TEXT,
         "",

@@ -42,6 +42,7 @@ CELLS_OF_EVERY_KIND = [
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
     dictionary_cell(),
+    dictionary_cell("dictionary-codecs"),
     dictionary_cell("dictionary-cpu"),
     dictionary_cell("dictionary-broker"),
     a_cell("model", start=300),

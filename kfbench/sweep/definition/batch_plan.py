@@ -13,7 +13,7 @@ from kfbench.records import Shapes
 from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.recorded.lines import RecordedLines
+from kfbench.workloads.recorded.topics import RecordedTopic
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 
@@ -87,17 +87,17 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
     """
     lengths = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
     headers = np.maximum(shapes.header_key_lengths, 0, dtype=np.int64) + np.maximum(shapes.header_value_lengths, 0)
-    payload: Int64 = np.cumsum(lengths)[ends - 1]
+    payload: Int64 = np.append(0, np.cumsum(lengths))[ends]
     if len(headers):
-        payload = payload + np.cumsum(headers)[shapes.header_bounds[ends] - 1]
+        payload = payload + np.append(0, np.cumsum(headers))[shapes.header_bounds[ends]]
     return payload
 
 
 def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
     """Generate the first batches of a workload, to plan its cells (measurements).
 
-    Named workloads: whole blocks of 65,536 records, with at least `records` records. Recorded lines: `records` records,
-    or all of them. Grid workloads: one batch.
+    Named workloads: whole blocks of 65,536 records, with at least `records` records. Recorded topics: `records`
+    records, or all of them. Grid workloads: one batch.
 
     Return None if the sweep's axes make batches above MAX_BATCH_BYTES, which a broker would refuse. Raises
     InvalidConfig if a named workload without the axis batch_size has batches above this limit.
@@ -105,10 +105,9 @@ def first_batches(where: str, point: Workload, seed: int, records: int) -> First
     where: the file and the block, for messages.
     """
     axes = axes_of(point)
-    is_named = isinstance(point, NamedWorkload)
-    is_recorded = isinstance(point, RecordedLines)
+    is_named, is_recorded = isinstance(point, NamedWorkload), isinstance(point, RecordedTopic)
     batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
-    if isinstance(point, RecordedLines):
+    if isinstance(point, RecordedTopic):
         batch = min(records, point.recorded)
     elif not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to generate
         return None

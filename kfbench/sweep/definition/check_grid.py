@@ -12,10 +12,11 @@ from kfbench.measure.cpu import READINGS
 from kfbench.measure.paths import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.sweep.definition.points import named_workloads
-from kfbench.sweep.definition.sweep_file import Grid, ModelSettings, check_settings
+from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
+from kfbench.workloads.recorded.topics import TOPICS
 
-DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-cpu", "dictionary-broker"})
+DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker"})
 MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 
 
@@ -33,14 +34,17 @@ class PathTarget(NamedTuple):
     to: str | None
 
 
-def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]:
+def check_grid(where: str, grid: Grid, model: ModelSettings, dictionary: DictionarySettings) -> list[CodecLevel]:
     """Check a [[grid]] block and return its codecs, each with each of its levels. Raises InvalidConfig.
 
     Args:
         where: the file and the block, for messages.
-        model: the settings of the size model that the block uses.
+        model, dictionary: the settings that the block uses, its own or those of its file.
     """
-    for problem in chain(_format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid)):
+    for problem in chain(
+        _format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid),
+        _dictionary_problems(grid, dictionary.preceded_by),
+    ):  # fmt: skip
         raise InvalidConfig(f"{where}: {problem}")
     check_settings(where, grid, ("bytes", "cpu", "model", "dictionary"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
@@ -127,6 +131,17 @@ def _workload_problems(grid: Grid) -> Iterator[str]:
         yield "workloads: they replace workload: give only one of the two"
     if grid.workloads and (others := grid.axes.keys() - {"batch_size"}):
         yield f"axes: named workloads have no {min(others)!r} (axes: batch_size)"
+
+
+def _dictionary_problems(grid: Grid, before: str) -> Iterator[str]:
+    """Find problems of the setting `preceded_by`. before: its value."""
+    if not before or not DICTIONARY_KINDS & set(grid.measure):
+        return
+    for name in (before, *(grid.workloads or [grid.workload])):
+        if name not in TOPICS or TOPICS[name].batch_size is None:
+            yield f"dictionary.preceded_by: {name!r} is no name of lines or public data (lines-*, public-*)"
+    if before in grid.workloads:
+        yield f"dictionary.preceded_by: {before} cannot precede itself"
 
 
 def _codec_levels(where: str, grid: Grid) -> list[CodecLevel]:

@@ -12,7 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from kfbench.errors import InvalidConfig
 from kfbench.measure.floor import FLOOR
-from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, Amount, FirstBatches, block_records, first_batches
+from kfbench.sweep.definition.batch_plan import (
+    MAX_BATCH_BYTES,
+    Amount,
+    Extent,
+    FirstBatches,
+    block_records,
+    first_batches,
+)
 from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
 from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, PathTarget, check_grid, path_targets
 from kfbench.sweep.definition.legality import illegal
@@ -20,9 +27,11 @@ from kfbench.sweep.definition.points import points
 from kfbench.sweep.definition.sweep_file import CpuSettings, DictionarySettings, Grid, Kind, ModelSettings, SweepFile
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.recorded.topics import RecordedTopic
 
 FIRST_MODEL_RECORDS: Final = 1 << 20
 _NO_PATH: Final = (PathTarget("", None),)
+_NOT_FETCHED: Final = Extent(records=0, batches=0, payload_bytes=0)  # measuring gives a skipped row with the reason
 
 
 def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
@@ -44,7 +53,7 @@ class _Block:
         self.file = file
         self.model = grid.model or file.model
         self.dictionary: DictionarySettings = grid.dictionary or file.dictionary
-        self.codecs = check_grid(where, grid, self.model)
+        self.codecs = check_grid(where, grid, self.model, self.dictionary)
         self.paths = path_targets(grid)
 
     def cells(self) -> Iterator[Cell]:
@@ -56,6 +65,9 @@ class _Block:
         for kind, point, own_seed in product(kinds, points(self.where, self.grid), seeds):
             cell = _bare_cell(kind, point, own_seed)
             amounts = {codec: self._amount(kind, codec) for codec, _ in self.codecs}
+            if isinstance(point, RecordedTopic) and not point.is_fetched:
+                yield from self._measured_cells(cell, None, amounts)
+                continue
             most_records = max(amount.records for amount in amounts.values())
             batches = first_batches(self.where, point, cell.seed, most_records)
             if batches is None:
@@ -103,7 +115,10 @@ class _Block:
         for start, records in _slices(point, self.model):
             yield self._in_block(replace(cell, start=start, records=records), self.grid.formats)
 
-    def _measured_cells(self, cell: Cell, batches: FirstBatches, amounts: Mapping[str, Amount]) -> Iterator[Cell]:
+    def _measured_cells(
+        self, cell: Cell, batches: FirstBatches | None, amounts: Mapping[str, Amount]
+    ) -> Iterator[Cell]:
+        """Yield the cells of all codecs and paths. batches: None if the workload is not in the cache folder."""
         if cell.kind in DICTIONARY_KINDS:
             cell = replace(cell, dictionary=self.dictionary)
             if cell.kind != "dictionary":
@@ -117,7 +132,7 @@ class _Block:
                 section = "broker" if cell.kind == "broker" else "cpu"
                 raise InvalidConfig(f"{self.where}: {section}.cache: {cell.kind} cells have no cold mode")
         for (codec, level), (path, to) in product(self.codecs, self.paths if cell.kind == "broker" else _NO_PATH):
-            extent = batches.take(amounts[codec])
+            extent = batches.take(amounts[codec]) if batches else _NOT_FETCHED
             made = replace(cell, codec=codec, level=level, path=path, to=to, **extent._asdict())
             yield self._in_block(made, [name for name in self.grid.formats if name != to])
 

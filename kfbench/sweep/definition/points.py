@@ -13,7 +13,7 @@ from kfbench.sweep.definition.sweep_file import Grid, check_level
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.recorded.lines import LINES, RecordedLines
+from kfbench.workloads.recorded.topics import TOPICS, RecordedTopic
 
 
 def points(where: str, grid: Grid) -> Iterator[Workload]:
@@ -41,21 +41,21 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes.{error}") from None
 
 
-def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedLines]:
+def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedTopic]:
     """Return the named workloads that match the patterns of the block's key `workloads`, without duplicates.
 
-    A pattern that matches none may match topics of recorded lines, such as "lines-*".
+    A pattern that matches none may match recorded topics, such as "lines-*".
 
     Raises InvalidConfig for a pattern without a match.
     """
-    matching: dict[NamedWorkload | RecordedLines, None] = {}
+    matching: dict[NamedWorkload | RecordedTopic, None] = {}
     for pattern in grid.workloads:
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
         if not named and not variant:
-            lines = [each for each in LINES.values() if fnmatchcase(each.name, name)]
-            matching |= dict.fromkeys(lines)
-            if lines:
+            topics = [each for each in TOPICS.values() if fnmatchcase(each.name, name)]
+            matching |= dict.fromkeys(topics)
+            if topics:
                 continue
         if not named:
             raise InvalidConfig(f"{where}: workloads: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")

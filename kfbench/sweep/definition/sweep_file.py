@@ -19,8 +19,8 @@ from kfbench.shipped import DATASETS
 SWEEPS: Final = DATASETS / "sweeps"
 
 Kind = Literal[
-    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor", "dictionary",
-    "dictionary-cpu", "dictionary-broker",
+    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
+    "dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker",
 ]  # fmt: skip
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
@@ -80,15 +80,17 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of "dictionary" (bytes, training), "dictionary-cpu" (the codec) and "dictionary-broker" (paths).
+    """The settings of the four kinds of measurement that begin with "dictionary".
 
     Args:
         records, payload_bytes: the size of the topic, as in BytesSettings.
         size_bytes: the largest size of each dictionary. "dictionary-broker" uses the first one.
         trained_share: shares of the topic's records, from its beginning, that dictionaries are trained on. The rest is
-            measured. The kinds with times use the first one.
+            measured. The other kinds use the first one.
         parts: the rest is measured in this many equal parts, to show how a dictionary ages.
         training_batch: the records per batch in training.
+        preceded_by: a recorded topic, such as "lines-jvm-gc", whose first records come before those of the workload.
+            So the topic changes in the middle.
         live: the number of dictionaries that the batches of "dictionary-cpu" use in turn.
         rounds, sample_us: as in CpuSettings.
     """
@@ -99,6 +101,7 @@ class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     trained_share: tuple[float, ...] = (0.5,)
     parts: int = 1
     training_batch: int = 10
+    preceded_by: str = ""
     live: tuple[int, ...] = (1,)
     rounds: int = 19
     sample_us: int = 300
@@ -350,7 +353,7 @@ def check_settings(where: str, given: SweepFile | Grid, sections: Sequence[str])
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():
             value, place = getattr(settings, key), f"{where}.{section}.{key}"
-            if key == "cache":
+            if isinstance(value, str):
                 continue
             if isinstance(value, tuple):
                 _check_list(place, value, *_RANGES[key])

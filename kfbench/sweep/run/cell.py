@@ -6,18 +6,25 @@ and compared. An arm is one timed call, such as encoding in one format.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal
 
+import numpy as np
+
 from kfbench.arrays import Bytes
+from kfbench.batches import NO_FIELDS
 from kfbench.codecs import CODECS
+from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.log.segment import join_records
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import prepare_cold
 from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, Samples, measure, warm_up
 from kfbench.measure.dictionary import measure_dictionaries
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS, measure_dictionary_paths
+from kfbench.measure.dictionary_codecs import measure_other_codecs
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS, measure_codecs
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
@@ -36,6 +43,8 @@ from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.time_limit import TookTooLong
 from kfbench.workloads import Sample, Workload
+from kfbench.workloads.recorded.public import NotFetched
+from kfbench.workloads.recorded.topics import TOPICS
 
 # Errors of a busy host. Measuring a cell reads and writes no file, so an OSError comes from the host.
 BUSY: Final = (TookTooLong, MemoryError, OSError)
@@ -70,6 +79,8 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
         parts = [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
     elif cell.kind == "dictionary-broker":
         parts = [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
+    elif cell.kind == "dictionary-codecs":
+        parts = [{"arm": arm} for arm in DICTIONARY_ARMS]
     elif cell.kind == "broker":
         parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
     elif cell.kind == "model":
@@ -113,7 +124,17 @@ def _sample(workload: Workload, records: int, seed: int) -> Sample:
 
 
 def _sample_of(cell: Cell) -> Sample:
-    return _sample(cell.workload, cell.records, cell.seed)
+    """Return the cell's records, behind as many of the topic that precedes them (`DictionarySettings.preceded_by`)."""
+    if cell.dictionary is None or not cell.dictionary.preceded_by:
+        return _sample(cell.workload, cell.records, cell.seed)
+    first = TOPICS[cell.dictionary.preceded_by]
+    count = min(cell.records, first.recorded)
+    batch_size = cell.axes["batch_size"]
+    parts = [_sample(each, count, cell.seed) for each in (replace(first, batch_size=batch_size), cell.workload)]
+    records = join_records([part.records for part in parts])
+    records = records.at_offsets(np.arange(len(records)))
+    bounds = np.append(parts[0].bounds, count + parts[1].bounds[1:])
+    return Sample(shapes=records.shapes, bounds=bounds, batch_fields=NO_FIELDS, payload=lambda: records)
 
 
 def _encode_input(cell: Cell, sample: Sample) -> EncodeInput:
@@ -143,6 +164,8 @@ def _skipped(name: str, reason: str) -> Row:
 def _failed(cell: Cell, name: str, error: Exception) -> Row:
     if isinstance(error, BUSY):
         raise error
+    if isinstance(error, NotFetched):
+        return _skipped(name, str(error))
     return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error_text(error)}"}
 
 
@@ -367,6 +390,27 @@ def _dictionary_rows(cell: Cell) -> Iterator[Row]:
             yield _failed(cell, name, error)
 
 
+def _dictionary_codec_rows(cell: Cell) -> Iterator[Row]:
+    """Measure sizes under other codecs, alone and with the same dictionary, in each format."""
+    settings = cell.dictionary
+    assert settings is not None
+    for name in cell.formats:
+        try:
+            sample = _sample_of(cell)
+            rows = measure_other_codecs(
+                FORMATS[name],
+                _encode_input(cell, sample),
+                size_bytes=settings.size_bytes[0],
+                share=settings.trained_share[0],
+                training_batch=settings.training_batch,
+            )
+            yield from ({"format": name} | row for row in list(rows))
+        except (InvalidDictionary, IllegalCombination) as error:
+            yield from (_skipped(name, error_text(error)) | {"arm": arm} for arm in DICTIONARY_ARMS)
+        except Exception as error:
+            yield from (_failed(cell, name, error) | {"arm": arm} for arm in DICTIONARY_ARMS)
+
+
 def _dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
     """Time the codec alone, plain and with dictionaries. Formats are timed separately, because bodies differ."""
     settings = cell.dictionary
@@ -438,6 +482,6 @@ def _dictionary_broker_rows(cell: Cell) -> Iterator[Row]:
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
-    "dictionary": _dictionary_rows, "dictionary-cpu": _dictionary_cpu_rows,
-    "dictionary-broker": _dictionary_broker_rows,
+    "dictionary": _dictionary_rows, "dictionary-codecs": _dictionary_codec_rows,
+    "dictionary-cpu": _dictionary_cpu_rows, "dictionary-broker": _dictionary_broker_rows,
 }  # fmt: skip

@@ -42,6 +42,7 @@ _FLOOR_RECORD_NS: Final = 150  # generating a record and counting its values for
 _DICTIONARY_S: Final = 0.05
 _DICTIONARY_BATCH_US: Final = 10  # encoding and verifying a batch, besides its records
 _POLICY_LOGS: Final = 5  # the policy takes as long as encoding and verifying this many logs
+_OTHER_CODECS_LOGS: Final = 10
 _TRAINED_BYTES_PER_S: Final = 3e7
 _DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
 
@@ -78,6 +79,9 @@ def estimate_s(cell: Cell) -> float:
             trained_s = shares * sizes * payload / _TRAINED_BYTES_PER_S
             once_s = cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s + batches_s
             return _DICTIONARY_S + len(cell.formats) * (logs * once_s + trained_s)
+        case "dictionary-codecs":
+            once_s = cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s + cell.batches * _DICTIONARY_BATCH_US * 1e-6
+            return _DICTIONARY_S + len(cell.formats) * (_OTHER_CODECS_LOGS * once_s + payload / _TRAINED_BYTES_PER_S)
         case "dictionary-cpu":
             assert cell.dictionary is not None
             arms, lives = len(cell.dictionary.size_bytes) + 2, cell.dictionary.live
