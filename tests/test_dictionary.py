@@ -2,9 +2,12 @@
 
 import pickle
 import random
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -209,3 +212,39 @@ def test_the_error_survives_a_process() -> None:
     moved = error.at(20)
     assert isinstance(moved, MissingDictionary)
     assert (moved.position, moved.number) == (20, 3)
+
+
+RESIDENT = """
+import sys
+from kfbench.codecs import Dictionary
+from kfbench.codecs.zstd_dictionary import LeanFrames
+level, path = int(sys.argv[1]) or None, sys.argv[2]
+data = open(path, "rb").read()
+def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096
+copies = [Dictionary(number=1, data=data[:9_000] + i.to_bytes(4, "big") + data[9_004:]) for i in range(65)]
+payload = LeanFrames(copies[0], 3).compress(data[9_100:9_300])
+def made(one):
+    frames = LeanFrames(one, level)
+    frames.compress(data[9_100:9_300]) if level else frames.decompress(payload)
+    return frames
+first = made(copies[0])
+before = resident()
+kept = [made(each) for each in copies[1:]]
+print((resident() - before) // 64, first.size_bytes)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc/self/statm is Linux's")
+@pytest.mark.parametrize("level", [0, 1, 3, 6])
+def test_memory_of_a_dictionary_is_at_most_what_its_size_says(level: int, tmp_path: Path) -> None:
+    """Half a megabyte at level 3 is the promise of docs/dictionaries.md. 0: for decompression."""
+    values = [
+        b"%d order %x placed by %d" % (i, i * i * 2_654_435_761 % 2**40, i * 7_919 % 10_007) for i in range(8_000)
+    ]
+    made = train_dictionary(Records.from_lists(values), "v2", batch_size=10, size_bytes=32_768)
+    assert len(made.data) > 30_000
+    (tmp_path / "data").write_bytes(made.data)
+    command = [sys.executable, "-c", RESIDENT, str(level), str(tmp_path / "data")]
+    gained, claimed = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+    assert 0.4 * claimed < gained < 1.1 * claimed
+    assert level != 3 or claimed <= 500_000

@@ -6,19 +6,21 @@ without magic, content size, checksum and dictionary ID. It has no empty block a
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Self
 
 import zstandard
 
 from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable
-from kfbench.codecs.dictionary import CHECK_BYTES, Dictionary
-from kfbench.codecs.zstd_frames import Zstd, blocks_from
+from kfbench.codecs.dictionary import CHECK_BYTES, Dictionary, tables_for
+from kfbench.codecs.zstd_frames import GROWTH_BITS, Zstd, blocks_from
 from kfbench.errors import IllegalCombination
 from kfbench.uvarint import get_uvarint
 
 LEAN: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
+_DESCRIPTOR: Final = b"\0"
+_ROW_HASH: Final = zstandard.STRATEGY_GREEDY, zstandard.STRATEGY_LAZY, zstandard.STRATEGY_LAZY2
 
 
 class UnknownDictionary(Undecodable):
@@ -44,16 +46,33 @@ class LeanFrames(Zstd):
 
     @property
     def size_bytes(self) -> int:
-        """An estimate of the memory of the digested dictionary and of one context."""
-        tables = 27 << 10  # for decompression
-        if self._level is not None:
-            chosen = zstandard.ZstdCompressionParameters.from_level(self._level, dict_size=len(self._digest))
-            tables = 4 * ((1 << chosen.hash_log) + (1 << chosen.chain_log)) + (14 << 10)
-        return len(self._digest) + 2 * tables  # a context has tables of the same size
+        """The memory of the digested dictionary and of one context, at most.
 
-    def compress(self, data: Any, level: int | None = None) -> bytes:  # noqa: ARG002
-        stream = self._compressor(self._level or 0).compressobj()
-        return stream.compress(data) + stream.flush()
+        Buffers are not counted, because only the pages that a batch fills become resident.
+        """
+        if self._level is None:
+            return len(self._digest) + (50 << 10)
+        chosen = tables_for(self._level, len(self._digest))
+        tables = 4 << chosen.hash_log
+        if chosen.strategy in _ROW_HASH and chosen.window_log > 14:
+            tables += 1 << chosen.hash_log  # one byte per entry, instead of chains
+        elif chosen.strategy != zstandard.STRATEGY_FAST:
+            tables += 4 << chosen.chain_log
+        return len(self._digest) + 2 * (tables + (30 << 10))  # a context has tables of the same size
+
+    def compressobj(self) -> Callable[[], Any]:
+        """Return the function with which this thread begins a frame."""
+        if self._contexts.compressobj is None:
+            self._contexts.compressobj = self._new_compressor(self._level or 0).compressobj
+        return self._contexts.compressobj
+
+    def decompressobj(self) -> Callable[[], Any]:
+        """Return the function with which this thread begins to read a frame."""
+        return self._contexts.decompressobj or self._begin_reading()
+
+    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+        is_lean = data[:1] == _DESCRIPTOR
+        return super().decompress(data, limit_bytes) if is_lean else self._decompress_in_parts(data, limit_bytes)
 
     def _new_compressor(self, level: int) -> zstandard.ZstdCompressor:
         wanted = zstandard.ZstdCompressionParameters(
@@ -64,11 +83,12 @@ class LeanFrames(Zstd):
     def _new_decompressor(self) -> zstandard.ZstdDecompressor:
         return zstandard.ZstdDecompressor(dict_data=self._digest, max_window_size=self.WINDOW_BYTES, format=LEAN)
 
-    @classmethod
-    def _has_one_block(cls, raw: bytes) -> bool:
-        if len(raw) < 5 or raw[0] or not raw[2] & 1:
+    @staticmethod
+    def _has_one_block(raw: bytes) -> bool:
+        if len(raw) < 5 or raw[0]:
             return False
-        return len(raw) == 5 + (1 if raw[2] & 6 == 2 else raw[2] >> 3 | raw[3] << 5 | raw[4] << 13)
+        fields = raw[2] | raw[3] << 8 | raw[4] << 16
+        return fields | 4 == len(raw) - 5 << 3 | 5 or (fields & 7 == 3 and len(raw) == 6)  # 3: one byte, repeated
 
     @classmethod
     def _blocks(cls, data: Buffer) -> Iterator[tuple[int, int, bool]]:
@@ -118,6 +138,18 @@ class FramesCache:
 FRAMES: Final = FramesCache(most_bytes=64 << 20)
 
 
+class _Last(threading.local):
+    """The dictionary of the batch before, of one thread. Tuples, because each name of a thread costs 40 ns to look up.
+
+    writer: the level as the caller passed it, or `...` if nothing was written yet; the head; the function that begins
+    a frame. reader: the head and the descriptor, or () if nothing was read yet; the position of the frame; the
+    function.
+    """
+
+    writer: tuple[Any, bytes, Callable[[], Any]] = (..., b"", object)
+    reader: tuple[bytes | tuple[()], int, Callable[[], Any]] = ((), 0, object)
+
+
 class ZstdDictionary(Codec):
     """The codec for batches with these dictionaries.
 
@@ -128,7 +160,7 @@ class ZstdDictionary(Codec):
 
     def __init__(self, dictionaries: Mapping[int, Dictionary], written: Dictionary | None = None) -> None:
         self.dictionaries, self.written = dictionaries, written
-        self._last: tuple[Dictionary, int | None, LeanFrames] | None = None
+        self._last = _Last()
 
     @classmethod
     def of(cls, dictionary: Dictionary) -> Self:
@@ -136,28 +168,40 @@ class ZstdDictionary(Codec):
         return cls(MappingProxyType({dictionary.number: dictionary}), dictionary)
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
+        asked, head, begin = self._last.writer
+        if level is not asked:
+            _, head, begin = self._last.writer = self._new_writer(level)
+        stream = begin()
+        compressed: bytes = head + stream.compress(data) + stream.flush()
+        return compressed
+
+    def _new_writer(self, level: int | None) -> tuple[int | None, bytes, Callable[[], Any]]:
         if self.written is None:
             raise IllegalCombination(f"{self.name}: no dictionary to compress with")
-        frames = self._frames(self.written, self.check_level(level) or Zstd.default_level)
-        return self.written.head + frames.compress(data)
+        frames = FRAMES.get(self.written, self.check_level(level) or Zstd.default_level)
+        return level, self.written.head, frames.compressobj()
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        raw, last = bytes(data), self._last
-        if last is not None and last[1] is None and raw.startswith(last[0].head):  # that of the batch before
-            return last[2].decompress(raw[len(last[0].head) :], limit_bytes)
+        raw = data if type(data) is bytes else bytes(data)
+        head, start, begin = self._last.reader
+        if raw.startswith(head):
+            frame = raw[start:]
+            try:
+                if len(frame) <= limit_bytes >> GROWTH_BITS or LeanFrames._has_one_block(frame):
+                    stream = begin()
+                    plain: bytes = stream.decompress(frame)
+                    if stream.eof and not stream.unused_data and len(plain) <= limit_bytes:
+                        return plain
+            except zstandard.ZstdError:  # found again below
+                pass
         dictionary, start = self._find(raw)
-        return self._frames(dictionary, None).decompress(raw[start:], limit_bytes)
-
-    def _frames(self, dictionary: Dictionary, level: int | None) -> LeanFrames:
-        """Return the frames from the cache, or those of the batch before, which takes less time."""
-        last = self._last
-        if last is None or last[0] is not dictionary or last[1] != level:
-            last = self._last = dictionary, level, FRAMES.get(dictionary, level)
-        return last[2]
+        frames = FRAMES.get(dictionary, None)
+        self._last.reader = dictionary.head + _DESCRIPTOR, start, frames.decompressobj()
+        return frames.decompress(raw[start:], limit_bytes)
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
         dictionary, start = self._find(data)
-        for part in self._frames(dictionary, None)._parts(data[start:], tally):
+        for part in FRAMES.get(dictionary, None)._parts(data[start:], tally):
             tally.taken_bytes += start
             yield part
 
