@@ -9,7 +9,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers bench history broker notebooks readme reference workloads results intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers bench history broker notebooks readme reference workloads results proposal intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
@@ -33,6 +33,7 @@ help:
 	@echo "make reference  write docs/api.md from docstrings and docs/cli.md from the commands' help"
 	@echo "make workloads  write docs/workloads.md and its figures from datasets/workloads"
 	@echo "make results    write the columns of a run into docs/results.md"
+	@echo "make proposal   write the stored run of dictionaries into docs/proposals and docs/dictionaries-broker.md"
 	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
 	@echo "make lock       resolve the packages of requirements.lock (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
@@ -114,6 +115,9 @@ workloads: setup
 
 results: setup
 	$(PY) tools/results_page.py
+
+proposal: setup
+	$(PY) -m tools.dictionary_pages
 
 intervals: setup
 	$(PY) tools/intervals_page.py

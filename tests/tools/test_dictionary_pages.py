@@ -1,0 +1,45 @@
+"""The figures of topic dictionaries in the documentation are those of the stored run."""
+
+import re
+
+import pytest
+
+from tools.dictionary_pages import BROKER, PROPOSAL, RUN, Figures, blocks, shown, table
+
+needs_run = pytest.mark.skipif(not RUN.is_dir(), reason="datasets/joined/dictionary is not there")
+
+
+@needs_run
+def test_the_pages_are_up_to_date() -> None:
+    for block, text in blocks(Figures()):
+        page = block.page.read_text(encoding="utf-8")
+        assert block.spliced(page, text) == page, f"{block.page.name}: {block.name} is old: run `make proposal`"
+
+
+@needs_run
+def test_a_ratio_is_that_of_the_rows() -> None:
+    figures = Figures()
+    row = figures._row("dictionary-lines", "lines-jvm-gc", 1, "v2", 3, "trained", 32_768)
+    base = figures._row("dictionary-lines", "lines-jvm-gc", 1, "v2", 3, "plain", None)
+    stored = figures.run.table.to_pandas().query(
+        "grid == 'dictionary-lines' and workload == 'lines-jvm-gc' and batch_size == 1 and format == 'v2'"
+        " and level == 3 and trained_share == 0.5"
+    )
+    assert (
+        row.size_bytes == stored.query("dictionary == 'trained' and dictionary_size_bytes == 32768").size_bytes.item()
+    )
+    assert base.size_bytes == stored.query("dictionary == 'plain'").size_bytes.item()
+    assert float(figures.ratio("dictionary-lines", 1, "v2", "plain")) == 1
+
+
+def test_tables_by_hand_have_no_ratios() -> None:
+    for page in (PROPOSAL, BROKER):
+        text = page.read_text(encoding="utf-8")
+        generated = re.compile(r"<!-- ([^:]+): written by .*?<!-- end of \1 -->", re.DOTALL)
+        rows = [line for line in generated.sub("", text).splitlines() if line.startswith("|")]
+        assert rows and not [row for row in rows if re.search(r"\d\.\d", row) and "`compression." not in row]
+
+
+def test_shown() -> None:
+    assert [shown([]), shown([0.5, 0.5]), shown([4, 9]), shown([100.0])] == ["–", "0.50", "6.00", "100"]
+    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
