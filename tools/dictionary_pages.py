@@ -30,10 +30,11 @@ CHARGED_BYTES: Final = 10_000_000
 SIZES: Final = (1, 10, 100)  # records per batch
 LIVE_SIZES: Final = (1, 10, 50)
 FORMATS: Final = ("v2", "columnar")
-LINES, NAMED, LINES_CPU, LIVE, AGE, PATHS = (
-    "dictionary-lines", "dictionary-batches", "dictionary-lines-cpu", "dictionary-live", "dictionary-lines-age",
-    "dictionary-broker",
+LINES, PUBLIC, NAMED, LINES_CPU, LIVE, AGE, CODECS, PATHS = (
+    "dictionary-lines", "dictionary-public", "dictionary-batches", "dictionary-lines-cpu", "dictionary-live",
+    "dictionary-lines-age", "dictionary-codecs", "dictionary-broker",
 )  # fmt: skip
+GROUPS: Final = {LINES: "log lines", PUBLIC: "public data", NAMED: "named workloads"}
 PATH_WORDS: Final = {
     "append": "append",
     "seek-time": "seek by time",
@@ -114,7 +115,8 @@ class Figures:
         state = "The run counts as noisy, so its CPU times are leads." if noise.get("noisy") else "The run was quiet."
         return (
             f"Stored run: `datasets/joined/dictionary`, {str(manifest['started'])[:10]}, "
-            f"{manifest['environment']['cpu']}, kfbench {str(manifest['git_revision'])[:10]}. {state} Repeat it with `kfbench sweep dictionary`."
+            f"{manifest['environment']['cpu']}, kfbench {str(manifest['git_revision'])[:10]}. {state} "
+            "Repeat it with `kfbench sweep dictionary`."
         )
 
     def bytes_table(self) -> str:
@@ -124,7 +126,35 @@ class Figures:
             ["bytes compared with v2 + zstd 3, dictionary charged", *map(str, SIZES)],
             (
                 [f"{title}: {fmt}{words[kind]}", *(self.ratio(grid, batch, fmt, kind) for batch in SIZES)]
-                for (grid, title), (fmt, kind) in product(((LINES, "log lines"), (NAMED, "named workloads")), kinds)
+                for (grid, title), (fmt, kind) in product(GROUPS.items(), kinds)
+                if any(key[0] == grid for key in self.sizes)
+            ),
+        )
+
+    def codecs_table(self) -> str:
+        rows = self.run.table.to_pandas()
+        rows = rows[(rows["grid"] == CODECS) & (rows["status"] == "ok") & rows["workload"].str.startswith("lines-")]
+        if not len(rows):
+            return f"The stored run has no block `{CODECS}` yet."
+        by = rows.assign(batch_size=rows["batch_size"].fillna(10)).set_index(
+            ["workload", "batch_size", "format", "arm", "dictionary"]
+        )
+
+        def ratio(batch: int, arm: str, dictionary: str) -> str:
+            found = []
+            for workload in sorted(rows["workload"].unique()):
+                key = (workload, batch, "v2", arm, dictionary)
+                if key in by.index:
+                    row, base = by.loc[key], by.loc[(workload, batch, "v2", "stream", "plain")]
+                    charged = 0 if dictionary == "plain" else row.dictionary_stored_bytes / CHARGED_BYTES
+                    found.append(row.size_bytes / base.size_bytes + charged)
+            return shown(found)
+
+        return table(
+            ["log lines, v2, bytes compared with v2 + zstd 3", *map(str, SIZES)],
+            (
+                [arm + " + dictionary" * (kind == "trained"), *(ratio(batch, arm, kind) for batch in SIZES)]
+                for arm, kind in product(("lz4", "gzip"), ("plain", "trained"))
             ),
         )
 
@@ -229,8 +259,12 @@ class Figures:
                     found.append((row.size_bytes + more_bytes * row.batches) / base.size_bytes + charged)
             return shown(found)
 
-        arms = (("number, check of 3 bytes, lean frame (proposed)", 0), ("the same with a check of 4 bytes", 1))
-        arms += (("Kafka's frame with a dictionary ID, no check", 7), ("a SHA-256 in each batch", 29))
+        arms = (
+            ("number, check of 3 bytes, lean frame (proposed)", 0),
+            ("the same with a check of 4 bytes", 1),
+            ("Kafka's frame with a dictionary ID, no check", 7),
+            ("a SHA-256 in each batch", 29),
+        )
         return table(
             ["log lines, v2, level 3, 32 KiB", *map(str, SIZES)],
             ([words, *(ratio(batch, more) for batch in SIZES)] for words, more in arms),
@@ -269,10 +303,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def blocks(figures: Figures) -> list[tuple[Block, str]]:
     """Return each generated part of the two pages, with its text."""
     parts = {
-        "origin": figures.origin, "bytes": figures.bytes_table, "choices": figures.choices_table,
-        "CPU": figures.cpu_table, "live dictionaries": figures.live_table, "costs": figures.cost_table, "ages": figures.age_table,
+        "origin": figures.origin,
+        "bytes": figures.bytes_table,
+        "choices": figures.choices_table,
+        "CPU": figures.cpu_table,
+        "live dictionaries": figures.live_table,
+        "costs": figures.cost_table,
+        "ages": figures.age_table,
         "frames": figures.frame_table,
-    }  # fmt: skip
+        "codecs": figures.codecs_table,
+    }
     found = [(Block(page=PROPOSAL, name=name, by=BY), part()) for name, part in parts.items()]
     of_broker = {"origin": figures.origin, "paths": figures.paths_table}
     return found + [(Block(page=BROKER, name=name, by=BY), part()) for name, part in of_broker.items()]

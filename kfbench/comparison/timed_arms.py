@@ -189,7 +189,8 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
 
 def arms_of(table: pa.Table) -> dict[Key, Timed]:
     """Return every timed call (arm) once, with its base. Arms without a base are left out."""
-    rows = table.filter(pc.and_(pc.equal(table["status"], "ok"), pc.is_valid(table["arm"])))
+    is_timed = pc.and_(pc.is_valid(table["arm"]), pc.is_valid(table["cpu_ns"]))  # dictionary-codecs has arms of bytes
+    rows = table.filter(pc.and_(pc.equal(table["status"], "ok"), is_timed))
     arms = dict(zip(keys(rows, ARM), map(_arm, stored_rows(rows)), strict=True))
     rounds: dict[Key, list[Arm]] = defaultdict(list)
     for arm in arms.values():
