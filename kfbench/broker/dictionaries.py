@@ -7,7 +7,7 @@ Stored copies of dictionaries take an offset below the segment's first other bat
 them, and replicas write their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from kfbench.batches import EncodedLog
 from kfbench.broker.source import bytes_of
 from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import Allowance, Dictionary
-from kfbench.codecs.dictionary import MOST_NUMBER
+from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, by_number
 from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.broker import renumbering
@@ -70,7 +70,8 @@ class _Log(NamedTuple):
         starts[starts == positions[1:]] = -1  # columnar without payload bytes
         numbers, sizes = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
         renumbering.read_numbers(data, positions, starts, numbers, sizes)
-        if (broken := np.flatnonzero(numbers == 0)).size:
+        is_cut = (numbers > 0) & (starts + sizes + CHECK_BYTES > positions[1:])
+        if (broken := np.flatnonzero((numbers == 0) | is_cut)).size:
             raise CorruptLog(int(positions[broken[0]]), "records", "zstd-dictionary: no dictionary is named")
         return cls(data, positions, starts, numbers, sizes, stored, allowance.dictionary_codec.dictionaries)
 
@@ -182,6 +183,29 @@ def _without(log: EncodedLog, dropped: Sequence[int]) -> EncodedLog:
     data = np.empty(positions[-1], np.uint8)
     frames.scatter(log.data, starts, ends, positions[:-1], data)
     return EncodedLog(data=data, positions=positions)
+
+
+def check_dictionaries(log: EncodedLog | Any, dictionaries: Iterable[Dictionary], limits: Limits | None = None) -> None:
+    """Raise MissingDictionary for the first batch whose dictionary a leader does not have, or has with other bytes.
+
+    Only the number and the check in front of each payload are compared, and nothing is decompressed. So a leader of
+    columnar batches refuses wrong dictionaries as early as one of v2. Raises CorruptLog.
+
+    dictionaries: those of the partition. Those that stand in the log count, too.
+    """
+    read = _Log.of(bytes_of(log), limits)
+    known = by_number([*dictionaries, *read.dictionaries.values()])
+    named = np.flatnonzero(read.numbers > 0)
+    checks = read.data[(read.starts + read.sizes)[named, None] + np.arange(CHECK_BYTES)]
+    is_known = np.zeros(len(named), np.bool_)
+    for number in np.unique(read.numbers[named]).tolist():
+        if number in known:
+            wanted = np.frombuffer(known[number].sha256[:CHECK_BYTES], np.uint8)
+            is_known |= (read.numbers[named] == number) & (checks == wanted).all(axis=1)
+    if not is_known.all():
+        i = int(np.argmin(is_known))
+        number, check = int(read.numbers[named[i]]), checks[i].tobytes().hex()
+        raise MissingDictionary(int(read.positions[named[i]]), number, f"number {number} with check {check} is missing")
 
 
 def find_dictionary(segment: EncodedLog | Any, number: int, limits: Limits | None = None) -> Dictionary:

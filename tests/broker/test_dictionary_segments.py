@@ -9,11 +9,11 @@ import pytest
 
 from kfbench import FORMATS, Dictionary, EncodedLog, read_log
 from kfbench.broker.compact import compact
-from kfbench.broker.dictionaries import find_dictionary, merge_segments, renumber
+from kfbench.broker.dictionaries import check_dictionaries, find_dictionary, merge_segments, renumber
 from kfbench.broker.fetch import fetch
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_offset
-from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
+from kfbench.errors import CorruptLog, InvalidDictionary, InvalidRecords, MissingDictionary
 from kfbench.log import dictionary_batch
 from tests.dictionary_samples import OTHER, RAW, RECORDS, TRAINED
 from tests.strategies import NOW_MS
@@ -114,12 +114,36 @@ def test_refused_numbers(numbers: Mapping[int, int], error: type[Exception]) -> 
         renumber(segment("v2", TRAINED, 101), numbers)
 
 
-def test_a_cut_number_is_refused() -> None:
+@pytest.mark.parametrize("head", [b"\xff" * 5, b"\x00"])
+def test_a_wrong_number_is_refused(head: bytes) -> None:
     log = bytearray(batches("v2", TRAINED, 0))
-    log[61:66] = b"\xff" * 5
+    log[61 : 61 + len(head)] = head
     with pytest.raises(CorruptLog) as refusal:
         renumber(bytes(log), {1: 2})
     assert refusal.value.position == 0
+
+
+@formats
+def test_a_leader_compares_numbers_and_checks_without_decompressing(name: str) -> None:
+    log = batches(name, None, 0) + batches(name, TRAINED, 60)
+    check_dictionaries(log, [TRAINED, SECOND])
+    check_dictionaries(segment(name, TRAINED, 1), [])
+    check_dictionaries(batches(name, None, 0), [])
+    for known in ([], [SECOND], [OTHER]):  # OTHER has the same number and other bytes
+        with pytest.raises(MissingDictionary) as refusal:
+            check_dictionaries(log, known)
+        assert (refusal.value.number, refusal.value.position) == (1, len(batches(name, None, 0)))
+    with pytest.raises(InvalidDictionary):
+        check_dictionaries(segment(name, TRAINED, 1), [OTHER])
+
+
+def test_a_payload_that_ends_in_the_check_is_refused() -> None:
+    log = bytearray(batches("v2", TRAINED, 0))
+    cut = log[:63]
+    cut[8:12] = (63 - 12).to_bytes(4, "big")
+    with pytest.raises(CorruptLog) as refusal:
+        check_dictionaries(bytes(log + cut), [TRAINED])
+    assert refusal.value.position == len(log)
 
 
 @formats
