@@ -1,6 +1,6 @@
 """Choose dictionaries along a topic, as a partition leader could: from the batches so far, never from later ones.
 
-A decision is made at 8, 16, 32 and 64 KiB of records, at 100 KB and at each doubling, and when the saving falls. It
+A decision is made at 32 and 64 KiB of records, at 100 KB and at each doubling, and when the saving falls. It
 trains on older batches and compares the candidates on newer ones (held out):
 
 - none: the batches without a codec.
@@ -55,7 +55,7 @@ class DictionaryPolicy:
     size_bytes: int = 32_768
     raw_bytes: int = 8_192
     training_batch: int = 10
-    first_bytes: int = 8 << 10
+    first_bytes: int = 32 << 10
     train_bytes: int = 100_000
     most_bytes: int = 4 << 20
     held_out: float = 0.25

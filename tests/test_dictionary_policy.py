@@ -10,6 +10,7 @@ from kfbench import FORMATS, Dictionary, Records
 from kfbench.dictionary_policy import NONE, PLAIN, DictionaryPolicy, PolicyOutcome, _Topic, follow_policy
 from kfbench.log import dictionary_batch, read_log
 from kfbench.workloads.catalogue import WORKLOADS
+from kfbench.workloads.recorded.topics import TOPICS
 
 CASES = [
     ("user-activity", 3_000), ("kv-etc", 3_000), ("kv-ycsb", 800), ("omb-100b", 9_000), ("cluster-metadata", 4_000),
@@ -31,6 +32,15 @@ def followed(sample: Any, name: str, **policy: Any) -> PolicyOutcome:
 @pytest.mark.parametrize(("workload", "records"), CASES)
 def test_no_topic_is_more_than_a_hundredth_larger_than_with_plain_zstd(workload: str, records: int, name: str) -> None:
     sample = topic(workload, records)
+    found = followed(sample, name)
+    plain = FORMATS[name].encode(sample.records, sample.bounds, "zstd", 3, sample.batch_fields, lossy=True)
+    assert found.size_bytes + found.stored_bytes <= 1.01 * len(plain.data)
+
+
+@pytest.mark.parametrize("name", ["v2", "columnar"])
+@pytest.mark.parametrize("topic_name", [each for each in TOPICS if each.startswith("recorded-")])
+def test_a_short_recorded_segment_does_not_pay_for_a_dictionary_in_vain(topic_name: str, name: str) -> None:
+    sample = TOPICS[topic_name].generate(records=TOPICS[topic_name].recorded, seed=0)
     found = followed(sample, name)
     plain = FORMATS[name].encode(sample.records, sample.bounds, "zstd", 3, sample.batch_fields, lossy=True)
     assert found.size_bytes + found.stored_bytes <= 1.01 * len(plain.data)

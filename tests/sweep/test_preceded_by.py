@@ -8,7 +8,8 @@ from kfbench.errors import InvalidConfig
 from kfbench.sweep.definition import sweep_file
 from kfbench.sweep.definition.grid_cells import cells_of_grid
 from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid
-from kfbench.sweep.run.cell import _sample_of, measure_cell
+from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.cell_rows import sample_of
 from kfbench.workloads.recorded.topics import TOPICS
 from tests.sweep.cells import dictionary_cell
 
@@ -18,7 +19,7 @@ NEW = replace(TOPICS["lines-kafka-broker"], batch_size=7)
 
 def test_the_records_change_in_the_middle_at_a_batch_boundary() -> None:
     cell = replace(dictionary_cell(settings=SETTINGS, records=1_000), workload=NEW)
-    sample = _sample_of(cell)
+    sample = sample_of(cell)
     parts = [replace(TOPICS["lines-jvm-gc"], batch_size=7), NEW]
     old, new = (part.generate(records=1_000, seed=0) for part in parts)
     assert sample.records.values() == old.records.values() + new.records.values()

@@ -17,6 +17,7 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.schema import SCHEMA
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run import cell as cell_module
+from kfbench.sweep.run import dictionary_rows
 from kfbench.sweep.run import task as task_module
 from kfbench.sweep.run.task import measure_task
 from kfbench.workloads import Sample
@@ -71,7 +72,8 @@ class Crowded(BatchedFormat):
 def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
     name = cell.formats[-1]
     broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, name: broken})
+    for module in (cell_module, dictionary_rows):
+        monkeypatch.setattr(module, "FORMATS", {**FORMATS, name: broken})
     found = measure_task([cell])
     assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
     assert set(found.passing["format"].to_pylist()) == set(cell.formats)

@@ -6,26 +6,18 @@ and compared. An arm is one timed call, such as encoding in one format.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal
 
-import numpy as np
-
 from kfbench.arrays import Bytes
-from kfbench.batches import NO_FIELDS
 from kfbench.codecs import CODECS
 from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
-from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.log.segment import join_records
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import prepare_cold
-from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, Samples, measure, warm_up
-from kfbench.measure.dictionary import measure_dictionaries
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS, measure_dictionary_paths
-from kfbench.measure.dictionary_codecs import measure_other_codecs
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS, measure_codecs
+from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, measure, warm_up
+from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
+from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
@@ -40,14 +32,16 @@ from kfbench.sweep.definition.batch_plan import block_records
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.sweep_file import Kind
+from kfbench.sweep.run.cell_rows import encode_input, failed, sample_at, sample_of, skipped, times_of
+from kfbench.sweep.run.dictionary_rows import (
+    dictionary_broker_rows,
+    dictionary_codec_rows,
+    dictionary_cpu_rows,
+    dictionary_rows,
+)
 from kfbench.sweep.run.estimate import operations_of
-from kfbench.sweep.run.time_limit import TookTooLong
 from kfbench.workloads import Sample, Workload
-from kfbench.workloads.recorded.public import NotFetched
-from kfbench.workloads.recorded.topics import TOPICS
 
-# Errors of a busy host. Measuring a cell reads and writes no file, so an OSError comes from the host.
-BUSY: Final = (TookTooLong, MemoryError, OSError)
 _VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell of the size model
 _VERIFIED_BYTES: Final = 1 << 20  # about the largest payload of these records, unless the first record alone is larger
 
@@ -89,12 +83,6 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
     return _under_its_grids(cell, rows, on)
 
 
-def error_text(error: BaseException) -> str:
-    """Return an error as one line: its class and message. The path in an OSError is left out, because hosts differ."""
-    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{type(error).__name__}: {' '.join(words.split())}"
-
-
 def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Row]:
     measured = list(rows)
     columns = {name: value for name, value in cell.axes.items() if name in SCHEMA.names}
@@ -117,68 +105,16 @@ def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Ro
     ]
 
 
-@lru_cache(maxsize=2)
-def _sample(workload: Workload, records: int, seed: int) -> Sample:
-    """Generate records. The last two samples are cached, because measurements of other codecs use the same records."""
-    return workload.generate(records=records, seed=seed)
-
-
-def _sample_of(cell: Cell) -> Sample:
-    """Return the cell's records, behind as many of the topic that precedes them (`DictionarySettings.preceded_by`)."""
-    if cell.dictionary is None or not cell.dictionary.preceded_by:
-        return _sample(cell.workload, cell.records, cell.seed)
-    first = TOPICS[cell.dictionary.preceded_by]
-    count = min(cell.records, first.recorded)
-    batch_size = cell.axes["batch_size"]
-    parts = [_sample(each, count, cell.seed) for each in (replace(first, batch_size=batch_size), cell.workload)]
-    records = join_records([part.records for part in parts])
-    records = records.at_offsets(np.arange(len(records)))
-    bounds = np.append(parts[0].bounds, count + parts[1].bounds[1:])
-    return Sample(shapes=records.shapes, bounds=bounds, batch_fields=NO_FIELDS, payload=lambda: records)
-
-
-def _encode_input(cell: Cell, sample: Sample) -> EncodeInput:
-    return EncodeInput(
-        records=sample.records,
-        bounds=sample.bounds,
-        codec=cell.codec,
-        level=cell.level,
-        batch_fields=sample.batch_fields,
-    )
-
-
-def _times(cell: Cell, times: Samples) -> Row:
-    return {
-        "status": "ok",
-        "records": cell.records,
-        "inner_loops": times.inner_loops,
-        "cpu_ns": times.cpu_ns.tolist(),
-        "wall_ns": times.wall_ns.tolist(),
-    }
-
-
-def _skipped(name: str, reason: str) -> Row:
-    return {"format": name, "status": "skipped", "error": reason}
-
-
-def _failed(cell: Cell, name: str, error: Exception) -> Row:
-    if isinstance(error, BUSY):
-        raise error
-    if isinstance(error, NotFetched):
-        return _skipped(name, str(error))
-    return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error_text(error)}"}
-
-
 def _bytes_rows(cell: Cell) -> Iterator[Row]:
     for name in cell.formats:
         try:
-            sample = _sample_of(cell)
+            sample = sample_of(cell)
             if reason := illegal(name, sample, cell.codec):
-                yield _skipped(name, reason)
+                yield skipped(name, reason)
             else:
-                yield {"format": name, "status": "ok"} | measure_size(FORMATS[name], _encode_input(cell, sample))
+                yield {"format": name, "status": "ok"} | measure_size(FORMATS[name], encode_input(cell, sample))
         except Exception as error:
-            yield _failed(cell, name, error)
+            yield failed(cell, name, error)
 
 
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
@@ -191,8 +127,8 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
     source: EncodeInput | None = None
     for name in cell.formats:
         try:
-            sample = _sample_of(cell)
-            source = _encode_input(cell, sample)
+            sample = sample_of(cell)
+            source = encode_input(cell, sample)
             reason = illegal(name, sample, cell.codec)
             if reason is None and cell.kind == "record":
                 reason = why_no_fetch(FORMATS[name])
@@ -201,9 +137,9 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
                 verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
                 logs[name] = log.data
                 continue
-            row = _skipped(name, reason)
+            row = skipped(name, reason)
         except Exception as error:
-            row = _failed(cell, name, error)
+            row = failed(cell, name, error)
         for operation in operations_of(cell):
             yield row | {"arm": "measure", "operation": operation}
     for operation in operations_of(cell):
@@ -241,16 +177,16 @@ def _timed_rows(
             except Exception as error:
                 if row["format"] == BASE_FORMAT:
                     raise
-                row |= _failed(cell, row["format"], error)
+                row |= failed(cell, row["format"], error)
             else:
                 timed.append((row, arm))
         base = next(i for i, (row, _) in enumerate(timed) if row["format"] == BASE_FORMAT)
         samples = measure([arm for _, arm in timed], base, cell.rounds, sample_ns, cell.seed)
     except Exception as error:
-        yield from (_failed(cell, row["format"], error) | row for row in rows)  # a row that has an error keeps it
+        yield from (failed(cell, row["format"], error) | row for row in rows)  # a row that has an error keeps it
         return
     for (row, _), times in zip(timed, samples, strict=True):
-        row |= _times(cell, times)
+        row |= times_of(cell, times)
     yield from rows
 
 
@@ -262,14 +198,14 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
     """
     for name in cell.formats:
         try:
-            sample = _sample_of(cell)
+            sample = sample_of(cell)
             log = FORMATS[name].encode(sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields)
             verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
             arms = measure_prefixes(
                 FORMATS[name], log, cell.codec, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed
             )
         except Exception as error:
-            yield _failed(cell, name, error)
+            yield failed(cell, name, error)
             continue
         for arm in arms:
             yield {
@@ -280,7 +216,7 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
                 "compressed_bytes": arm.compressed_bytes,
                 "plain_bytes": arm.plain_bytes,
                 "metadata_bytes": arm.metadata_bytes,
-            } | _times(cell, arm.samples)
+            } | times_of(cell, arm.samples)
 
 
 def _broker_rows(cell: Cell) -> Iterator[Row]:
@@ -290,25 +226,25 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
     """
     common: Row = {"operation": cell.path, "to_format": cell.to}
     try:
-        sample = _sample_of(cell)
+        sample = sample_of(cell)
     except Exception as error:
-        yield from (common | {"arm": "measure"} | _failed(cell, name, error) for name in cell.formats)
+        yield from (common | {"arm": "measure"} | failed(cell, name, error) for name in cell.formats)
         return
     formats = []
     for name in cell.formats:
         if reason := illegal(name, sample, cell.codec, cell.path, cell.to):
-            yield common | {"arm": "measure"} | _skipped(name, reason)
+            yield common | {"arm": "measure"} | skipped(name, reason)
         else:
             formats.append(FORMATS[name])
-    to, source = FORMATS[cell.to] if cell.to else None, _encode_input(cell, sample)
+    to, source = FORMATS[cell.to] if cell.to else None, encode_input(cell, sample)
     for arm in measure_path(
         cell.path, formats, to, source, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed
     ):
         row = common | {"format": arm.format, "arm": arm.arm}
         if arm.samples is None:
-            yield row | _failed(cell, arm.format, arm.error or Unverified("it was not timed"))
+            yield row | failed(cell, arm.format, arm.error or Unverified("it was not timed"))
         else:
-            yield row | arm.columns | _times(cell, arm.samples)
+            yield row | arm.columns | times_of(cell, arm.samples)
 
 
 def _model_rows(cell: Cell) -> Iterator[Row]:
@@ -322,14 +258,14 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
     generate_ns, block_size = 0, block_records(cell.workload)
     for name in cell.formats:
         try:
-            if reason := illegal(name, _sample(cell.workload, block_size, cell.seed), cell.codec):
-                yield common | _skipped(name, reason)
+            if reason := illegal(name, sample_at(cell.workload, block_size, cell.seed), cell.codec):
+                yield common | skipped(name, reason)
                 continue
             first = _first_records(cell.workload, cell.seed, cell.start, cell.records)
             verify_model(FORMATS[name], first.records, first.bounds, first.batch_fields)
             models[name] = Modelled(fmt=FORMATS[name])
         except Exception as error:
-            yield common | _failed(cell, name, error)
+            yield common | failed(cell, name, error)
     try:
         end = cell.start + cell.records
         for start in range(cell.start, end, block_size):
@@ -340,7 +276,7 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
             for model in models.values():
                 model.add(block.shapes, block.bounds, block.batch_fields)
     except Exception as error:
-        yield from (common | _failed(cell, name, error) for name in models)
+        yield from (common | failed(cell, name, error) for name in models)
         return
     common |= {"status": "ok", "generate_ns": generate_ns, "resident_bytes": resident_bytes()}
     yield from (common | {"format": name} | model.columns for name, model in models.items())
@@ -361,127 +297,15 @@ def _floor_rows(cell: Cell) -> Iterator[Row]:
     No payload is generated.
     """
     try:
-        sample = _sample_of(cell)
+        sample = sample_of(cell)
         yield {"format": FLOOR, "status": "ok"} | floor(sample.shapes, sample.bounds, sample.batch_fields).columns
     except Exception as error:
-        yield _failed(cell, FLOOR, error)
-
-
-def _dictionary_rows(cell: Cell) -> Iterator[Row]:
-    """Measure sizes without a codec, with plain zstd and with dictionaries, in each format."""
-    settings = cell.dictionary
-    assert settings is not None
-    for name in cell.formats:
-        try:
-            sample = _sample_of(cell)
-            if reason := illegal(name, sample, cell.codec):
-                yield _skipped(name, reason)
-                continue
-            rows = measure_dictionaries(
-                FORMATS[name],
-                _encode_input(cell, sample),
-                sizes_bytes=settings.size_bytes,
-                shares=settings.trained_share,
-                parts=settings.parts,
-                training_batch=settings.training_batch,
-            )
-            yield from ({"format": name} | row for row in list(rows))
-        except Exception as error:
-            yield _failed(cell, name, error)
-
-
-def _dictionary_codec_rows(cell: Cell) -> Iterator[Row]:
-    """Measure sizes under other codecs, alone and with the same dictionary, in each format."""
-    settings = cell.dictionary
-    assert settings is not None
-    for name in cell.formats:
-        try:
-            sample = _sample_of(cell)
-            rows = measure_other_codecs(
-                FORMATS[name],
-                _encode_input(cell, sample),
-                size_bytes=settings.size_bytes[0],
-                share=settings.trained_share[0],
-                training_batch=settings.training_batch,
-            )
-            yield from ({"format": name} | row for row in list(rows))
-        except (InvalidDictionary, IllegalCombination) as error:
-            yield from (_skipped(name, error_text(error)) | {"arm": arm} for arm in DICTIONARY_ARMS)
-        except Exception as error:
-            yield from (_failed(cell, name, error) | {"arm": arm} for arm in DICTIONARY_ARMS)
-
-
-def _dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
-    """Time the codec alone, plain and with dictionaries. Formats are timed separately, because bodies differ."""
-    settings = cell.dictionary
-    assert settings is not None
-    for name in cell.formats:
-        try:
-            sample = _sample_of(cell)
-            if reason := illegal(name, sample, cell.codec):
-                yield from (
-                    _skipped(name, reason) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
-                )
-                continue
-            arms = measure_codecs(
-                FORMATS[name],
-                _encode_input(cell, sample),
-                sizes_bytes=settings.size_bytes,
-                share=settings.trained_share[0],
-                training_batch=settings.training_batch,
-                live=settings.live,
-                rounds=cell.rounds,
-                sample_ns=cell.sample_us * 1_000,
-                seed=cell.seed,
-            )
-            found = [{"format": name} | _times(cell, arm.samples) | arm.columns for arm in arms]
-        except (InvalidDictionary, IllegalCombination) as error:
-            found = [
-                _skipped(name, error_text(error)) | {"arm": "measure", "operation": each}
-                for each in DICTIONARY_OPERATIONS
-            ]
-        except Exception as error:
-            found = [
-                _failed(cell, name, error) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
-            ]
-        yield from found
-
-
-def _dictionary_broker_rows(cell: Cell) -> Iterator[Row]:
-    """Time broker paths, with plain zstd and with a dictionary. The base is v2 with plain zstd."""
-    settings = cell.dictionary
-    assert settings is not None
-    try:
-        sample = _sample_of(cell)
-        arms = measure_dictionary_paths(
-            [FORMATS[name] for name in cell.formats],
-            _encode_input(cell, sample),
-            size_bytes=settings.size_bytes[0],
-            share=settings.trained_share[0],
-            training_batch=settings.training_batch,
-            rounds=cell.rounds,
-            sample_ns=cell.sample_us * 1_000,
-            seed=cell.seed,
-        )
-        for path, arm in arms:
-            row: Row = {"format": arm.format, "arm": arm.arm, "operation": path, "dictionary": "plain"}
-            if arm.dictionary is not None:
-                row |= {"dictionary": "trained", "dictionary_size_bytes": settings.size_bytes[0]}
-                row["trained_share"] = settings.trained_share[0]
-            if arm.samples is None:
-                yield row | _failed(cell, arm.format, arm.error or Unverified("it was not timed"))
-            else:
-                yield row | arm.columns | _times(cell, arm.samples) | {"records": arm.records}
-    except Exception as error:
-        is_too_small = isinstance(error, InvalidDictionary | IllegalCombination)
-        for name in cell.formats:
-            row = _skipped(name, error_text(error)) if is_too_small else _failed(cell, name, error)
-            yield from (row | {"arm": "measure", "operation": path} for path in DICTIONARY_PATHS)
+        yield failed(cell, FLOOR, error)
 
 
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
-    "dictionary": _dictionary_rows, "dictionary-codecs": _dictionary_codec_rows,
-    "dictionary-cpu": _dictionary_cpu_rows, "dictionary-broker": _dictionary_broker_rows,
+    "dictionary": dictionary_rows, "dictionary-codecs": dictionary_codec_rows,
+    "dictionary-cpu": dictionary_cpu_rows, "dictionary-broker": dictionary_broker_rows,
 }  # fmt: skip

@@ -17,7 +17,8 @@ from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable, host_lock
 from kfbench.measure.noise import TIMED_KINDS
 from kfbench.measure.schema import Row, table
 from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.run.cell import BUSY, error_text, failed_rows, measure_cell
+from kfbench.sweep.run.cell import failed_rows, measure_cell
+from kfbench.sweep.run.cell_rows import BUSY, error_text
 from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.time_limit import time_limit
 
