@@ -3,7 +3,9 @@
 from itertools import pairwise
 from typing import Any
 
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.estimate import estimate_s
+from kfbench.sweep.run.plan import START_S, planned
 from tests.sweep.cells import a_cell, model_cell
 
 
@@ -27,3 +29,24 @@ def test_a_cell_takes_at_least_its_samples() -> None:
 
 def test_a_cell_without_payload_has_an_estimate() -> None:
     assert 0 < estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})) < 1
+
+
+# Seconds in the cells of these blocks, in a run of 2026-11-25 on two cores of an AMD EPYC.
+MEASURED_S = {
+    "dictionary": (
+        324,
+        ["dictionary-workloads", "dictionary-lines", "dictionary-lines-age", "dictionary-batches", "dictionary-age"],
+    ),
+    "dictionary-cpu": (200, ["dictionary-cpu", "dictionary-lines-cpu", "dictionary-live"]),
+}
+
+
+def test_dictionary_cells_take_about_as_long_as_they_took() -> None:
+    cells = load_profile("dictionary").cells
+    for kind, (measured_s, grids) in MEASURED_S.items():
+        estimated_s = sum(
+            estimate_s(cell) for cell in cells if cell.kind == kind and not cell.grids.keys().isdisjoint(grids)
+        )
+        assert measured_s / 1.2 < estimated_s < 1.2 * measured_s
+    stages = planned(cells, cores=2)
+    assert START_S + 60 + sum(stage.seconds(2) for stage in stages) < 12 * 60  # 60: compiling the kernels

@@ -1,7 +1,8 @@
 """Estimate the seconds that a cell (one measurement) takes when its kernels are compiled already.
 
 The constants were fitted to the times of cells in the run ESTIMATED_FROM. The constants of codec levels that this run
-does not have were fitted to some cells of the profile `full`. A test compares the estimates with a newer run.
+does not have were fitted to some cells of the profile `full`. Those of dictionaries were fitted to a run of the profile
+`dictionary` of 2026-11-25, on two cores of an AMD EPYC. A test compares the estimates with a newer run.
 """
 
 from typing import Final
@@ -40,9 +41,10 @@ _FLOOR_S: Final = 4e-4
 _FLOOR_RECORD_NS: Final = 150  # generating a record and counting its values for the entropy
 
 _DICTIONARY_S: Final = 0.05
-_DICTIONARY_BATCH_US: Final = 10  # encoding and verifying a batch, besides its records
+_DICTIONARY_RECORD_NS: Final = 420  # encoding, verifying and making samples
 _POLICY_LOGS: Final = 5  # the policy takes as long as encoding and verifying this many logs
-_OTHER_CODECS_LOGS: Final = 10
+_OTHER_CODECS_LOGS: Final = 7
+_DICTIONARY_CPU_S: Final = 0.2  # training, and compressing for the sizes, in one format
 _TRAINED_BYTES_PER_S: Final = 3e7
 _DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
 
@@ -75,18 +77,18 @@ def estimate_s(cell: Cell) -> float:
             assert cell.dictionary is not None
             sizes, shares = len(cell.dictionary.size_bytes), len(cell.dictionary.trained_share)
             logs = _POLICY_LOGS + shares * (sizes + 3) / 2 + 2
-            batches_s = cell.batches * _DICTIONARY_BATCH_US * 1e-6
             trained_s = shares * sizes * payload / _TRAINED_BYTES_PER_S
-            once_s = cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s + batches_s
+            once_s = cell.records * _DICTIONARY_RECORD_NS * 1e-9 + codec_s
             return _DICTIONARY_S + len(cell.formats) * (logs * once_s + trained_s)
         case "dictionary-codecs":
-            once_s = cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s + cell.batches * _DICTIONARY_BATCH_US * 1e-6
+            once_s = cell.records * _DICTIONARY_RECORD_NS * 1e-9 + codec_s
             return _DICTIONARY_S + len(cell.formats) * (_OTHER_CODECS_LOGS * once_s + payload / _TRAINED_BYTES_PER_S)
         case "dictionary-cpu":
             assert cell.dictionary is not None
             arms, lives = len(cell.dictionary.size_bytes) + 2, cell.dictionary.live
             once_s = max(codec_s / 4, sample_s)
-            return len(cell.formats) * (_CPU_S + sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives))
+            timed_s = sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives)
+            return len(cell.formats) * (_DICTIONARY_CPU_S + timed_s)
         case "dictionary-broker":
             assert cell.dictionary is not None
             share = 1 - cell.dictionary.trained_share[0]
