@@ -281,7 +281,16 @@ class Figures:
                 )
         if all(cell == "–" for row in rows for cell in row[1:]):
             return f"The stored run has no block `{PATHS}` yet."
+        dear = {"operation": "down-convert", "format": "v2", "dictionary": "trained"}
+        rows.append(["the same: v2 + dictionary, µs per record", *(self._us(PATHS, b, dear) for b in SIZES)])
         return table(["CPU time compared with v2 + plain zstd on the same path", *map(str, SIZES)], rows)
+
+    def _us(self, grid: str, batch: int, wanted: Mapping[str, Any]) -> str:
+        """Return the geometric mean of the workloads' median CPU times per record, in microseconds."""
+        wanted = {**wanted, "arm": "measure", "batch_size": batch, "grid": grid}
+        rows = [timed.arm for timed in self._arms.values()]
+        found = [arm for arm in rows if all(self._is(arm.row, name, value) for name, value in wanted.items())]
+        return shown([float(np.median(arm.ns_per_record)) * 1e-3 for arm in found])
 
 
 _OPERATIONS: Final = ("compress", "decompress")
