@@ -213,7 +213,7 @@ def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
 def test_the_card_of_the_front_page_has_the_number_of_the_section(tmp_path: Path) -> None:
     built = page(results_of(tmp_path, [*workload_rows(), *columnar_rows()]), [])
     (section,) = [section for section in built.sections if section.name == NAME]
-    (card,) = [card for card in built.front.cards if card.link == f"{section.chapter}.html#{NAME}"]
+    (card,) = [card for card in built.front.cards if card.link == f"{section.chapter}.html#t-{NAME}-means"]
     assert card.number == "−7.3 %" and "7.3 %" in section.means
 
 

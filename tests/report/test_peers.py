@@ -69,9 +69,9 @@ def test_nothing_measured_is_no_section(tmp_path: Path, results: Results, monkey
     assert "cpu-peers" not in sections_of(results)
 
 
-def test_what_is_committed_reads_and_names_its_host(results: Results) -> None:
+def test_what_is_committed_reads_and_names_its_machine(results: Results) -> None:
     found = some(peers.load(FILE))
     assert found.host.startswith("host-") and len(java.pairs(found)) == 36
     assert JAVA in found.versions and JAVA in found.machines
     section = sections_of(results)["cpu-peers"]
-    assert found.host in section.tables[0].notes[0] and len(section.tables[0].rows) == 54
+    assert found.cpu in section.tables[0].notes[0] and len(section.tables[0].rows) == 54
