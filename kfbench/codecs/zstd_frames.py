@@ -24,6 +24,7 @@ class Contexts(threading.local):
     level: int | None = None
     compressobj: Callable[[], Any] | None = None
     decompressobj: Callable[[], Any] | None = None
+    decompressor: zstandard.ZstdDecompressor | None = None
 
 
 class Zstd(Codec):
@@ -88,14 +89,18 @@ class Zstd(Codec):
 
     def _begin_reading(self) -> Callable[[], Any]:
         """Make this thread's decompression context. Return the function that begins a frame."""
-        begin = self._contexts.decompressobj = self._new_decompressor().decompressobj
+        self._contexts.decompressor = self._new_decompressor()
+        begin = self._contexts.decompressobj = self._contexts.decompressor.decompressobj
         return begin
 
     def _decompress_in_parts(self, raw: bytes, limit_bytes: int) -> bytes:
+        if self._contexts.decompressor is None:
+            self._begin_reading()
+        decompressor: Any = self._contexts.decompressor
         parts, left = [], limit_bytes
         part_bytes = max(self.CHUNK_BYTES, 4 * len(raw))
         try:
-            with self._new_decompressor().stream_reader(raw, read_across_frames=True) as reader:
+            with decompressor.stream_reader(raw, read_across_frames=True) as reader:
                 while part := reader.read(min(part_bytes, left + 1)):
                     check_limit(len(part), left, spent_bytes=limit_bytes)
                     parts.append(part)
