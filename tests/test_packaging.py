@@ -90,6 +90,13 @@ def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
     assert problems == "{''}"
 
 
+def test_the_wheel_holds_the_runs_that_reports_join(installed: Path) -> None:
+    code = (
+        "from kfbench.shipped import DATASETS; print(*sorted(path.name for path in (DATASETS / 'joined').rglob('*.*')))"
+    )
+    assert run(installed, code).split() == ["manifest.json", "measurements.parquet"]
+
+
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
     assert {path.name for path in installed.iterdir()} == {"kfbench", "kfbench-0.1.0.dist-info"}
     ours = {

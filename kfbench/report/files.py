@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
+from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_parquet, joined_run
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
@@ -50,7 +51,8 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     facts = manifest.get("noise")
-    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]))
+    joined = joined_run(run, DICTIONARY)
+    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), joined)
     shown = {
         "title": "What does a Kafka record cost?",
         "subtitle": subtitle(manifest),
@@ -61,6 +63,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "aa": control.aa_sentence(results),
         "prose": analysis_of(manifest),
         "chapters": page.chapters,
+        "joined": f"{FOLDER}/{DICTIONARY}" if joined and not joined.is_own else "",
         "command": manifest["command"],
         "environment": facts_of(manifest),
     }
@@ -74,6 +77,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
+    if joined and not joined.is_own:
+        yield f"{FOLDER}/{DICTIONARY}/measurements.parquet", joined_parquet(joined.run)
+        yield f"{FOLDER}/{DICTIONARY}/manifest.json", (joined.run.path / "manifest.json").read_bytes()
     yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from kfbench.report.data import noise
+from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import NONE
 from kfbench.report.data.results import Results
 from kfbench.report.data.views import Views
@@ -37,6 +38,7 @@ from kfbench.report.topics import (
 )  # fmt: skip
 from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
+from kfbench.report.topics.dictionaries import section as dictionaries
 from kfbench.report.topics.front import Front
 
 
@@ -126,6 +128,28 @@ CHAPTERS: Final = (
         (
             Entry("compressed", "Compression", "What is left of it under compression?", compressed.compressed_answer),
             Entry("pareto", "CPU against bytes", "What do bytes cost in CPU?", pareto.pareto_answer),
+        ),
+    ),
+    Chapter(
+        dictionaries.CHAPTER,
+        "Dictionaries",
+        "Half the bytes: what does a topic dictionary save?",
+        (
+            Entry("half", "Half the bytes", "What does a dictionary of a topic save?", dictionaries.bytes_answer),
+            Entry(
+                "half-losses", "Where it does not pay", "Where does a dictionary not pay?", dictionaries.losses_answer
+            ),
+            Entry(
+                "half-size",
+                "Size, level, training",
+                "Which size and level, and what does training cost?",
+                dictionaries.sizes_answer,
+            ),
+            Entry("half-cpu", "CPU", "What CPU does a dictionary take or save?", dictionaries.cpu_answer),
+            Entry(
+                "half-live", "Many dictionaries", "What if a process has many dictionaries?", dictionaries.live_answer
+            ),
+            Entry("half-age", "Ageing", "How fast does a dictionary age?", dictionaries.age_answer),
         ),
     ),
     Chapter(
@@ -251,7 +275,11 @@ class Opening(NamedTuple):
 
 
 def page(
-    results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | None = None, profile: str = "default"
+    results: Results,
+    sweep: Sequence[Block],
+    noise_facts: noise.Facts | None = None,
+    profile: str = "default",
+    joined: Joined | None = None,
 ) -> Page:
     """Build the report. A section without any row in the run is left out, and the last section lists it.
 
@@ -261,8 +289,9 @@ def page(
             block that no section shows gets its own section.
         noise_facts: the noise checks from the run's manifest.
         profile: the name of the run's sweep.
+        joined: the run with dictionaries, this one or another one.
     """
-    run = Views(results, noise_facts)
+    run = Views(results, noise_facts, joined)
     head = [reference.overhead_figure(results, run.verdicts.named_formats)]
     missing = [*not_drawn(head)]
     sections: list[Section] = []

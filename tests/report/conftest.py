@@ -95,6 +95,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
         "growth",
         "histograms",
         "multiples",
+        "shares",
     ):
         monkeypatch.setattr(plots, name, draw)
     return found

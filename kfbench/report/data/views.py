@@ -3,6 +3,8 @@
 from functools import cached_property
 
 from kfbench.report.data.classes import Verdicts
+from kfbench.report.data.dictionaries import Dictionaries
+from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import Named
 from kfbench.report.data.noise import Facts
 from kfbench.report.data.paths import Paths
@@ -12,11 +14,15 @@ from kfbench.report.data.results import Results
 class Views:
     """The rows of one run, and the results computed from them that several sections use.
 
-    noise_facts: the noise checks from the run's manifest.
+    noise_facts: the noise checks from the run's manifest. dictionaries: the run with dictionaries, if there is one.
     """
 
-    def __init__(self, results: Results, noise_facts: Facts | None = None) -> None:
-        self.results, self.noise_facts = results, noise_facts
+    def __init__(self, results: Results, noise_facts: Facts | None = None, dictionaries: Joined | None = None) -> None:
+        self.results, self.noise_facts, self._joined = results, noise_facts, dictionaries
+
+    @cached_property
+    def dictionaries(self) -> Dictionaries | None:
+        return Dictionaries(self._joined) if self._joined else None
 
     @cached_property
     def named(self) -> Named:

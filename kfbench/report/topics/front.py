@@ -20,6 +20,9 @@ from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span, upper_first
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
+from kfbench.report.topics.dictionaries import section as dictionaries
+from kfbench.report.topics.dictionaries.sentences import headline_sentence
+from kfbench.report.topics.dictionaries.tables import MEANS
 from kfbench.report.topics.workloads import size_table_name
 from kfbench.tables import Column, Table, listed, number
 
@@ -75,6 +78,8 @@ def _saved_shares(part: Slice | None) -> pd.Series | None:
 def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
     part = run.results.over_batch_size
     if part is None:
+        if run.dictionaries and run.dictionaries.is_own and run.dictionaries.groups:
+            return headline_sentence(run.dictionaries)
         alone = run.verdicts.research_formats
         return f"This run has no sizes over the batch size{f'; it measures {listed(alone)}' if alone else ''}."
     if shares is None:
@@ -197,6 +202,8 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
         words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {values}, {codec}"
         yield Card(percent(-packed[CARD_BATCHES[-1]]), words, "compression.html#t-codecs-ratio")
     yield from _columnar_card(run.results)
+    if headline := dictionaries.card(run):
+        yield Card(*headline, f"{dictionaries.CHAPTER}.html#t-{MEANS}")
     if cpu.of:
         words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"

@@ -3,7 +3,7 @@
 For this, the hash salt is fixed, the date is left out, and text stays text.
 """
 
-from kfbench.report.render.plots.bars import group_of, histograms, multiples, stacked
+from kfbench.report.render.plots.bars import group_of, histograms, multiples, shares, stacked
 from kfbench.report.render.plots.canvas import thinned
 from kfbench.report.render.plots.dots import paths, ratios
 from kfbench.report.render.plots.lines import break_even, growth, overhead, steps
@@ -20,6 +20,7 @@ __all__ = [
     "pareto",
     "paths",
     "ratios",
+    "shares",
     "stacked",
     "steps",
     "thinned",

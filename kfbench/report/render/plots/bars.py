@@ -133,3 +133,31 @@ def multiples(panels: Mapping[str, pd.DataFrame]) -> "Figure":
         axes.set_title(title, fontsize=11)
     hide(all_axes[len(panels) :])
     return figure
+
+
+@as_svg
+def shares(table: pd.DataFrame, base: str) -> "Figure":
+    """Draw bytes relative to a base (1) as bars, in groups. The name and the number stand at each bar.
+
+    table: a row per kind, named "format" (drawn hollow) or "format + dictionary" (filled), and a column per group.
+    """
+    figure, (axes,) = new_figure(5.9, 0.9 + 0.36 * (len(table) + 1) * len(table.columns))
+    labels, place = {}, 0.0
+    for group, column in table.items():
+        labels[place + (len(table) - 1) / 2] = str(group)
+        for name, share in column.dropna().items():
+            shade = style(str(name).partition(" ")[0]).light
+            is_filled = "+" in str(name)
+            axes.barh([place], [share], color=shade if is_filled else PAPER, edgecolor=shade, height=0.8, linewidth=1.3)
+            axes.annotate(f"{name} {share:.2f}", (share, place), xytext=(5, 0), textcoords="offset points", va="center")
+            place += 1
+        place += 0.8
+    axes.axvline(1.0, color=INK, linewidth=0.9)
+    axes.set_yticks(list(labels), [label.replace(" per", "\nper") for label in labels.values()])
+    axes.set_ylim(place - 1.2, -0.8)
+    axes.set_xlim(0, 1.25)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    axes.set_xlabel(f"bytes relative to {base}")
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    return figure

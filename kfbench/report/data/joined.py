@@ -1,0 +1,95 @@
+"""Find the newest stored run of a profile, so that a report of another run can show its rows.
+
+Some profiles are too long for `make report`. They are measured apart, and each report joins the newest run.
+"""
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kfbench.errors import RunError
+from kfbench.report.data import noise
+from kfbench.shipped import DATASETS
+from kfbench.store import Run, open_run
+from kfbench.store.manifest import MANIFEST, read_complete
+
+FOLDER: Final = "joined"
+DICTIONARY: Final = "dictionary"  # the profile, and the kind of its sizes
+DICTIONARY_CPU: Final = "dictionary-cpu"
+SAMPLES: Final = ("cpu_ns", "wall_ns")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joined:
+    """The rows of a run in a report. is_own: True if the report is of this run."""
+
+    run: Run
+    is_own: bool
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        return self.run.measurements()
+
+    @property
+    def origin(self) -> str:
+        """Sentences with the run's date, machine, noise and command."""
+        manifest: Mapping[str, Any] = self.run.manifest
+        environment = manifest["environment"]
+        machine = environment.get("cpu") or environment.get("machine")
+        whose = "This run was" if self.is_own else "The numbers of this page are of another run,"
+        command = f"kfbench sweep {manifest['profile']}"
+        return (
+            f"{whose} measured {str(manifest['started'])[:10]} on {machine}. "
+            f"{noise.state_words(manifest.get('noise'))}. Repeat it: `{command}`."
+        )
+
+
+def joined_run(run: Run, profile: str) -> Joined | None:
+    """Return the run itself if it has rows of the kind `profile`. Otherwise return the newest run of the profile.
+
+    It is the newest by the manifest's `started`. Candidates lie in the folder of `run`, in `runs/` next to it, in the
+    report itself, and among the shipped files. Filtered and unfinished runs do not count.
+    """
+    if profile in run.table["kind"].unique().to_pylist():
+        return Joined(run=run, is_own=True)
+    started = {path: manifest["started"] for path, manifest in _candidates(run.path, profile)}
+    return _opened(max(started, key=lambda path: started[path])) if started else None
+
+
+@lru_cache(maxsize=2)
+def _opened(path: Path) -> Joined:
+    return Joined(run=open_run(path), is_own=False)
+
+
+def _candidates(path: Path, profile: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    folders = [DATASETS / FOLDER / profile, path / FOLDER / profile]
+    for runs in (path.parent, path.parent / "runs"):
+        folders += sorted(file.parent for file in runs.glob(f"*/{MANIFEST}"))
+    for folder in folders:
+        try:
+            manifest = read_complete(folder)
+        except RunError:
+            continue
+        if manifest["profile"] == profile and not manifest.get("filter"):
+            yield folder, manifest
+
+
+def joined_parquet(run: Run) -> bytes:
+    """Return the rows of a joined run as one Parquet file, as small as possible. The wall times are left out."""
+    at = run.table.schema.get_field_index("wall_ns")
+    field = run.table.schema.field(at)
+    rows = run.table.set_column(at, field, pa.nulls(run.table.num_rows, field.type))
+    others = [name for name in rows.column_names if name not in SAMPLES]
+    encodings = {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in SAMPLES}
+    sink = io.BytesIO()
+    pq.write_table(
+        rows, sink, compression="zstd", compression_level=19, use_dictionary=others, column_encoding=encodings
+    )
+    return sink.getvalue()

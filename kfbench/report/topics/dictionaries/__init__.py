@@ -1,0 +1,1 @@
+"""The chapter about topic dictionaries: bytes, cost, CPU time and ageing."""
