@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from kfbench.report.data import joined
-from kfbench.report.data.dictionaries import LINES, Dictionaries
+from kfbench.report.data.dictionaries import KINDS, LINES, Dictionaries
 from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_run
 from kfbench.report.files import files_of
-from kfbench.report.topics.dictionaries import sentences, tables
+from kfbench.report.topics.dictionaries import cpu_tables, sentences, tables
 from kfbench.shipped import DATASETS
 from kfbench.store import Run, open_run
 from kfbench.tables import Interval, Table
@@ -71,10 +71,10 @@ def test_cpu_is_paired_with_plain_zstd_of_the_same_rounds(lines: pd.DataFrame, f
         * float(plain["inner_loops"][topic] / trained["inner_loops"][topic])
         for topic in plain.index
     ]
-    compress, _ = by(tables.cpu_table(found), LINES.words, "v2", "10 records per batch")
+    compress, _ = by(cpu_tables.cpu_table(found), LINES.words, "v2", "10 records per batch")
     assert compress == pytest.approx(float(np.exp(np.mean(np.log(medians)))))
     assert f"{compress:.2f} ×" in sentences.cpu_sentence(found)
-    interval, _ = by(tables.cpu_topics_table(found), str(plain.index[0]), "10 records per batch", "v2")
+    interval, _ = by(cpu_tables.cpu_topics_table(found), str(plain.index[0]), "10 records per batch", "v2")
     assert isinstance(interval, Interval) and interval.median == pytest.approx(medians[0])
 
 
@@ -102,6 +102,33 @@ def test_the_worst_set_of_the_policy_is_named(shipped: Run, found: Dictionaries)
     worst = max(float(str(row[4])) for row in tables.policy_table(found).rows)
     assert worst == pytest.approx(ratios.max())
     assert f"{ratios.max():.3f} ×" in sentences.policy_sentence(found)
+
+
+def renamed(shipped: Run, rows: pd.DataFrame) -> Dictionaries:
+    """Return what a run with these rows alone has."""
+    measured = joined.Joined(run=shipped, is_own=True)
+    vars(measured)["rows"] = rows
+    return Dictionaries(measured)
+
+
+def test_a_block_about_changed_records_has_a_table(shipped: Run, lines: pd.DataFrame) -> None:
+    found = renamed(shipped, lines[lines["grid"] == "dictionary-lines-age"].assign(grid="dictionary-change"))
+    assert not found.ages and not found.sizes
+    part = lines[(lines["grid"] == "dictionary-lines-age") & (lines["workload"] == "lines-jvm-gc")]
+    part = part[(part["format"] == "v2") & (part["trained_share"] == 0.5) & (part["part"] == 2)].set_index("dictionary")
+    shown = by(tables.change_table(found), "lines-jvm-gc", "10 records per batch", "v2", 50.0)
+    assert shown[1] == pytest.approx(part["size_bytes"]["trained"] / part["size_bytes"]["plain"])
+
+
+def test_other_codecs_have_a_table(shipped: Run, lines: pd.DataFrame) -> None:
+    rows = lines[(lines["grid"] == "dictionary-lines") & (lines["trained_share"] == 0.5)]
+    rows = rows[rows["dictionary"].isin(["plain", "trained"])].assign(kind="dictionary-codecs")
+    larger = rows.assign(arm="gzip", size_bytes=2 * rows["size_bytes"])
+    found = renamed(shipped, pd.concat([rows.assign(arm="stream"), larger]))
+    stream = by(tables.codecs_table(found), LINES.words, "10 records per batch", "stream")
+    gzip = by(tables.codecs_table(found), LINES.words, "10 records per batch", "gzip")
+    assert (stream[0], gzip[0]) == (pytest.approx(1), pytest.approx(2))
+    assert stream[3] == pytest.approx(Dictionaries(joined.Joined(run=shipped, is_own=True)).mean(KINDS[-1], LINES, 10))
 
 
 @pytest.mark.usefixtures("drawn")

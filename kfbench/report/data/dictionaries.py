@@ -15,7 +15,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Band, interval_of, middle_95
-from kfbench.report.data.joined import DICTIONARY, DICTIONARY_CPU, Joined
+from kfbench.report.data.joined import DICTIONARY, DICTIONARY_CODECS, DICTIONARY_CPU, Joined
 from kfbench.report.data.words import batch_words
 from kfbench.tables import Interval
 
@@ -152,8 +152,12 @@ class Dictionaries:
     def __init__(self, joined: Joined) -> None:
         self.origin, self.is_own = joined.origin, joined.is_own
         self.rows = joined.rows[joined.rows["kind"].str.startswith(DICTIONARY)]
-        rows = self.rows[(self.rows["status"] == "ok") & (self.rows["grid"] != CHANGE)]
+        rows = self.rows[self.rows["status"] == "ok"]
         rows = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int))
+        is_change = rows["grid"] == CHANGE
+        self._changed = _with_most(rows[is_change & (rows["kind"] == DICTIONARY)], "part")
+        self._other_codecs = rows[rows["kind"] == DICTIONARY_CODECS]
+        rows = rows[~is_change]
         self._bytes = _with_most(rows[rows["kind"] == DICTIONARY], "part")
         self._times = _with_most(rows[rows["kind"] == DICTIONARY_CPU], "live")
 
@@ -166,6 +170,16 @@ class Dictionaries:
     def ages(self) -> dict[Key, Size]:
         """The sizes of topics that were measured in several parts."""
         return _sizes(self._bytes[(self._bytes["most"] > 1) & (self._bytes["codec"] == CODEC)])
+
+    @cached_property
+    def changes(self) -> dict[Key, Size]:
+        """The sizes of the topics whose records change, by part."""
+        return _sizes(self._changed[self._changed["most"] > 1])
+
+    @cached_property
+    def other_codecs(self) -> dict[str, dict[Key, Size]]:
+        """Arm of the block about other codecs (such as gzip) -> its sizes."""
+        return {str(arm): _sizes(rows) for arm, rows in self._other_codecs.groupby("arm", sort=False)}
 
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
@@ -289,11 +303,6 @@ class Dictionaries:
         pays_from = with_it.stored_bytes * base / saved if saved > 0 else None
         return Gain(set=each, ratio=charged / without, stored_bytes=with_it.stored_bytes, pays_from_bytes=pays_from)
 
-    def age_ratio(self, key: Key) -> float | None:
-        """Return the bytes of a part relative to plain zstd in the same format. The dictionary is not charged."""
-        found, plain = self.ages.get(key), self.ages.get(key._replace(dictionary=PLAIN, size_bytes=0))
-        return found.size_bytes / plain.size_bytes if found and plain else None
-
     @cached_property
     def policy_costs(self) -> list[PolicyCost]:
         """The policy at all levels, the most expensive one first."""
@@ -337,6 +346,12 @@ def _sizes(rows: pd.DataFrame) -> dict[Key, Size]:
 
 def _whole(value: Any) -> int:
     return 0 if pd.isna(value) else int(value)
+
+
+def part_ratio(sizes: Mapping[Key, Size], key: Key) -> float | None:
+    """Return the bytes of a part relative to plain zstd in the same format. The dictionary is not charged."""
+    found, plain = sizes.get(key), sizes.get(key._replace(dictionary=PLAIN, size_bytes=0))
+    return found.size_bytes / plain.size_bytes if found and plain else None
 
 
 def group_of(workload: str) -> Group:

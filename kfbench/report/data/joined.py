@@ -23,6 +23,7 @@ from kfbench.store.manifest import MANIFEST, read_complete
 FOLDER: Final = "joined"
 DICTIONARY: Final = "dictionary"  # the profile, and the kind of its sizes
 DICTIONARY_CPU: Final = "dictionary-cpu"
+DICTIONARY_CODECS: Final = "dictionary-codecs"
 SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 

@@ -152,7 +152,6 @@ def shares(table: pd.DataFrame, base: str) -> "Figure":
             axes.annotate(f"{name} {share:.2f}", (share, place), xytext=(5, 0), textcoords="offset points", va="center")
             place += 1
         place += 0.8
-    axes.axvline(1.0, color=INK, linewidth=0.9)
     axes.set_yticks(list(labels), [label.replace(" per", "\nper") for label in labels.values()])
     axes.set_ylim(place - 1.2, -0.8)
     axes.set_xlim(0, 1.25)

@@ -7,7 +7,7 @@ from kfbench.report.data.views import Views
 from kfbench.report.data.words import percent
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Texts
-from kfbench.report.topics.dictionaries import sentences, tables
+from kfbench.report.topics.dictionaries import cpu_tables, sentences, tables
 from kfbench.report.topics.dictionaries.sentences import BASE
 from kfbench.report.topics.dictionaries.tables import MEANS
 
@@ -65,7 +65,12 @@ def sizes_answer(run: Views) -> Answer | str:
     return Answer(
         means=sentences.size_sentence(found),
         prose=tuple(filter(None, (sentences.level_sentence(found), sentences.training_sentence(found)))),
-        tables=(tables.sizes_table(found), tables.levels_table(found), tables.training_table(found)),
+        tables=(
+            tables.sizes_table(found),
+            tables.levels_table(found),
+            tables.codecs_table(found),
+            tables.training_table(found),
+        ),
     )
 
 
@@ -76,8 +81,8 @@ def cpu_answer(run: Views) -> Answer | str:
     return Answer(
         means=sentences.cpu_sentence(found),
         texts=_texts(found, "dictionary-cpu"),
-        tables=(tables.cpu_table(found),),
-        more=(tables.cpu_topics_table(found), tables.cpu_levels_table(found)),
+        tables=(cpu_tables.cpu_table(found),),
+        more=(cpu_tables.cpu_topics_table(found), cpu_tables.cpu_levels_table(found)),
     )
 
 
@@ -86,7 +91,7 @@ def live_answer(run: Views) -> Answer | str:
     if found is None or not found.live_times:
         return MISSING
     return Answer(
-        means=sentences.live_sentence(found), prose=(sentences.NO_PAYLOADS,), tables=(tables.live_table(found),)
+        means=sentences.live_sentence(found), prose=(sentences.NO_PAYLOADS,), tables=(cpu_tables.live_table(found),)
     )
 
 
@@ -96,7 +101,9 @@ def age_answer(run: Views) -> Answer | str:
         return MISSING
     present = {group_of(key.workload) for key in found.ages}
     first = next(group for group in GROUPS if group in present)
-    return Answer(means=sentences.age_sentence(found), tables=(tables.age_table(found, first),))
+    return Answer(
+        means=sentences.age_sentence(found), tables=(tables.age_table(found, first), tables.change_table(found))
+    )
 
 
 def card(run: Views) -> tuple[str, str] | None:

@@ -23,6 +23,7 @@ from kfbench.report.data.dictionaries import (
     group_of,
     kib,
     mean_time,
+    part_ratio,
 )
 from kfbench.report.data.words import span
 from kfbench.tables import number
@@ -226,7 +227,7 @@ def age_sentence(found: Dictionaries) -> str:
     share, last = min(key.share for key in keys), max(key.part for key in keys)
     first = [key for key in keys if (key.part, key.share) == (1, share)]
     drift = geometric_mean_of(
-        _quotient(found.age_ratio(key._replace(part=last)), found.age_ratio(key)) for key in first
+        _quotient(part_ratio(found.ages, key._replace(part=last)), part_ratio(found.ages, key)) for key in first
     )
     if drift is None:
         return ""

@@ -7,9 +7,10 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
+    CHARGED_BYTES,
     FORMATS,
+    GROUPS,
     KINDS,
     LEVEL,
     OWN,
@@ -21,19 +22,21 @@ from kfbench.report.data.dictionaries import (
     Group,
     Key,
     Kind,
-    Pair,
-    TimeKey,
+    Size,
     batches_words,
+    geometric_mean_of,
     group_of,
     kib,
     levels,
-    mean_time,
+    part_ratio,
 )
 from kfbench.report.topics.dictionaries.sentences import BASE, CHARGED, LITTLE, lead
 from kfbench.tables import Cell, Column, Table, plain_columns
 
 MEANS: Final = "dictionaries-means"
 MEAN: Final = "geometric mean"
+STREAM: Final = "stream"  # the arm of zstd as everywhere else
+CODEC_ARMS: Final = [(name, dictionary) for name in FORMATS for dictionary in (PLAIN, TRAINED)]
 WITH: Final = [kind for kind in KINDS if kind.dictionary == TRAINED]
 CHARGE_NOTE: Final = f"A dictionary's stored bytes are charged over {CHARGED} of the topic in {BASE}."
 
@@ -244,105 +247,71 @@ def training_table(found: Dictionaries) -> Table:
     )
 
 
-def cpu_table(found: Dictionaries) -> Table:
-    """Return a table of the mean CPU ratios with one dictionary in the process."""
-    body = [
-        (group.words, name, batches_words(batch), *cells)
-        for group in found.time_groups
-        for name in FORMATS
-        for batch in _batches(found.times)
-        if any(cells := [mean_time(found.times, group, TimeKey("", batch, name, op)) for op in DICTIONARY_OPERATIONS])
-    ]
-    return Table(
-        name="dictionaries-cpu",
-        caption="The codec's CPU time with a dictionary, relative to plain zstd on the same batches",
-        columns=plain_columns("data", "format", "batches", *(f"{op} (×)" for op in DICTIONARY_OPERATIONS)),
-        rows=tuple(body),
-        notes=(f"Geometric means over topics, {kib(SIZE_BYTES)}, level {LEVEL}. Only the codec is timed, in pairs.",),
-    )
-
-
-def _batches(times: Mapping[TimeKey, Pair]) -> list[int]:
-    return sorted({key.batch for key in times})
-
-
-def cpu_topics_table(found: Dictionaries) -> Table:
-    """Return a table of the CPU ratios of each topic of the first group that has times, with intervals."""
-    usual = SIZE_BYTES, LEVEL
-    pairs = {key: pair for key, pair in found.times.items() if (key.size_bytes, key.level) == usual}
-    first = found.time_groups[0]
-    sets = sorted({(key.workload, key.batch, key.format) for key in pairs if group_of(key.workload) is first})
-    body: list[tuple[Cell, ...]] = []
-    for workload, batch, name in sets:
-        each = [pairs.get(TimeKey(workload, batch, name, op)) for op in DICTIONARY_OPERATIONS]
-        body.append((workload, batches_words(batch), name, *(pair.interval if pair else None for pair in each)))
-    return Table(
-        name="dictionaries-cpu-topics",
-        caption="The codec's CPU time of each topic, with 95 % intervals",
-        columns=plain_columns("topic", "batches", "format", *(f"{op} (×)" for op in DICTIONARY_OPERATIONS)),
-        rows=tuple(body),
-    )
-
-
-def cpu_levels_table(found: Dictionaries) -> Table:
-    """Return a table of the mean CPU ratios by level and size of the dictionary, in the first group that has times."""
-    body: list[tuple[Cell, ...]] = []
-    for group in found.time_groups[:1]:
-        for name, size, level in sorted({(key.format, key.size_bytes, key.level) for key in found.times}):
-            cells = [
-                mean_time(found.times, group, TimeKey("", batch, name, op, size, level))
-                for op in DICTIONARY_OPERATIONS
-                for batch in _batches(found.times)
-            ]
-            body.append((group.words, name, kib(size), level, *cells))
-    labels = [f"{op}, {batches_words(batch)} (×)" for op in DICTIONARY_OPERATIONS for batch in _batches(found.times)]
-    return Table(
-        name="dictionaries-cpu-levels",
-        caption="The codec's CPU time by size and level, relative to plain zstd of the same level",
-        columns=plain_columns("data", "format", "dictionary", "level", *labels),
-        rows=tuple(body),
-    )
-
-
-def live_table(found: Dictionaries) -> Table:
-    """Return a table of the mean CPU ratios by the number of live dictionaries."""
-    counts = sorted({key.live for key in found.live_times})
-    keys = [key for key in found.live_times if key.size_bytes == SIZE_BYTES]
-    sets = sorted({(key.level != LEVEL, key.format, key.level) for key in keys})
-    body: list[tuple[Cell, ...]] = []
-    for _, name, level in sets:
-        for op in DICTIONARY_OPERATIONS:
-            for batch in _batches(found.live_times):
-                at = TimeKey("", batch, name, op, SIZE_BYTES, level)
-                cells = [mean_time(found.live_times, None, at._replace(live=live)) for live in counts]
-                body.append((name, level, op, batches_words(batch), *cells))
-    return Table(
-        name="dictionaries-live",
-        caption="The codec's CPU time by number of live dictionaries, relative to plain zstd",
-        columns=plain_columns("format", "level", "operation", "batches", *(f"{live} live (×)" for live in counts)),
-        rows=tuple(body),
-        notes=(f"Batches use dictionaries of {kib(SIZE_BYTES)} in turn. Geometric means over topics.",),
-    )
-
-
 def age_table(found: Dictionaries, group: Group) -> Table:
     """Return a table of each part behind the split, relative to plain zstd in the same format."""
-    keys = [key for key in found.ages if key.dictionary == TRAINED and group_of(key.workload) is group]
+    keys = [key for key in found.ages if group_of(key.workload) is group]
+    caption = f"Bytes of each part after training, relative to plain zstd: {group.words}"
+    return _parts_table(f"dictionaries-age-{group.words.replace(' ', '-')}", caption, found.ages, keys)
+
+
+def change_table(found: Dictionaries) -> Table:
+    """Return a table of the topics whose records change at their middle."""
+    caption = "Bytes after the records of a topic changed at its middle, relative to plain zstd"
+    return _parts_table("dictionaries-change", caption, found.changes, list(found.changes))
+
+
+def _parts_table(name: str, caption: str, sizes: Mapping[Key, Size], keys: Sequence[Key]) -> Table:
+    keys = [key for key in keys if key.dictionary == TRAINED]
     parts = range(1, max((key.part for key in keys), default=0) + 1)
-    sets = sorted({key._replace(part=1) for key in keys})
+    body: list[tuple[Cell, ...]] = []
+    for key in sorted({key._replace(part=1) for key in keys}):
+        ratios = [part_ratio(sizes, key._replace(part=part)) for part in parts]
+        body.append((key.workload, batches_words(key.batch), key.format, 100 * key.share, *ratios))
     return Table(
-        name=f"dictionaries-age-{group.words.replace(' ', '-')}",
-        caption=f"Bytes of each part after training, relative to plain zstd: {group.words}",
+        name=name,
+        caption=caption,
         columns=(
             *plain_columns("topic", "batches", "format"),
             *plain_columns("trained on (%)", digits=0),
             *plain_columns(*(f"part {part} (×)" for part in parts), digits=3),
         ),
-        rows=tuple(_age_row(found, key, parts) for key in sets),
+        rows=tuple(body),
         notes=("The parts behind the split have about as many batches. Stored bytes are not charged here.",),
     )
 
 
-def _age_row(found: Dictionaries, key: Key, parts: range) -> tuple[Cell, ...]:
-    ratios = [found.age_ratio(key._replace(part=part)) for part in parts]
-    return key.workload, batches_words(key.batch), key.format, 100 * key.share, *ratios
+def codecs_table(found: Dictionaries) -> Table:
+    """Return a table of other codecs with the same dictionary, relative to v2 under streamed zstd."""
+    base = found.other_codecs.get(STREAM, {})
+    sets = sorted({(key.workload, key.batch) for key in base})
+    body: list[tuple[Cell, ...]] = []
+    for group in GROUPS:
+        for batch in sorted({batch for workload, batch in sets if group_of(workload) is group}):
+            topics = [workload for workload, each in sets if group_of(workload) is group and each == batch]
+            for arm, sizes in found.other_codecs.items():
+                means = [_codec_mean(base, sizes, topics, batch, *each) for each in CODEC_ARMS]
+                body.append((group.words, batches_words(batch), arm, *means))
+    labels = (f"{name}{' + dictionary' * (dictionary == TRAINED)} (×)" for name, dictionary in CODEC_ARMS)
+    return Table(
+        name="dictionaries-codecs",
+        caption=f"Other codecs with the same dictionary: bytes relative to {BASE}",
+        columns=(*plain_columns("data", "batches", "codec"), *plain_columns(*labels, digits=3)),
+        rows=tuple(body),
+        notes=(
+            f"Geometric means over topics. {CHARGE_NOTE}",
+            "One-shot is zstd in one call that knows the size. These arms are no wire formats.",
+        ),
+    )
+
+
+def _codec_mean(
+    base: Mapping[Key, Size], sizes: Mapping[Key, Size], topics: Sequence[str], batch: int, name: str, dictionary: str
+) -> float | None:
+    asked = SIZE_BYTES if dictionary == TRAINED else 0
+    ratios: list[float | None] = []
+    for workload in topics:
+        size = sizes.get(Key(workload, batch, name, dictionary, asked))
+        plain = base.get(Key(workload, batch, BASE_FORMAT, PLAIN))
+        charged = size and plain and size.size_bytes / plain.size_bytes + size.stored_bytes / CHARGED_BYTES
+        ratios.append(charged or None)
+    return geometric_mean_of(ratios)
