@@ -59,21 +59,21 @@ def cpu_topics_table(found: Dictionaries) -> Table:
 
 
 def cpu_levels_table(found: Dictionaries) -> Table:
-    """Return a table of the mean CPU ratios by level and size of the dictionary, in the first group that has times."""
+    """Return a table of the mean CPU ratios by level, in the first group that has times."""
+    group = found.time_groups[0]
     body: list[tuple[Cell, ...]] = []
-    for group in found.time_groups[:1]:
-        for name, size, level in sorted({(key.format, key.size_bytes, key.level) for key in found.times}):
-            cells = [
-                mean_time(found.times, group, TimeKey("", batch, name, op, size, level))
-                for op in DICTIONARY_OPERATIONS
-                for batch in _batches(found.times)
-            ]
-            body.append((group.words, name, kib(size), level, *cells))
+    for name, level in sorted({(key.format, key.level) for key in found.times}):
+        cells = [
+            mean_time(found.times, group, TimeKey("", batch, name, op, SIZE_BYTES, level))
+            for op in DICTIONARY_OPERATIONS
+            for batch in _batches(found.times)
+        ]
+        body.append((group.words, name, level, *cells))
     labels = [f"{op}, {batches_words(batch)} (×)" for op in DICTIONARY_OPERATIONS for batch in _batches(found.times)]
     return Table(
         name="dictionaries-cpu-levels",
-        caption="The codec's CPU time by size and level, relative to plain zstd of the same level",
-        columns=plain_columns("data", "format", "dictionary", "level", *labels),
+        caption="The codec's CPU time by level, relative to plain zstd of the same level",
+        columns=plain_columns("data", "format", "level", *labels),
         rows=tuple(body),
     )
 

@@ -9,6 +9,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import (
     CHARGED_BYTES,
+    COLUMNAR,
     FORMATS,
     GROUPS,
     KINDS,
@@ -30,7 +31,7 @@ from kfbench.report.data.dictionaries import (
     levels,
     part_ratio,
 )
-from kfbench.report.topics.dictionaries.sentences import BASE, CHARGED, LITTLE, lead
+from kfbench.report.topics.dictionaries.sentences import BASE, CHARGED, LITTLE, SMALL_BATCH, lead
 from kfbench.tables import Cell, Column, Table, plain_columns
 
 MEANS: Final = "dictionaries-means"
@@ -248,16 +249,17 @@ def training_table(found: Dictionaries) -> Table:
 
 
 def age_table(found: Dictionaries, group: Group) -> Table:
-    """Return a table of each part behind the split, relative to plain zstd in the same format."""
-    keys = [key for key in found.ages if group_of(key.workload) is group]
+    """Return a table of each part behind the split in columnar, relative to plain zstd."""
+    keys = [key for key in found.ages if group_of(key.workload) is group and key.format == COLUMNAR]
     caption = f"Bytes of each part after training, relative to plain zstd: {group.words}"
     return _parts_table(f"dictionaries-age-{group.words.replace(' ', '-')}", caption, found.ages, keys)
 
 
 def change_table(found: Dictionaries) -> Table:
-    """Return a table of the topics whose records change at their middle."""
+    """Return a table of the topics whose records change at their middle, in batches of the headline's size."""
+    keys = [key for key in found.changes if key.batch in (OWN, SMALL_BATCH)]
     caption = "Bytes after the records of a topic changed at its middle, relative to plain zstd"
-    return _parts_table("dictionaries-change", caption, found.changes, list(found.changes))
+    return _parts_table("dictionaries-change", caption, found.changes, keys)
 
 
 def _parts_table(name: str, caption: str, sizes: Mapping[Key, Size], keys: Sequence[Key]) -> Table:
