@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -27,6 +28,7 @@ from kfbench.report.topics.workloads import size_table_name
 from kfbench.tables import Column, Table, listed, number
 
 CARD_BATCHES: Final = (1, 100)
+MOST_CARDS: Final = 6
 PAYS, LITTLE = 0.05, 0.01  # v3 "pays" above the first share of all bytes, and "changes little" below the second
 
 
@@ -63,7 +65,7 @@ def front(run: Views) -> Front:
     return Front(
         lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(cpu)))),
         worth=" ".join(filter(None, (worth, _smallest_sentence(run)))),
-        cards=tuple(_cards(run, shares, cpu)),
+        cards=tuple(islice(_cards(run, shares, cpu), MOST_CARDS)),
         table=_overhead_table(run),
         counts=_counts(run.results),
     )
@@ -188,11 +190,16 @@ def _lack(winners: Sequence[str]) -> str:
 def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Card]:
     part = run.results.over_batch_size
     against = f"{NEW} against {BASE_FORMAT}"
-    if part is not None and shares is not None:
-        for size in CARD_BATCHES:
-            if size in shares.index:
-                words = f"{against}: {batch_words(size)}, {_values_words(part)}, no codec"
-                yield Card(percent(-shares[size]), words, "bytes.html#t-ratio")
+    plain = [
+        Card(
+            percent(-shares[size]),
+            f"{against}: {batch_words(size)}, {_values_words(part)}, no codec",
+            "bytes.html#t-ratio",
+        )
+        for size in CARD_BATCHES
+        if part is not None and shares is not None and size in shares.index
+    ]
+    yield from plain[:1]
     codec = _best_codec(run)
     rows = run.results.grid_bytes
     under = run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size")
@@ -208,6 +215,7 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
         words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
         yield Card(f"{span(cpu.all)}×", words, link)
+    yield from plain[1:]
     yield from _median_card(run.verdicts.workloads(codec), NEW, f"bytes.html#t-{size_table_name(codec)}")
 
 
