@@ -26,6 +26,7 @@ from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
+from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES
 from kfbench.report.topics.explorer.data import report_content
 from kfbench.report.topics.explorer.parts import explorer_parts
 from kfbench.shipped import DATASETS
@@ -71,6 +72,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}
+        if joined and chapter.name == DICTIONARIES:
+            of_joined = joined.run.manifest
+            own |= {"quiet": noise.state_words(of_joined.get("noise")), "subtitle": subtitle(of_joined)}
         yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
     yield "README.md", _markdown(shown).encode()
     for figure in page.figures:  # the chapters hold their own figures

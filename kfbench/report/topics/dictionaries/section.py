@@ -31,7 +31,7 @@ def bytes_answer(run: Views) -> Answer | str:
             sentences.base_format_sentence(found),
             *((sentences.FLATTERING,) if flattering else ()),
         ),
-        texts=_texts(found, "dictionary"),
+        texts=_texts(found, "dictionary", "dictionary-codecs"),
         figures=(
             Figure(
                 name="dictionaries",
@@ -80,7 +80,7 @@ def cpu_answer(run: Views) -> Answer | str:
         return MISSING
     return Answer(
         means=sentences.cpu_sentence(found),
-        texts=_texts(found, "dictionary-cpu"),
+        texts=_texts(found, "dictionary-cpu", "dictionary-broker"),
         tables=(cpu_tables.cpu_table(found),),
         more=(cpu_tables.cpu_topics_table(found), cpu_tables.cpu_levels_table(found)),
     )
@@ -114,11 +114,10 @@ def card(run: Views) -> tuple[str, str] | None:
     lead, kind = sentences.lead(found), KINDS[-1]
     batch = sentences.headline_batch(found)
     mean = found.mean(kind, lead, batch)
-    topics = len(found.topics(lead, batch))
-    words = f"{kind.label} (research): {lead.words}, {batches_words(batch)}, against {BASE}, {topics} topics"
+    words = f"{kind.label} (research) against {BASE}: {lead.words}, {batches_words(batch)}"
     return (percent(mean - 1), words) if mean else None
 
 
-def _texts(found: Dictionaries, kind: str) -> Texts | None:
+def _texts(found: Dictionaries, *kinds: str) -> Texts | None:
     """Select the explanations of the sweep's blocks, if the rows are the run's own."""
-    return Texts(rows=found.rows[found.rows["kind"] == kind], of="any", titled=True) if found.is_own else None
+    return Texts(rows=found.rows[found.rows["kind"].isin(kinds)], of="any", titled=True) if found.is_own else None
