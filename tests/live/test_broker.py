@@ -295,7 +295,7 @@ REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
     "count, range too big": (lambda b: poked(b, count=4, last_offset_delta=3), {kafka.INVALID_RECORD}, "record length"),
     "count, range too small": (lambda b: poked(b, count=2, last_offset_delta=1), {kafka.INVALID_RECORD}, "count"),
     "count negative": (lambda b: poked(b, count=-1), {kafka.INVALID_RECORD}, "count"),
-    "codec 5": (lambda b: poked(b, attributes=5), {kafka.UNKNOWN_SERVER_ERROR}, "attributes"),
+    "codec 5": (lambda b: poked(b, attributes=5), {kafka.UNKNOWN_SERVER_ERROR}, "dictionary"),
     "another codec": (lambda b: poked(b, attributes=4), {kafka.UNKNOWN_SERVER_ERROR}, "records"),
     "payload": (with_inner_damage, {kafka.INVALID_RECORD, kafka.UNKNOWN_SERVER_ERROR}, "*"),
     # Valid in a log after compaction, from a coordinator, or where the start of a log was deleted.

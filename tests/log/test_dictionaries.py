@@ -1,5 +1,6 @@
 """Dictionaries that stand in a log: their control batches, damage, conflicts, and readers that read in pieces."""
 
+import json
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 from kfbench import FORMATS, BatchFields, Dictionary, EncodedLog, Records, read_log, write_log
 from kfbench.broker.convert import convert
 from kfbench.broker.fetch import fetch
+from kfbench.codecs import TrainedOn
 from kfbench.errors import CorruptLog, InvalidDictionary, MissingDictionary
 from kfbench.log import dictionary_batch
+from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.sources import log as log_source
 from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED
 from tests.reference import dictionaries as reference
@@ -211,3 +214,35 @@ def test_fetch_and_convert() -> None:
     assert refusal.value.position == 0
     assert read_log(fetch(bare, "v2", dictionaries=[TRAINED]).data).records == RECORDS
     assert read_log(convert(bare, "v3", dictionaries=[TRAINED]).data).records == RECORDS
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"records": -1},
+        {"size_bytes": 0.5},
+        {"format": "v" * 41},
+        {"format": "v\n2"},
+        {"batch_size": 0},
+        {"batch_size": "1"},
+    ],
+)
+def test_a_file_with_an_odd_origin_keeps_its_dictionary(changed: dict[str, object]) -> None:
+    origin = {"format": "v2", "batch_size": 10, "records": 5, "size_bytes": 7}
+    stored = read_log(bytes(dictionary_batch(RAW, "v2")))
+    for given, wanted in ((origin, TrainedOn(**origin)), (origin | changed, None)):  # type: ignore[arg-type]
+        headers = [[("trained-on", json.dumps(given).encode())]]
+        records = Records.from_lists(stored.records.values(), stored.records.keys(), headers=headers)
+        log = read_log(bytes(FORMATS["v2"].encode(records, 1, batch_fields=stored.batch_fields)))
+        assert [each.trained_on for each in stored_dictionaries(log)] == [wanted]
+        assert list(stored_dictionaries(log)) == [RAW]
+
+
+def test_other_control_records_and_refused_dictionaries_are_none() -> None:
+    good, marker = dictionary_batch(RAW, "v2"), Records.from_lists([b"\0\0\0\0\0\0"], keys=[b"\0\0\0\1"])
+    commit = FORMATS["v2"].encode(
+        marker, 1, batch_fields=BatchFields(is_control=True, is_transactional=True, producer_id=1)
+    )
+    log = read_log(bytes(commit) + bytes(good))
+    assert list(stored_dictionaries(log)) == [RAW]
+    assert list(stored_dictionaries(replace(log, dictionaries={}))) == []
