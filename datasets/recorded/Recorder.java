@@ -18,13 +18,16 @@ import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.RecordTooLargeException;
@@ -234,9 +237,10 @@ class Recorder {
     }
 
     /** Two producers take turns, one commits and one aborts, so that their batches and markers interleave. */
-    static void transactions(String bootstrap) {
+    static void transactions(String bootstrap) throws Exception {
         Random random = new Random(23);
-        try (var orders = producer(bootstrap, "transactional.id", "orders");
+        try (Admin admin = Admin.create(client(bootstrap));
+             var orders = producer(bootstrap, "transactional.id", "orders");
              var refunds = producer(bootstrap, "transactional.id", "refunds", "compression.type", "lz4")) {
             orders.initTransactions();
             refunds.initTransactions();
@@ -255,8 +259,22 @@ class Recorder {
                     Map.of(new TopicPartition("activity-none", 0), new OffsetAndMetadata(10L * round)), new ConsumerGroupMetadata("orders"));
                 orders.commitTransaction();
                 if (round % 2 == 0) refunds.abortTransaction(); else refunds.commitTransaction();
+                awaitMarkers(admin, new TopicPartition("transactions", 0));
             }
         }
+    }
+
+    /** Waits for the markers of all transactions: a coordinator writes them after it has answered the producer. */
+    static void awaitMarkers(Admin admin, TopicPartition partition) throws Exception {
+        long deadlineMs = System.currentTimeMillis() + 60_000;
+        while (endOffset(admin, partition, IsolationLevel.READ_COMMITTED) < endOffset(admin, partition, IsolationLevel.READ_UNCOMMITTED)) {
+            if (System.currentTimeMillis() > deadlineMs) throw new IllegalStateException(partition + " lacks markers");
+            Thread.sleep(5);
+        }
+    }
+
+    static long endOffset(Admin admin, TopicPartition partition, IsolationLevel isolation) throws Exception {
+        return admin.listOffsets(Map.of(partition, OffsetSpec.latest()), new ListOffsetsOptions(isolation)).partitionResult(partition).get().offset();
     }
 
     /**
