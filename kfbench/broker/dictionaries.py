@@ -14,14 +14,13 @@ import numpy as np
 
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import EncodedLog
-from kfbench.broker.source import bytes_of
+from kfbench.broker.source import bytes_of, picked
 from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, by_number
 from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.broker import renumbering
-from kfbench.kernels.wire import frames
 from kfbench.limits import Limits
 from kfbench.log.dictionaries import VALUE, add_stored, stored_values, uses_dictionary
 from kfbench.uvarint import put_uvarint
@@ -80,12 +79,10 @@ def _compressed_starts(data: Bytes, positions: Int64, chosen: Int64, magic: int,
     """Return the position of the compressed bytes in each of these batches, which have one magic."""
     if len(chosen) == len(positions) - 1:
         return BY_MAGIC[magic].compressed_starts(data, positions, allowance)
-    lengths = positions[chosen + 1] - positions[chosen]
-    cuts = np.append(0, np.cumsum(lengths))
-    picked = np.empty(cuts[-1], np.uint8)
-    frames.scatter(data, positions[chosen], positions[chosen + 1], cuts[:-1], picked)
+    alone = picked(data, positions[chosen], positions[chosen + 1])
+    cuts = alone.positions
     try:
-        starts = BY_MAGIC[magic].compressed_starts(read_only(picked), read_only(cuts), allowance)
+        starts = BY_MAGIC[magic].compressed_starts(read_only(alone.data), read_only(cuts), allowance)
     except CorruptLog as error:
         batch = int(np.searchsorted(cuts, error.position, side="right")) - 1
         raise error.at(int(positions[chosen[batch]])) from None
@@ -120,16 +117,15 @@ def merge_segments(segments: Sequence[EncodedLog | Any], limits: Limits | None =
     first_of = {number: entry for entry, number in sorted(log.stored.items(), reverse=True)}
     heads = sorted(first_of[number] for number in np.unique(named[named > 0]).tolist())
     order = np.append(np.array(heads, np.int64), rest)
-    starts, ends = log.positions[order], log.positions[order + 1]
-    positions = np.append(0, np.cumsum(ends - starts))
-    data = np.empty(positions[-1], np.uint8)
-    frames.scatter(log.data, starts, ends, positions[:-1], data)
-    for i in range(len(heads)):
-        offset = min(_base_offset(data, int(positions[i])), _base_offset(data, int(positions[len(heads)])) - 1)
+    merged = picked(log.data, log.positions[order], log.positions[order + 1])
+    starts = merged.positions[: len(heads) + 1].tolist()
+    before_rest = _base_offset(merged.data, starts[-1]) - 1 if heads else 0
+    for at in starts[:-1]:
+        offset = min(_base_offset(merged.data, at), before_rest)
         if offset < 0:
             raise InvalidRecords("segments: there is no offset before 0 for a dictionary")
-        data[positions[i] : positions[i] + 8] = np.frombuffer(offset.to_bytes(8, "big"), np.uint8)
-    return EncodedLog(data=data, positions=positions)
+        merged.data[at : at + 8] = np.frombuffer(offset.to_bytes(8, "big"), np.uint8)
+    return merged
 
 
 def _base_offset(data: Bytes, at: int) -> int:
@@ -178,11 +174,7 @@ def renumber(log: EncodedLog | Any, numbers: Mapping[int, int], limits: Limits |
 
 def _without(log: EncodedLog, dropped: Sequence[int]) -> EncodedLog:
     kept = np.delete(np.arange(len(log.positions) - 1), dropped)
-    starts, ends = log.positions[kept], log.positions[kept + 1]
-    positions = np.append(0, np.cumsum(ends - starts))
-    data = np.empty(positions[-1], np.uint8)
-    frames.scatter(log.data, starts, ends, positions[:-1], data)
-    return EncodedLog(data=data, positions=positions)
+    return picked(log.data, log.positions[kept], log.positions[kept + 1])
 
 
 def check_dictionaries(log: EncodedLog | Any, dictionaries: Iterable[Dictionary], limits: Limits | None = None) -> None:

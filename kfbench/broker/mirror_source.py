@@ -11,11 +11,11 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
 from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
 from kfbench.broker.retention import history_of
+from kfbench.broker.source import picked
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
 from kfbench.kernels.formats.scan import ENRICHED
-from kfbench.kernels.wire import frames
 from kfbench.kernels.workload import partition
 from kfbench.layouts import NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
@@ -152,13 +152,11 @@ class Source:
         """Return the batches with these numbers, one after another. If all are wanted, no byte is copied."""
         self.is_read[batches] = True
         starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
-        positions = np.zeros(len(batches) + 1, np.int64)
-        np.cumsum(sizes, out=positions[1:])
         if len(batches) == len(self.rows):
+            positions = np.append(0, np.cumsum(sizes))
             return EncodedLog(data=read_only(self.data[: positions[-1]]), positions=positions)
-        picked = np.empty(positions[-1], np.uint8)
-        frames.scatter(self.data, starts, starts + sizes, positions[:-1], picked)
-        return EncodedLog(data=read_only(picked), positions=positions)
+        log = picked(self.data, starts, starts + sizes)
+        return EncodedLog(data=read_only(log.data), positions=log.positions)
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
         ends = np.cumsum(self.rows["size_bytes"][batches])

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kfbench.arrays import Bytes, as_bytes
+import numpy as np
+
+from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Dictionary
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS, Format
+from kfbench.kernels.wire import frames
 from kfbench.limits import Limits
 from kfbench.log import read_log
 
@@ -40,3 +43,11 @@ def find(fmt: Format | str) -> Format:
         fmt = FORMATS[fmt]
     _ = fmt.appending  # raises for a format without broker paths
     return fmt
+
+
+def picked(data: Bytes, starts: Int64, ends: Int64) -> EncodedLog:
+    """Copy the bytes from starts[i] to ends[i] for each i, one after another. Each is a batch of the result."""
+    positions = np.append(0, np.cumsum(ends - starts))
+    out = np.empty(positions[-1], np.uint8)
+    frames.scatter(data, starts, ends, positions[:-1], out)
+    return EncodedLog(data=out, positions=positions)

@@ -88,7 +88,7 @@ class LeanFrames(Zstd):
         if len(raw) < 5 or raw[0]:
             return False
         fields = raw[2] | raw[3] << 8 | raw[4] << 16
-        return fields | 4 == len(raw) - 5 << 3 | 5 or (fields & 7 == 3 and len(raw) == 6)  # 3: one byte, repeated
+        return (fields | 4) == (((len(raw) - 5) << 3) | 5) or (fields & 7 == 3 and len(raw) == 6)  # see Zstd
 
     @classmethod
     def _blocks(cls, data: Buffer) -> Iterator[tuple[int, int, bool]]:

@@ -119,7 +119,8 @@ class Zstd(Codec):
         if not raw.startswith(_KAFKA_HEAD) or not raw.endswith(_EMPTY_BLOCK) or len(raw) < 12:
             return False
         fields = raw[6] | raw[7] << 8 | raw[8] << 16
-        return fields | 4 == len(raw) - 12 << 3 | 4 or (fields & 7 == 2 and len(raw) == 13)  # 2: one byte, repeated
+        # Bit 0: is last. Bits 1 and 2: the kind; 0 plain, 2 compressed, 1 one byte that is repeated. Then the size.
+        return (fields | 4) == (((len(raw) - 12) << 3) | 4) or (fields & 7 == 2 and len(raw) == 13)
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
         try:

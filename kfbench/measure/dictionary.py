@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -135,11 +135,9 @@ def _plain_arms(fmt: Format, source: EncodeInput, split: Split) -> Iterator[list
 
 def _rows(fmt: Format, source: EncodeInput, split: Split, dictionary: Dictionary | None = None) -> list[Row]:
     """Encode and verify the batches behind the split. Return one row per part."""
-    rest = source.behind(split.first)
-    log = fmt.encode(
-        rest.records, rest.bounds, rest.codec, rest.level, rest.batch_fields, lossy=True, dictionary=dictionary
-    )
-    verify_records(fmt, rest.records, rest.bounds, rest.batch_fields, log, [dictionary] if dictionary else [])
+    rest = replace(source.behind(split.first), dictionary=dictionary)
+    log = rest.encode(fmt)
+    verify_records(fmt, rest.records, rest.bounds, rest.batch_fields, log, rest.dictionaries)
     rows = []
     for part, (first, end) in enumerate(zip(split.cuts[:-1], split.cuts[1:], strict=True), 1):
         records = source.records.part(int(source.bounds[first]), int(source.bounds[end]))

@@ -28,7 +28,7 @@ class EncodeInput:
 
     @property
     def dictionaries(self) -> tuple[Dictionary, ...]:
-        """What a reader of the encoded log needs."""
+        """The dictionaries that a reader of the encoded log needs."""
         return (self.dictionary,) if self.dictionary else ()
 
     def encoder(self, fmt: Format, out: Bytes) -> Callable[[], EncodedLog]:

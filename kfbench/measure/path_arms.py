@@ -91,13 +91,13 @@ def measure_arms(
     """Measure a broker path on the records in each format, with or without a dictionary. See `measure_path`."""
     source = replace(source, records=path.records(source.records, source.bounds, seed))
     arms_of_path, logs = list[PathArm](), dict[int, EncodedLog]()
+    sources = [replace(source, dictionary=dictionary) for _, dictionary in kinds]
     for i, (fmt, dictionary) in enumerate(kinds):
         path_arm = PathArm(format=fmt.name, dictionary=dictionary, records=len(source.records))
         arms_of_path.append(path_arm)
         try:
-            log = replace(source, dictionary=dictionary).encode(fmt)
-            known = [dictionary] if dictionary else []
-            verify_records(fmt, source.records, source.bounds, source.batch_fields, log, known)
+            log = sources[i].encode(fmt)
+            verify_records(fmt, source.records, source.bounds, source.batch_fields, log, sources[i].dictionaries)
             logs[i] = log
         except Exception as error:
             path_arm.error = error
@@ -105,9 +105,8 @@ def measure_arms(
     buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
     arms: dict[int, Arm] = {}
     for i, log in logs.items():
-        fmt, dictionary = kinds[i]
-        own = replace(source, dictionary=dictionary)
-        given = PathInput(fmt=fmt, to=to, log=replace(log, data=buffer[: len(log.data)]), source=own)
+        shared = replace(log, data=buffer[: len(log.data)])
+        given = PathInput(fmt=kinds[i][0], to=to, log=shared, source=sources[i])
         try:
             arms[i], arms_of_path[i].columns = _prepare(path, given, log.data)
         except Exception as error:

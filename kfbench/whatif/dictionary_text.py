@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from kfbench.dictionary_training import LEAST_TRAINING_BYTES, TAIL_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.tables import Cell, Column, Table, listed, plain_columns
-from kfbench.text import counted
+from kfbench.text import counted, percent
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.dictionary_saving import DETAIL_LEVELS, LEAST_TEST_BYTES, LEVEL, DictionaryAnswer, DictionarySaving
-from kfbench.whatif.source import saving
+from kfbench.whatif.source import less_or_more, saving
 
 LEAST_SHARE = 0.0005  # a smaller saving is none
 
@@ -41,12 +41,11 @@ def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
 
 def _saved_words(answer: WhatIf, each: DictionarySaving) -> str:
     share = saving(answer.dictionary_bytes(each), answer.zstd_bytes(each))
-    return f"{f'{100 * share:.1f} %' if _pays(answer, each) else 'nothing'} of {each.format} + zstd {LEVEL}"
+    return f"{percent(share) if _pays(answer, each) else 'nothing'} of {each.format} + zstd {LEVEL}"
 
 
 def _now_words(answer: WhatIf, each: DictionarySaving) -> str:
-    share = saving(answer.dictionary_bytes(each), answer.base_bytes)
-    return f"{each.format} {abs(100 * share):.1f} % {'less' if share >= 0 else 'more'}"
+    return f"{each.format} {less_or_more(saving(answer.dictionary_bytes(each), answer.base_bytes))}"
 
 
 def _in_topics(found: DictionaryAnswer) -> str:

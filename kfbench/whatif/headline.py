@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from kfbench.formats import BASE_FORMAT, SHIPPED
 from kfbench.text import percent
 from kfbench.whatif.answer import Arm, WhatIf
-from kfbench.whatif.source import saving
+from kfbench.whatif.source import less_or_more, saving
 from kfbench.whatif.summary import (
     NO_CHANGE,
     VARIES,
@@ -65,8 +65,7 @@ def cards(answer: WhatIf) -> Iterator[Card]:
 
 
 def _now_words(answer: WhatIf, arm: Arm) -> str:
-    share = saving(arm.size_bytes or 0, answer.base_bytes)
-    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
+    return less_or_more(saving(arm.size_bytes or 0, answer.base_bytes))
 
 
 def _new_and_whole(answer: WhatIf) -> list[Arm]:

@@ -8,6 +8,7 @@ from typing import Final, Self
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources.log import stream_of
+from kfbench.text import percent
 
 COUNTED: Final = (
     "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes"
@@ -82,6 +83,11 @@ class Source:
     def base_bytes(self) -> int:
         """The number of bytes of which savings are shares: the bytes now, or uncompressed v2 if batches are assumed."""
         return self.plain_bytes if self.is_assumed else self.sound_bytes
+
+
+def less_or_more(share: float) -> str:
+    """Return a saved share in words: "12.5 % less", or "12.5 % more" for a share below 0."""
+    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
 
 
 def saving(size: int, base: int) -> float:

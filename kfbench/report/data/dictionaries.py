@@ -25,6 +25,7 @@ NONE, PLAIN, TRAINED, RAW, POLICY = "none", "plain", "trained", "raw", "policy"
 CODEC, LEVEL, SIZE_BYTES, SHARE = "zstd", 3, 32_768, 0.5  # of the tables that do not vary them
 CHARGED_BYTES: Final = 10_000_000
 OWN: Final = 0  # batch size 0 means: the batches that the workload defines
+STREAM: Final = "stream"  # the arm of other codecs that is zstd as everywhere else
 CHANGE: Final = "dictionary-change"  # the block about changes of schema
 
 
@@ -57,7 +58,7 @@ KINDS: Final = (
 
 
 class Key(NamedTuple):
-    """What identifies a size. share: the share of the topic before the split. size_bytes: 0 without a dictionary."""
+    """The key of a size. share: the share of the topic before the split. size_bytes: 0 without a dictionary."""
 
     workload: str
     batch: int
@@ -74,19 +75,25 @@ class Size:
     """The bytes of a topic's batches behind the split, and those of the dictionary.
 
     Args:
+        batches: the number of batches.
         stored_bytes: the control batch that stores the dictionary; 0 without one.
         memory_bytes: the digested dictionary with its context.
         training_s_per_mb: CPU time of training per 10⁶ bytes of samples; None if nothing was trained.
     """
 
     size_bytes: int
+    batches: int
     stored_bytes: int
     memory_bytes: int
     training_s_per_mb: float | None
 
+    def charged_ratio(self, base: "Size") -> float:
+        """Return the bytes relative to `base`, the same batches in v2 under zstd 3. A dictionary is charged."""
+        return self.size_bytes / base.size_bytes + self.stored_bytes / CHARGED_BYTES
+
 
 class TimeKey(NamedTuple):
-    """What identifies the paired times of a codec with and without a dictionary."""
+    """The key of the paired times of a codec with and without a dictionary."""
 
     workload: str
     batch: int
@@ -239,17 +246,16 @@ class Dictionaries:
             Key(workload, batch, kind.format, kind.dictionary, size_bytes if has_dictionary else 0, level)
         )
 
-    def base_bytes(self, workload: str, batch: int) -> int | None:
-        """Return the bytes in v2 under zstd 3."""
-        found = self.sizes.get(Key(workload, batch, BASE_FORMAT, PLAIN))
-        return found.size_bytes if found else None
+    def base(self, workload: str, batch: int) -> Size | None:
+        """Return the size in v2 under zstd 3."""
+        return self.sizes.get(Key(workload, batch, BASE_FORMAT, PLAIN))
 
     def ratio(
         self, kind: Kind, workload: str, batch: int, size_bytes: int = SIZE_BYTES, level: int = LEVEL
     ) -> float | None:
         """Return the bytes relative to v2 under zstd 3. A dictionary is charged."""
-        found, base = self.size(kind, workload, batch, size_bytes, level), self.base_bytes(workload, batch)
-        return found.size_bytes / base + found.stored_bytes / CHARGED_BYTES if found and base else None
+        found, base = self.size(kind, workload, batch, size_bytes, level), self.base(workload, batch)
+        return found.charged_ratio(base) if found and base else None
 
     def topics(self, group: Group, batch: int) -> list[str]:
         """Return the topics of a group that have all kinds of KINDS in batches of this size."""
@@ -279,6 +285,16 @@ class Dictionaries:
         """Return the geometric mean of `ratio` over the topics of a group; None if any topic has none."""
         topics = self.topics(group, batch)
         return geometric_mean_of(self.ratio(kind, workload, batch, size_bytes, level) for workload in topics)
+
+    def codec_mean(self, arm: str, topics: Iterable[str], batch: int, name: str, dictionary: str) -> float | None:
+        """Return the geometric mean over topics of an arm of `other_codecs`, relative to v2 under streamed zstd."""
+        found, bases = self.other_codecs[arm], self.other_codecs[STREAM]
+        ratios: list[float | None] = []
+        for workload in topics:
+            size = found.get(Key(workload, batch, name, dictionary, SIZE_BYTES if dictionary == TRAINED else 0))
+            base = bases.get(Key(workload, batch, BASE_FORMAT, PLAIN))
+            ratios.append(size.charged_ratio(base) if size and base else None)
+        return geometric_mean_of(ratios)
 
     @cached_property
     def gains(self) -> list[Gain]:
@@ -327,15 +343,23 @@ def _with_most(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 def _sizes(rows: pd.DataFrame) -> dict[Key, Size]:
     found: dict[Key, Size] = {}
     names = ("workload", "batch", "format", "dictionary", "dictionary_size_bytes", "level", "trained_share", "part")
-    values = ("size_bytes", "dictionary_stored_bytes", "dictionary_memory_bytes", "training_ns", "trained_bytes")
+    values = (
+        "size_bytes",
+        "batches",
+        "dictionary_stored_bytes",
+        "dictionary_memory_bytes",
+        "training_ns",
+        "trained_bytes",
+    )
     for row in zip(*(rows[name] for name in (*names, *values)), strict=True):
-        workload, batch, name, dictionary, asked, level, share, part, size, stored, memory, ns, samples = row
+        workload, batch, name, dictionary, asked, level, share, part, size, batches, stored, memory, ns, samples = row
         key = Key(workload, int(batch), name, dictionary, _whole(asked), int(level), float(share), int(part))
         training = None if pd.isna(ns) or not samples else ns / 1e9 / (samples / 1e6)
         found.setdefault(
             key,
             Size(
                 size_bytes=int(size),
+                batches=int(batches),
                 stored_bytes=_whole(stored),
                 memory_bytes=_whole(memory),
                 training_s_per_mb=training,

@@ -28,8 +28,13 @@ def state(facts: Facts | None) -> str:
 
 def state_words(facts: Facts | None) -> str:
     """Return the state of the run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
-    passed = [check["passed"] for checks in (facts or {}).get("hosts", {}).values() for check in checks]
+    passed = _passed(facts)
     return f"{state(facts)}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state(facts)
+
+
+def _passed(facts: Facts | None) -> list[bool]:
+    """Return the verdict of each check, of all hosts."""
+    return [check["passed"] for checks in (facts or {}).get("hosts", {}).values() for check in checks]
 
 
 def noisy_sentence(facts: Facts | None) -> str:
@@ -43,7 +48,7 @@ def checks_sentence(facts: Facts | None) -> str:
     """Return sentences with the number of passed checks, and with the goals that were met or missed."""
     if not facts or not facts["hosts"]:
         return ""
-    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    passed = _passed(facts)
     count = (
         f"All {len(passed)} checks of the host and of the samples were passed."
         if all(passed)

@@ -236,7 +236,7 @@ def _overhead_table(run: Views) -> Table | None:
     rows = rows.assign(overhead=rows["overhead_bytes"] / rows["records"])
     overhead = rows.pivot(index="batch_size", columns="format", values="overhead")
     batches = [size for size in HEADLINE_BATCHES if size in overhead.index]
-    shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats, *RESEARCH}
+    shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats}
     return Table(
         name="front",
         caption=with_settings(

@@ -25,7 +25,7 @@ from kfbench.report.data.dictionaries import (
     mean_time,
     part_ratio,
 )
-from kfbench.report.data.words import span
+from kfbench.report.data.words import span, upper_first
 from kfbench.tables import number
 from kfbench.text import counted
 
@@ -58,9 +58,9 @@ def headline_sentence(found: Dictionaries) -> str:
     group, kind = lead(found), KINDS[-1]
     means = {batch: found.mean(kind, group, batch) for batch in _by_interest(found.batches(group))}
     sentences = [
-        f"{_upper(at_words(batch))} it takes {mean:.2f} ×."
+        f"{upper_first(at_words(batch))} it takes {mean:.2f} ×."
         if i
-        else f"{_upper(at_words(batch))}, {kind.label} takes {mean:.2f} × the bytes of {BASE}."
+        else f"{upper_first(at_words(batch))}, {kind.label} takes {mean:.2f} × the bytes of {BASE}."
         for i, (batch, mean) in enumerate(means.items())
         if mean
     ]
@@ -77,15 +77,13 @@ def _by_interest(batches: Sequence[int]) -> list[int]:
     return sorted(batches, key=lambda batch: (batch != SMALL_BATCH, batch))
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def base_format_sentence(found: Dictionaries) -> str:
     """Give the bytes of v2 with a dictionary, in the lead group."""
     group, kind = lead(found), KINDS[0]
     means = [(batch, found.mean(kind, group, batch)) for batch in found.batches(group)]
-    return " ".join(f"{_upper(at_words(batch))}, {kind.label} takes {mean:.2f} ×." for batch, mean in means if mean)
+    return " ".join(
+        f"{upper_first(at_words(batch))}, {kind.label} takes {mean:.2f} ×." for batch, mean in means if mean
+    )
 
 
 def losses_sentence(found: Dictionaries) -> str:
@@ -115,7 +113,7 @@ def pays_sentence(found: Dictionaries) -> str:
         paying = [size for size in sizes if size is not None]
         if paying:
             kb = number(round(median(paying) / 1000))
-            sentences.append(f"{_upper(at_words(batch))}, the median dictionary pays from a log of {kb} KB on.")
+            sentences.append(f"{upper_first(at_words(batch))}, the median dictionary pays from a log of {kb} KB on.")
     return " ".join([*sentences, f"Log sizes are those of {group.words} in {BASE}."]) if sentences else ""
 
 
@@ -144,7 +142,7 @@ def size_sentence(found: Dictionaries) -> str:
     where = {at_words(batch): size for batch, size in best.items()}
     if len(set(best.values())) == 1:
         where = {"at each batch size": next(iter(best.values()))}
-    sentences = [f"{_upper(at)}, a dictionary of {size} takes the fewest bytes." for at, size in where.items()]
+    sentences = [f"{upper_first(at)}, a dictionary of {size} takes the fewest bytes." for at, size in where.items()]
     return " ".join([*sentences, f"This is {kind.label} on {group.words}."])
 
 
@@ -187,7 +185,7 @@ def cpu_sentence(found: Dictionaries) -> str:
         for batch in sorted({key.batch for key in found.times}):
             if mean := mean_time(found.times, group, TimeKey("", batch, BASE_FORMAT, operation)):
                 does = f"to {operation} with a dictionary takes" if not sentences else f"to {operation} takes"
-                sentences.append(f"{_upper(at_words(batch))}, {does} {mean:.2f} × plain zstd's CPU.")
+                sentences.append(f"{upper_first(at_words(batch))}, {does} {mean:.2f} × plain zstd's CPU.")
     sentences.append(f"These are geometric means on {group.words} in {BASE_FORMAT}, level {LEVEL}.")
     return " ".join([*sentences, again_sentence(found)])
 
@@ -208,7 +206,7 @@ def live_sentence(found: Dictionaries) -> str:
             at = TimeKey("", batch, BASE_FORMAT, operation)
             means = {live: mean_time(found.live_times, None, at._replace(live=live)) for live in counts}
             loss = next((live for live, mean in means.items() if mean and mean > 1), None)
-            where = f"{_upper(at_words(batch))}, to {operation} takes"
+            where = f"{upper_first(at_words(batch))}, to {operation} takes"
             if loss is None:
                 sentences.append(f"{where} less than plain zstd up to {counts[-1]} live dictionaries.")
             else:

@@ -1,6 +1,6 @@
 """Tables about topic dictionaries."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean, median
 from typing import Any, Final
 
@@ -8,7 +8,6 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import (
-    CHARGED_BYTES,
     COLUMNAR,
     FORMATS,
     GROUPS,
@@ -18,6 +17,7 @@ from kfbench.report.data.dictionaries import (
     PLAIN,
     RAW,
     SIZE_BYTES,
+    STREAM,
     TRAINED,
     Dictionaries,
     Group,
@@ -25,7 +25,6 @@ from kfbench.report.data.dictionaries import (
     Kind,
     Size,
     batches_words,
-    geometric_mean_of,
     group_of,
     kib,
     levels,
@@ -36,7 +35,6 @@ from kfbench.tables import Cell, Column, Table, plain_columns
 
 MEANS: Final = "dictionaries-means"
 MEAN: Final = "geometric mean"
-STREAM: Final = "stream"  # the arm of zstd as everywhere else
 CODEC_ARMS: Final = [(name, dictionary) for name in FORMATS for dictionary in (PLAIN, TRAINED)]
 WITH: Final = [kind for kind in KINDS if kind.dictionary == TRAINED]
 CHARGE_NOTE: Final = f"A dictionary's stored bytes are charged over {CHARGED} of the topic in {BASE}."
@@ -84,7 +82,8 @@ def topics_table(found: Dictionaries, group: Group) -> Table:
             sizes = [found.size(kind, workload, batch) for kind in WITH]
             stored = [size.stored_bytes if size else None for size in sizes]
             ratios = [found.ratio(kind, workload, batch) for kind in KINDS]
-            body.append((batches_words(batch), workload, found.base_bytes(workload, batch), *ratios, *stored))
+            base = found.base(workload, batch)
+            body.append((batches_words(batch), workload, base.size_bytes if base else None, *ratios, *stored))
     return Table(
         name=f"dictionaries-{group.words.replace(' ', '-')}",
         caption=f"Each topic of {group.words}: bytes relative to {BASE}",
@@ -182,7 +181,10 @@ def sizes_table(found: Dictionaries) -> Table:
     asked = sorted({(key.dictionary, key.size_bytes) for key in found.sizes if key.dictionary in (TRAINED, RAW)})
     sizes = [(TRAINED, size) for kind, size in asked if kind == TRAINED] + [each for each in asked if each[0] == RAW]
     rows = [
-        (f"{dictionary} {kib(size)}", *_means(found, lambda kind: kind._replace(dictionary=dictionary), size, LEVEL))  # noqa: B023
+        (
+            f"{dictionary} {kib(size)}",
+            *_means(found, [kind._replace(dictionary=dictionary) for kind in WITH], size, LEVEL),
+        )
         for dictionary, size in sizes
     ]
     return _varied(found, "dictionaries-sizes", "size of the dictionary", "dictionary", rows, WITH)
@@ -193,17 +195,15 @@ def levels_table(found: Dictionaries) -> Table:
     kinds = [Kind(BASE_FORMAT, BASE_FORMAT, PLAIN), *KINDS]
     group = lead(found)
     own = [key for key in found.sizes if group_of(key.workload) is group]
-    rows = [(level, *_means(found, lambda kind: kind, SIZE_BYTES, level, kinds)) for level in levels(own)]
+    rows = [(level, *_means(found, kinds, SIZE_BYTES, level)) for level in levels(own)]
     return _varied(found, "dictionaries-levels", "level", "level", rows, kinds)
 
 
-def _means(
-    found: Dictionaries, change: Callable[[Kind], Kind], size_bytes: int, level: int, kinds: list[Kind] = WITH
-) -> Iterator[float | None]:
+def _means(found: Dictionaries, kinds: Sequence[Kind], size_bytes: int, level: int) -> Iterator[float | None]:
     group = lead(found)
     for kind in kinds:
         for batch in found.batches(group):
-            yield found.mean(change(kind), group, batch, size_bytes, level)
+            yield found.mean(kind, group, batch, size_bytes, level)
 
 
 def _varied(
@@ -284,14 +284,13 @@ def _parts_table(name: str, caption: str, sizes: Mapping[Key, Size], keys: Seque
 
 def codecs_table(found: Dictionaries) -> Table:
     """Return a table of other codecs with the same dictionary, relative to v2 under streamed zstd."""
-    base = found.other_codecs.get(STREAM, {})
-    sets = sorted({(key.workload, key.batch) for key in base})
+    sets = sorted({(key.workload, key.batch) for key in found.other_codecs.get(STREAM, {})})
     body: list[tuple[Cell, ...]] = []
     for group in GROUPS:
         for batch in sorted({batch for workload, batch in sets if group_of(workload) is group}):
             topics = [workload for workload, each in sets if group_of(workload) is group and each == batch]
-            for arm, sizes in found.other_codecs.items():
-                means = [_codec_mean(base, sizes, topics, batch, *each) for each in CODEC_ARMS]
+            for arm in found.other_codecs:
+                means = [found.codec_mean(arm, topics, batch, *each) for each in CODEC_ARMS]
                 body.append((group.words, batches_words(batch), arm, *means))
     labels = (f"{name}{' + dictionary' * (dictionary == TRAINED)} (×)" for name, dictionary in CODEC_ARMS)
     return Table(
@@ -304,16 +303,3 @@ def codecs_table(found: Dictionaries) -> Table:
             "One-shot is zstd in one call that knows the size. These arms are no wire formats.",
         ),
     )
-
-
-def _codec_mean(
-    base: Mapping[Key, Size], sizes: Mapping[Key, Size], topics: Sequence[str], batch: int, name: str, dictionary: str
-) -> float | None:
-    asked = SIZE_BYTES if dictionary == TRAINED else 0
-    ratios: list[float | None] = []
-    for workload in topics:
-        size = sizes.get(Key(workload, batch, name, dictionary, asked))
-        plain = base.get(Key(workload, batch, BASE_FORMAT, PLAIN))
-        charged = size and plain and size.size_bytes / plain.size_bytes + size.stored_bytes / CHARGED_BYTES
-        ratios.append(charged or None)
-    return geometric_mean_of(ratios)
