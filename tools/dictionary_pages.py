@@ -13,11 +13,36 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from kfbench.comparison.timed_arms import arms_of
+from kfbench.dictionary_training import TAIL_BYTES
+from kfbench.formats import BASE_FORMAT
+from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
+from kfbench.report.data.dictionaries import (
+    FORMATS,
+    GROUPS,
+    KINDS,
+    LEVEL,
+    LINES,
+    PLAIN,
+    RAW,
+    SIZE_BYTES,
+    TRAINED,
+    Dictionaries,
+    Key,
+    Kind,
+    Pair,
+    TimeKey,
+    geometric_mean_of,
+    group_of,
+    kib,
+    mean_time,
+    part_ratio,
+)
+from kfbench.report.data.joined import Joined
 from kfbench.store import open_run
 from tools.block import Block
 
@@ -26,15 +51,10 @@ RUN: Final = ROOT / "datasets" / "joined" / "dictionary"
 PROPOSAL: Final = ROOT / "docs" / "proposals" / "topic-dictionaries.md"
 BROKER: Final = ROOT / "docs" / "dictionaries-broker.md"
 BY: Final = "`make proposal` from datasets/joined/dictionary"
-CHARGED_BYTES: Final = 10_000_000
-SIZES: Final = (1, 10, 100)  # records per batch
-LIVE_SIZES: Final = (1, 10, 50)
-FORMATS: Final = ("v2", "columnar")
-LINES, PUBLIC, NAMED, LINES_CPU, LIVE, AGE, CODECS, PATHS = (
-    "dictionary-lines", "dictionary-public", "dictionary-batches", "dictionary-lines-cpu", "dictionary-live",
-    "dictionary-lines-age", "dictionary-codecs", "dictionary-broker",
-)  # fmt: skip
-GROUPS: Final = {LINES: "log lines", PUBLIC: "public data", NAMED: "named workloads"}
+BATCHES: Final = (1, 10, 100)  # records per batch
+LIVE_BATCHES: Final = (1, 10, 50)
+V2, V2_TRAINED = Kind(BASE_FORMAT, BASE_FORMAT, PLAIN), KINDS[0]
+V2_RAW: Final = Kind(f"{BASE_FORMAT} + newest {kib(TAIL_BYTES)} as dictionary", BASE_FORMAT, RAW)
 PATH_WORDS: Final = {
     "append": "append",
     "seek-time": "seek by time",
@@ -43,10 +63,9 @@ PATH_WORDS: Final = {
     "mirror-renumber": "mirror that passes batches on, to another number",
     "down-convert": "fetch by a client without codec 5",
 }
-Key = tuple[Any, ...]
-SIZE_KEY: Final = (
-    "grid", "workload", "batch_size", "format", "level", "dictionary", "dictionary_size_bytes", "trained_share", "part"
-)  # fmt: skip
+
+
+PathKey: TypeAlias = tuple[str | None, str, str | None, int | None]  # path, format, dictionary, records per batch
 
 
 class Figures:
@@ -54,60 +73,7 @@ class Figures:
 
     def __init__(self, path: Path = RUN) -> None:
         self.run = open_run(path)
-
-    @cached_property
-    def sizes(self) -> Mapping[Key, Any]:
-        rows = self.run.table.to_pandas()
-        rows = rows[(rows["kind"] == "dictionary") & (rows["status"] == "ok")]
-        rows = rows.astype(dict.fromkeys(SIZE_KEY, object)).where(rows.notna(), None)
-        return {tuple(getattr(row, name) for name in SIZE_KEY): row for row in rows.itertuples()}
-
-    def ratio(
-        self, grid: str, batch: int, fmt: str, dictionary: str, *, size: int = 32_768, level: int = 3, own: bool = False
-    ) -> str:
-        """Return the bytes of an arm against v2 with zstd 3. own: against the same format and level without it."""
-        found = []
-        for workload in sorted({key[1] for key in self.sizes if key[0] == grid}):
-            wanted = None if dictionary == "plain" else 8_192 if dictionary == "raw" else size
-            row = self._row(grid, workload, batch, fmt, level, dictionary, wanted)
-            base = self._row(grid, workload, batch, fmt if own else "v2", level if own else 3, "plain", None)
-            if row is not None and base is not None:
-                charged = 0 if dictionary == "plain" else row.dictionary_stored_bytes / CHARGED_BYTES
-                found.append(row.size_bytes / base.size_bytes + charged)
-        return shown(found)
-
-    def _row(
-        self, grid: str, workload: str, batch: int, fmt: str, level: int, dictionary: str, size: int | None
-    ) -> Any:
-        own = 10 if batch == 10 else batch
-        for size_of_batch in (own, None):  # the workload's own batches may have this size
-            row = self.sizes.get((grid, workload, size_of_batch, fmt, level, dictionary, size, 0.5, 1))
-            if row is not None:
-                return row
-        return None
-
-    def times(self, grid: str, **wanted: Any) -> dict[str, list[float]]:
-        """Return the paired ratio of each measurement of a block, by workload. wanted: values of columns."""
-        found: dict[str, list[float]] = {}
-        for timed in self._arms.values():
-            row = timed.arm.row
-            if row.grid == grid and all(self._is(row, name, value) for name, value in wanted.items()):
-                ratio = float(np.median(timed.arm.ns_per_record / timed.base.ns_per_record))
-                found.setdefault(row.workload, []).append(ratio)
-        return found
-
-    @staticmethod
-    def _is(row: Any, name: str, value: Any) -> bool:
-        given = getattr(row, name)
-        return (given == value) or (name == "batch_size" and given is None and value == 10)
-
-    @cached_property
-    def _arms(self) -> Mapping[Any, Any]:
-        return arms_of(self.run.table)
-
-    def timed(self, grid: str, **wanted: Any) -> str:
-        values = [value for each in self.times(grid, **{"arm": "measure"} | wanted).values() for value in each]
-        return shown(values)
+        self.found = Dictionaries(Joined(run=self.run, is_own=True))
 
     def origin(self) -> str:
         manifest: Mapping[str, Any] = self.run.manifest
@@ -120,144 +86,151 @@ class Figures:
         )
 
     def bytes_table(self) -> str:
-        kinds = (("v2", "trained"), ("v2", "raw"), ("columnar", "plain"), ("columnar", "trained"))
-        words = {"trained": " + dictionary", "raw": " + newest 8 KiB as dictionary", "plain": ""}
+        kinds = (V2_TRAINED, V2_RAW, *KINDS[1:])
         return table(
-            ["bytes compared with v2 + zstd 3, dictionary charged", *map(str, SIZES)],
+            [f"bytes compared with v2 + zstd {LEVEL}, dictionary charged", *map(str, BATCHES)],
             (
-                [f"{title}: {fmt}{words[kind]}", *(self.ratio(grid, batch, fmt, kind) for batch in SIZES)]
-                for (grid, title), (fmt, kind) in product(GROUPS.items(), kinds)
-                if any(key[0] == grid for key in self.sizes)
+                [
+                    f"{group.words}: {kind.label}",
+                    *(
+                        shown(self.found.mean(kind, group, batch, TAIL_BYTES if kind is V2_RAW else SIZE_BYTES))
+                        for batch in BATCHES
+                    ),
+                ]
+                for group, kind in product(GROUPS, kinds)
+                if set(BATCHES) <= set(self.found.batches(group))
             ),
         )
 
     def codecs_table(self) -> str:
-        rows = self.run.table.to_pandas()
-        rows = rows[(rows["grid"] == CODECS) & (rows["status"] == "ok") & rows["workload"].str.startswith("lines-")]
-        if not len(rows):
-            return f"The stored run has no block `{CODECS}` yet."
-        by = rows.assign(batch_size=rows["batch_size"].fillna(10)).set_index(
-            ["workload", "batch_size", "format", "arm", "dictionary"]
-        )
-
-        def ratio(batch: int, arm: str, dictionary: str) -> str:
-            found = []
-            for workload in sorted(rows["workload"].unique()):
-                key = (workload, batch, "v2", arm, dictionary)
-                if key in by.index:
-                    row, base = by.loc[key], by.loc[(workload, batch, "v2", "stream", "plain")]
-                    charged = 0 if dictionary == "plain" else row.dictionary_stored_bytes / CHARGED_BYTES
-                    found.append(row.size_bytes / base.size_bytes + charged)
-            return shown(found)
-
+        topics = sorted({key.workload for key in self.found.other_codecs["lz4"] if group_of(key.workload) is LINES})
         return table(
-            ["log lines, v2, bytes compared with v2 + zstd 3", *map(str, SIZES)],
+            [f"log lines, v2, bytes compared with v2 + zstd {LEVEL}", *map(str, BATCHES)],
             (
-                [arm + " + dictionary" * (kind == "trained"), *(ratio(batch, arm, kind) for batch in SIZES)]
-                for arm, kind in product(("lz4", "gzip"), ("plain", "trained"))
+                [
+                    arm + " + dictionary" * (dictionary == TRAINED),
+                    *(shown(self.found.codec_mean(arm, topics, batch, BASE_FORMAT, dictionary)) for batch in BATCHES),
+                ]
+                for arm, dictionary in product(("lz4", "gzip"), (PLAIN, TRAINED))
             ),
         )
 
     def choices_table(self) -> str:
-        sizes = [
-            [f"v2, {size >> 10} KiB", *(self.ratio(LINES, batch, "v2", "trained", size=size) for batch in SIZES)]
-            for size in (4_096, 32_768, 65_536)
+        choices = [
+            *((f"v2, {kib(size)}", V2_TRAINED, size, LEVEL) for size in (4_096, SIZE_BYTES, 65_536)),
+            *((f"v2, {kib(SIZE_BYTES)}, level {level}", V2_TRAINED, SIZE_BYTES, level) for level in (1, 6, 9)),
+            *((f"v2, no dictionary, level {level}", V2, SIZE_BYTES, level) for level in (1, 9)),
         ]
-        levels = [
-            [f"v2, 32 KiB, level {level}", *(self.ratio(LINES, batch, "v2", "trained", level=level) for batch in SIZES)]
-            for level in (1, 6, 9)
-        ]
-        plain = [
-            [f"v2, no dictionary, level {level}", *(self.ratio(LINES, b, "v2", "plain", level=level) for b in SIZES)]
-            for level in (1, 9)
-        ]
-        return table(["log lines", *map(str, SIZES)], [*sizes, *levels, *plain])
-
-    def cpu_table(self) -> str:
         return table(
-            ["codec's CPU time with / without, level 3, 32 KiB, log lines", *map(str, SIZES)],
+            ["log lines", *map(str, BATCHES)],
             (
-                [f"{fmt}: {operation}", *(self._codec(LINES_CPU, fmt, operation, batch) for batch in SIZES)]
-                for fmt, operation in product(FORMATS, ("compress", "decompress"))
+                [words, *(shown(self.found.mean(kind, LINES, batch, size, level)) for batch in BATCHES)]
+                for words, kind, size, level in choices
             ),
         )
 
-    def _codec(self, grid: str, fmt: str, operation: str, batch: int, live: int = 1) -> str:
-        return self.timed(
-            grid, format=fmt, operation=operation, batch_size=batch, live=live, level=3, dictionary="trained",
-            dictionary_size_bytes=32_768,
-        )  # fmt: skip
+    def cpu_table(self) -> str:
+        return table(
+            [f"codec's CPU time with / without, level {LEVEL}, {kib(SIZE_BYTES)}, log lines", *map(str, BATCHES)],
+            (
+                [
+                    f"{name}: {operation}",
+                    *(
+                        shown(mean_time(self.found.times, LINES, TimeKey("", batch, name, operation)))
+                        for batch in BATCHES
+                    ),
+                ]
+                for name, operation in product(FORMATS, DICTIONARY_OPERATIONS)
+            ),
+        )
 
     def live_table(self) -> str:
+        columns = list(product(DICTIONARY_OPERATIONS, LIVE_BATCHES))
         return table(
-            ["dictionaries in turn, v2, level 3, 32 KiB", *(f"{o}, {b}" for o, b in product(_OPERATIONS, LIVE_SIZES))],
+            [
+                f"dictionaries in turn, v2, level {LEVEL}, {kib(SIZE_BYTES)}",
+                *(f"{operation}, {batch}" for operation, batch in columns),
+            ],
             (
-                [str(live), *(self._codec(LIVE, "v2", o, b, live) for o, b in product(_OPERATIONS, LIVE_SIZES))]
+                [
+                    str(live),
+                    *(
+                        shown(
+                            mean_time(
+                                self.found.live_times, None, TimeKey("", batch, BASE_FORMAT, operation, live=live)
+                            )
+                        )
+                        for operation, batch in columns
+                    ),
+                ]
                 for live in (1, 16, 64, 256)
             ),
         )
 
     def cost_table(self) -> str:
-        rows = [row for key, row in self.sizes.items() if key[0] == LINES and key[3:7] == ("v2", 3, "trained", 32_768)]
-        trained_s = [row.training_ns * 1e-9 / (row.trained_bytes * 1e-6) for row in rows]
-        own = [
-            float(policy.size_bytes + policy.dictionary_stored_bytes) / plain.size_bytes
-            for key, policy in self.sizes.items()
-            if key[0] in (LINES, NAMED, "dictionary-workloads") and key[5] == "policy"
-            if (plain := self.sizes.get((*key[:5], "plain", None, 0.0, 1))) is not None
+        sizes = [
+            size
+            for workload in self.found.topics(LINES, BATCHES[0])
+            for batch in BATCHES
+            if (size := self.found.size(V2_TRAINED, workload, batch))
         ]
-        pays = [row.dictionary_stored_bytes for row in rows]
+        trained_s = [size.training_s_per_mb for size in sizes if size.training_s_per_mb is not None]
+        stored_bytes = [size.stored_bytes for size in sizes]
+        policy = [cost.ratio for cost in self.found.policy_costs]
+        dictionary = f"{kib(SIZE_BYTES)}, log lines"
         return table(
             ["cost", "", ""],
             [
                 [
-                    "training, 32 KiB, log lines",
+                    f"training, {dictionary}",
                     f"{median(trained_s):.3f} s per MB of samples",
                     f"most {max(trained_s):.3f}",
                 ],
-                ["stored dictionary, 32 KiB, log lines", f"{median(pays):,.0f} bytes", f"most {max(pays):,.0f}"],
                 [
-                    "memory of a digest and a context, level 3 (estimate)",
-                    f"{median(row.dictionary_memory_bytes for row in rows):,.0f} bytes",
+                    f"stored dictionary, {dictionary}",
+                    f"{median(stored_bytes):,.0f} bytes",
+                    f"most {max(stored_bytes):,.0f}",
+                ],
+                [
+                    f"memory of a digest and a context, level {LEVEL} (estimate)",
+                    f"{median(size.memory_bytes for size in sizes):,.0f} bytes",
                     "",
                 ],
                 [
                     "policy, dictionaries counted, against the same format and level in plain zstd",
-                    f"geometric mean {geometric_mean(own):.2f}",
-                    f"worst of {len(own)} {max(own):.3f}",
+                    f"geometric mean {geometric_mean(policy):.2f}",
+                    f"worst of {len(policy)} {max(policy):.3f}",
                 ],
             ],
         )
 
     def age_table(self) -> str:
-        def ratio(fmt: str, share: float, part: int) -> str:
-            found = []
-            for key, row in self.sizes.items():
-                if key[0] == AGE and key[3:] == (fmt, 3, "trained", 32_768, share, part):
-                    base = self.sizes.get((*key[:5], "plain", None, share, part))
-                    found += [row.size_bytes / base.size_bytes] if base is not None else []
-            return shown(found)
+        batch = 10
+        topics = sorted({key.workload for key in self.found.ages if group_of(key.workload) is LINES})
 
+        def mean(name: str, share: float, part: int) -> float | None:
+            keys = (Key(topic, batch, name, TRAINED, SIZE_BYTES, LEVEL, share, part) for topic in topics)
+            return geometric_mean_of(part_ratio(self.found.ages, key) for key in keys)
+
+        parts = range(1, 6)
         return table(
-            ["log lines at 10; trained on the first", *(f"part {part} of the rest" for part in range(1, 6))],
+            [f"log lines at {batch}; trained on the first", *(f"part {part} of the rest" for part in parts)],
             (
-                [f"{share:.0%}, {fmt}", *(ratio(fmt, share, part) for part in range(1, 6))]
-                for share, fmt in product((0.1, 0.5), FORMATS)
+                [f"{share:.0%}, {name}", *(shown(mean(name, share, part)) for part in parts)]
+                for share, name in product((0.1, 0.5), FORMATS)
             ),
         )
 
     def frame_table(self) -> str:
         """Kafka's frame with a dictionary ID takes 7 bytes per batch more than number, check and lean frame."""
 
-        def ratio(batch: int, more_bytes: int) -> str:
-            found = []
-            for workload in sorted({key[1] for key in self.sizes if key[0] == LINES}):
-                row = self._row(LINES, workload, batch, "v2", 3, "trained", 32_768)
-                base = self._row(LINES, workload, batch, "v2", 3, "plain", None)
-                if row is not None and base is not None:
-                    charged = row.dictionary_stored_bytes / CHARGED_BYTES
-                    found.append((row.size_bytes + more_bytes * row.batches) / base.size_bytes + charged)
-            return shown(found)
+        def mean(batch: int, more_bytes: int) -> float | None:
+            ratios = []
+            for workload in self.found.topics(LINES, batch):
+                size, base = self.found.size(V2_TRAINED, workload, batch), self.found.base(workload, batch)
+                assert size and base
+                ratios.append(size.charged_ratio(base) + more_bytes * size.batches / base.size_bytes)
+            return geometric_mean_of(ratios)
 
         arms = (
             ("number, check of 3 bytes, lean frame (proposed)", 0),
@@ -266,41 +239,44 @@ class Figures:
             ("a SHA-256 in each batch", 29),
         )
         return table(
-            ["log lines, v2, level 3, 32 KiB", *map(str, SIZES)],
-            ([words, *(ratio(batch, more) for batch in SIZES)] for words, more in arms),
+            [f"log lines, v2, level {LEVEL}, {kib(SIZE_BYTES)}", *map(str, BATCHES)],
+            ([words, *(shown(mean(batch, more)) for batch in BATCHES)] for words, more in arms),
         )
 
     def paths_table(self) -> str:
-        rows = []
-        for path, words in PATH_WORDS.items():
-            for fmt, kind in (("v2", "trained"), ("columnar", "plain"), ("columnar", "trained")):
-                of = {"operation": path, "format": fmt, "dictionary": kind}
-                rows.append(
-                    [f"{words}: {fmt}{' + dictionary' * (kind == 'trained')}"]
-                    + [self.timed(PATHS, batch_size=batch, **of) for batch in SIZES]
-                )
-        if all(cell == "–" for row in rows for cell in row[1:]):
-            return f"The stored run has no block `{PATHS}` yet."
-        dear = {"operation": "down-convert", "format": "v2", "dictionary": "trained"}
-        rows.append(["the same: v2 + dictionary, µs per record", *(self._us(PATHS, b, dear) for b in SIZES)])
-        return table(["CPU time compared with v2 + plain zstd on the same path", *map(str, SIZES)], rows)
+        rows = [
+            [f"{words}: {kind.label}", *(shown(self._path_mean(path, kind, batch)) for batch in BATCHES)]
+            for path, words in PATH_WORDS.items()
+            for kind in KINDS
+        ]
+        us = (self._path_us("down-convert", V2_TRAINED, batch) for batch in BATCHES)
+        rows.append([f"the same: {V2_TRAINED.label}, µs per record", *map(shown, us)])
+        return table(["CPU time compared with v2 + plain zstd on the same path", *map(str, BATCHES)], rows)
 
-    def _us(self, grid: str, batch: int, wanted: Mapping[str, Any]) -> str:
+    @cached_property
+    def _paths(self) -> Mapping[PathKey, Sequence[Pair]]:
+        """The times per record of broker paths. One pair per workload."""
+        found: dict[PathKey, list[Pair]] = {}
+        for timed in arms_of(self.run.table).values():
+            row = timed.arm.row
+            if row.kind == "dictionary-broker" and row.arm == "measure":
+                key = (row.operation, row.format, row.dictionary, row.batch_size)
+                found.setdefault(key, []).append(Pair(timed.arm.ns_per_record, timed.base.ns_per_record))
+        return found
+
+    def _path_mean(self, path: str, kind: Kind, batch: int) -> float | None:
+        pairs = self._paths.get((path, kind.format, kind.dictionary, batch), ())
+        return geometric_mean_of(pair.median for pair in pairs)
+
+    def _path_us(self, path: str, kind: Kind, batch: int) -> float | None:
         """Return the geometric mean of the workloads' median CPU times per record, in microseconds."""
-        wanted = {**wanted, "arm": "measure", "batch_size": batch, "grid": grid}
-        rows = [timed.arm for timed in self._arms.values()]
-        found = [arm for arm in rows if all(self._is(arm.row, name, value) for name, value in wanted.items())]
-        return shown([float(np.median(arm.ns_per_record)) * 1e-3 for arm in found])
+        pairs = self._paths.get((path, kind.format, kind.dictionary, batch), ())
+        return geometric_mean_of(float(np.median(pair.ns)) * 1e-3 for pair in pairs)
 
 
-_OPERATIONS: Final = ("compress", "decompress")
-
-
-def shown(values: Sequence[float]) -> str:
-    """Return the geometric mean of some ratios; – for none."""
-    if not values:
+def shown(mean: float | None) -> str:
+    if mean is None:
         return "–"
-    mean = geometric_mean(values)
     return f"{mean:.2f}" if mean < 10 else f"{mean:.0f}"
 
 

@@ -11,13 +11,10 @@ from typing import Final, Literal
 
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
-from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import prepare_cold
-from kfbench.measure.cpu import ONE_CALL, READINGS, Arm, Operation, measure, warm_up
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
+from kfbench.measure.cpu import ONE_CALL, Arm, Operation, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
@@ -32,7 +29,7 @@ from kfbench.sweep.definition.batch_plan import block_records
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run.cell_rows import encode_input, failed, sample_at, sample_of, skipped, times_of
+from kfbench.sweep.run.cell_rows import encode_input, failed, parts_of, sample_at, sample_of, skipped, times_of
 from kfbench.sweep.run.dictionary_rows import (
     dictionary_broker_rows,
     dictionary_codec_rows,
@@ -66,20 +63,9 @@ def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on
 
     reason: the text of the column `error`. on: the host that tried to measure it; None if no host did.
     """
-    parts: list[Row] = [{}]
-    if cell.kind in ("cpu", *READINGS):
-        parts = [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
-    elif cell.kind == "dictionary-cpu":
-        parts = [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
-    elif cell.kind == "dictionary-broker":
-        parts = [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
-    elif cell.kind == "dictionary-codecs":
-        parts = [{"arm": arm} for arm in DICTIONARY_ARMS]
-    elif cell.kind == "broker":
-        parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
-    elif cell.kind == "model":
-        parts = [{"start": cell.start, "records": cell.records}]
-    rows = [{"format": name, "status": status, "error": reason} | part for name in cell.formats for part in parts]
+    rows = [
+        {"format": name, "status": status, "error": reason} | part for name in cell.formats for part in parts_of(cell)
+    ]
     return _under_its_grids(cell, rows, on)
 
 

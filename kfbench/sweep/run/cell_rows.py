@@ -7,11 +7,15 @@ from typing import Final
 import numpy as np
 
 from kfbench.batches import NO_FIELDS
+from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.log.segment import join_records
 from kfbench.measure.cpu import Samples
+from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
+from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.schema import Row
 from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.time_limit import TookTooLong
 from kfbench.workloads import Sample, Workload
 from kfbench.workloads.recorded.public import NotFetched
@@ -65,6 +69,25 @@ def times_of(cell: Cell, times: Samples) -> Row:
         "cpu_ns": times.cpu_ns.tolist(),
         "wall_ns": times.wall_ns.tolist(),
     }
+
+
+def parts_of(cell: Cell) -> list[Row]:
+    """Return the columns in which the rows of one format differ, for each row. They name what is measured."""
+    match cell.kind:
+        case "cpu" | "metadata" | "lookup" | "record":
+            return [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
+        case "dictionary-cpu":
+            return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
+        case "dictionary-broker":
+            return [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
+        case "dictionary-codecs":
+            return [{"arm": arm} for arm in DICTIONARY_ARMS]
+        case "broker":
+            return [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
+        case "model":
+            return [{"start": cell.start, "records": cell.records}]
+        case _:
+            return [{}]
 
 
 def skipped(name: str, reason: str) -> Row:

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 
-from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import FORMATS
 from kfbench.measure.dictionary import measure_dictionaries
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS, measure_dictionary_paths
+from kfbench.measure.dictionary_broker import measure_dictionary_paths
 from kfbench.measure.dictionary_codecs import measure_other_codecs
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS, measure_codecs
+from kfbench.measure.dictionary_cpu import measure_codecs
 from kfbench.measure.schema import Row
 from kfbench.measure.verify import Unverified
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
-from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, sample_of, skipped, times_of
+from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
 
 
 def dictionary_rows(cell: Cell) -> Iterator[Row]:
@@ -54,10 +53,8 @@ def dictionary_codec_rows(cell: Cell) -> Iterator[Row]:
                 training_batch=settings.training_batch,
             )
             yield from ({"format": name} | row for row in list(rows))
-        except (InvalidDictionary, IllegalCombination) as error:
-            yield from (skipped(name, error_text(error)) | {"arm": arm} for arm in DICTIONARY_ARMS)
         except Exception as error:
-            yield from (failed(cell, name, error) | {"arm": arm} for arm in DICTIONARY_ARMS)
+            yield from _reasons(cell, name, error)
 
 
 def dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
@@ -68,9 +65,7 @@ def dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
         try:
             sample = sample_of(cell)
             if reason := illegal(name, sample, cell.codec):
-                yield from (
-                    skipped(name, reason) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
-                )
+                yield from (skipped(name, reason) | part for part in parts_of(cell))
                 continue
             arms = measure_codecs(
                 FORMATS[name],
@@ -84,15 +79,8 @@ def dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
                 seed=cell.seed,
             )
             found = [{"format": name} | times_of(cell, arm.samples) | arm.columns for arm in arms]
-        except (InvalidDictionary, IllegalCombination) as error:
-            found = [
-                skipped(name, error_text(error)) | {"arm": "measure", "operation": each}
-                for each in DICTIONARY_OPERATIONS
-            ]
         except Exception as error:
-            found = [
-                failed(cell, name, error) | {"arm": "measure", "operation": each} for each in DICTIONARY_OPERATIONS
-            ]
+            found = list(_reasons(cell, name, error))
         yield from found
 
 
@@ -122,7 +110,12 @@ def dictionary_broker_rows(cell: Cell) -> Iterator[Row]:
             else:
                 yield row | arm.columns | times_of(cell, arm.samples) | {"records": arm.records}
     except Exception as error:
-        is_too_small = isinstance(error, InvalidDictionary | IllegalCombination)
         for name in cell.formats:
-            row = skipped(name, error_text(error)) if is_too_small else failed(cell, name, error)
-            yield from (row | {"arm": "measure", "operation": path} for path in DICTIONARY_PATHS)
+            yield from _reasons(cell, name, error)
+
+
+def _reasons(cell: Cell, name: str, error: Exception) -> Iterator[Row]:
+    """Yield the rows of a format that has failed. A topic that is too small for a dictionary is skipped."""
+    is_too_small = isinstance(error, InvalidDictionary | IllegalCombination)
+    row = skipped(name, error_text(error)) if is_too_small else failed(cell, name, error)
+    yield from (row | part for part in parts_of(cell))
