@@ -1,0 +1,168 @@
+"""The base class of rivals, and the Arrow table of records that most of them store.
+
+A rival is an existing container format (Parquet, Arrow IPC, Avro, …) that stands where a v2 batch has its records. Its
+container holds six things per record, as v2 does: offset delta, timestamp delta, key, value, headers in their order.
+Deltas are relative to the first record of the batch. Building the library's input is not timed, which favours rivals.
+Damaged or hostile containers are out of scope.
+"""
+
+from abc import ABC, abstractmethod
+from importlib.metadata import version
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kfbench.arrays import Int64
+from kfbench.errors import IllegalCombination, WouldLose
+from kfbench.records import Records
+
+Setting = Literal["documented", "best"]
+Header = tuple[bytes, bytes | None]
+
+_HEADER: Final = pa.struct([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("offset_delta", pa.int32(), nullable=False),
+        pa.field("timestamp_delta", pa.int64(), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.field("header", _HEADER, nullable=False)), nullable=False),
+    ]
+)
+"""The columns of a batch. Keys, values and header keys are bytes, because Kafka does not check that they are UTF-8."""
+TIMES: Final = ["offset_delta", "timestamp_delta"]
+PAYLOAD: Final = ["key", "value", "headers"]
+
+
+class Fetched(NamedTuple):
+    """The payload of one record, as Python objects. headers: (key, value) pairs in their order."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+class Times(NamedTuple):
+    """The deltas of all records, int64[n], relative to the first record. timestamp_deltas: in ms."""
+
+    offset_deltas: Int64
+    timestamp_deltas: Int64
+
+
+class Rival(ABC):
+    """A container format with one choice of settings.
+
+    name: the stored name. setting: "documented" for the settings that the library's documentation recommends or
+    defaults to, "best" for the smallest that we found. codecs: a subset of "none", "lz4" and "zstd". needs: the
+    package on PyPI that writes and reads the container.
+    """
+
+    name: ClassVar[str]
+    setting: ClassVar[Setting] = "documented"
+    codecs: ClassVar[frozenset[str]] = frozenset({"none", "lz4", "zstd"})
+    needs: ClassVar[str] = "pyarrow"
+
+    def version(self) -> str:
+        return version(self.needs)
+
+    def check_codec(self, codec: str) -> None:
+        """Raise IllegalCombination for a codec that the container does not have."""
+        if codec not in self.codecs:
+            raise IllegalCombination(f"{self.name} has no codec {codec!r} (codecs: {', '.join(sorted(self.codecs))})")
+
+    def prepare(self, records: Records) -> Any:
+        """Return the records as the library takes them. Not timed."""
+        return to_table(records)
+
+    @abstractmethod
+    def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
+        """Write the container. level: the level of the codec; None: the library's default. Raises IllegalCombination.
+
+        Only zstd has levels here. Other codecs ignore the level.
+        """
+
+    @abstractmethod
+    def decode(self, container: bytes) -> Any:
+        """Return all columns as the library returns them, decompressed and in memory."""
+
+    @abstractmethod
+    def read_times(self, container: bytes) -> Times:
+        """Return the deltas of all records. The library reads no other column if it can."""
+
+    @abstractmethod
+    def fetch(self, container: bytes, i: int) -> Fetched:
+        """Return the payload of record i. The library reads what it must for that."""
+
+    def records(self, decoded: Any) -> Records:
+        """Return the result of `decode` as Records. Not timed.
+
+        Offsets and timestamps are the stored deltas: the result equals `relative(records)`.
+        """
+        return from_table(decoded)
+
+
+def zstd_level(codec: str, level: int | None) -> int | None:
+    """Return the level for zstd, None for other codecs."""
+    return level if codec == "zstd" else None
+
+
+def relative(records: Records) -> Records:
+    """Return the records with offsets and timestamps (ms) relative to the first record. They may be negative."""
+    if not len(records):
+        return records
+    with np.errstate(over="ignore"):
+        offsets = records.offsets - records.offsets[0]
+        timestamps_ms = records.timestamps_ms - records.timestamps_ms[0]
+    return records.at_offsets(offsets).at_times(timestamps_ms)
+
+
+def to_table(records: Records) -> pa.Table:
+    """Return one batch as a table with the columns of SCHEMA. Raises WouldLose for offset deltas beyond int32."""
+    table = relative(records).to_arrow()
+    try:
+        headers = table["headers"].combine_chunks().cast(pa.large_list(_HEADER)).cast(SCHEMA.field("headers").type)
+        columns = [table["offset"].cast(pa.int32()), table["timestamp_ms"]]
+        columns += [table[name].cast(pa.binary()) for name in ("key", "value")]
+    except pa.ArrowInvalid as error:
+        raise WouldLose(f"a rival's batch has int32 offset deltas and less than 2 GiB ({error})") from None
+    return pa.table([*columns, headers], schema=SCHEMA).combine_chunks()
+
+
+def from_table(table: pa.Table) -> Records:
+    """Return a table with the columns of SCHEMA as Records."""
+    return Records.from_arrow(table.rename_columns({"offset_delta": "offset", "timestamp_delta": "timestamp_ms"}))
+
+
+def times_of(table: pa.Table | pa.RecordBatch) -> Times:
+    offsets, timestamps = (table[name].to_numpy() for name in TIMES)
+    return Times(offsets.astype(np.int64), timestamps)
+
+
+def row_of(table: pa.Table | pa.RecordBatch, i: int) -> Fetched:
+    """Return the payload of row i as Python objects. A column that is missing holds only defaults."""
+    key, value, headers = (table[name][i].as_py() if name in table.schema.names else None for name in PAYLOAD)
+    return Fetched(key, value, tuple((header["key"], header["value"]) for header in headers or ()))
+
+
+def without_defaults(table: pa.Table) -> pa.Table:
+    """Return the table without columns that `with_defaults` restores. columnar and v3 leave them out, too.
+
+    Offset deltas 0, 1, 2, … are a default, and so are timestamp deltas of 0, null keys and no headers.
+    """
+    defaults = with_defaults(table.select(["value"]))
+    optional = [name for name in SCHEMA.names if name != "value"]
+    return table.drop_columns([name for name in optional if table[name].to_pylist() == defaults[name].to_pylist()])
+
+
+def with_defaults(table: pa.Table) -> pa.Table:
+    """Return the table with all columns of SCHEMA."""
+    n = len(table)
+    defaults = {
+        "offset_delta": lambda: pa.array(np.arange(n, dtype=np.int32)),
+        "timestamp_delta": lambda: pa.array(np.zeros(n, np.int64)),
+        "key": lambda: pa.nulls(n, pa.binary()),
+        "headers": lambda: pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], _HEADER)),
+    }
+    columns = [table[name] if name in table.column_names else defaults[name]() for name in SCHEMA.names]
+    return pa.table(columns, names=SCHEMA.names)

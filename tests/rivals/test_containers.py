@@ -1,0 +1,66 @@
+"""Every rival's container holds all records of a batch, and reads parts of them."""
+
+from typing import Final
+
+import numpy as np
+import pytest
+
+from kfbench.errors import IllegalCombination, WouldLose
+from kfbench.records import Records
+from kfbench.rivals import RIVALS
+from kfbench.rivals.base import Rival, relative
+from kfbench.workloads.catalogue import WORKLOADS
+
+CODECS: Final = ("none", "lz4", "zstd")
+ARMS: Final = [pytest.param(RIVALS[name], codec, id=f"{name}-{codec}") for name in RIVALS for codec in CODECS]
+EDGES: Final = {
+    "one record": Records.from_lists([b"value"]),
+    "nulls": Records.from_lists([None, b"", b"v"], keys=[b"", None, None]),
+    "all null": Records.from_lists([None, None]),
+    "empty": Records.from_lists([b"", b""], keys=[b"", b""]),
+    "headers": Records.from_lists(
+        [b"a", b"b", b"c"],
+        headers=[[("x", b"1"), ("a", None), ("x", b"1")], [], [("", b"")]],
+        timestamps_ms=[5, 3, -1],
+    ),
+    "holes": Records.from_lists(
+        [b"a"] * 4, keys=[b"k"] * 4, offsets=[7, 9, 1_000, 2_000_000], timestamps_ms=[1, 1, 2, 0]
+    ),
+}
+
+
+def check(rival: Rival, codec: str, records: Records) -> None:
+    """Check every operation of a rival on one batch."""
+    prepared = rival.prepare(records)
+    container = rival.encode(prepared, codec, 3)
+    assert rival.encode(prepared, codec, 3) == container
+    assert rival.records(rival.decode(container)) == relative(records)
+    times = rival.read_times(container)
+    assert np.array_equal(times.offset_deltas, records.offsets - records.offsets[0])
+    assert np.array_equal(times.timestamp_deltas, records.timestamps_ms - records.timestamps_ms[0])
+    for i in {0, len(records) // 2, len(records) - 1}:
+        fetched = rival.fetch(container, i)
+        assert (fetched.key, fetched.value) == (records.key(i), records.value(i))
+        assert [(name.decode(), value) for name, value in fetched.headers] == records.headers(i)
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(("rival", "codec"), ARMS)
+def test_edge_records(rival: Rival, codec: str, edge: str) -> None:
+    check(rival, codec, EDGES[edge])
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_named_workloads(workload: str) -> None:
+    records = WORKLOADS[workload].generate(records=20, seed=7).records
+    for rival in RIVALS.values():
+        check(rival, "zstd", records)
+
+
+@pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS)
+def test_refused(rival: Rival) -> None:
+    records = EDGES["one record"]
+    with pytest.raises(IllegalCombination):
+        rival.encode(rival.prepare(records), "snappy")
+    with pytest.raises(WouldLose):
+        rival.prepare(Records.from_lists([b"a", b"b"], offsets=[0, 2**31]))
