@@ -1,0 +1,63 @@
+"""The row of a size comparison, and the helpers that fill it."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from kfbench.arrays import Int64
+from kfbench.records import Records
+from kfbench.rivals.base import zstd_level
+
+ZSTD_LEVEL: Final = 3
+
+
+class RivalSize(NamedTuple):
+    """The size of some batches in one arm (a container or packer with one choice of settings).
+
+    Args:
+        name: the arm.
+        setting: the choice of settings, such as "documented" or "best".
+        size_bytes: the size of all batches, verified by decoding; None after an error.
+        records, batches: the numbers of records and batches that `size_bytes` covers.
+        error: the type and message of the exception; None: no error.
+    """
+
+    name: str
+    setting: str
+    size_bytes: int | None
+    records: int
+    batches: int
+    error: str | None = None
+
+
+class RoundTripFailed(Exception):
+    """A library returned other data than it was given."""
+
+
+def check_same(name: str, is_same: bool) -> None:
+    """Raise RoundTripFailed unless the decoded data equal the original. name: the arm or data, for the message."""
+    if not is_same:
+        raise RoundTripFailed(f"{name}: decoded data differ")
+
+
+def size_row(name: str, setting: str, records: int, batches: int, measure: Callable[[], int]) -> RivalSize:
+    """Call `measure`, which returns the size in bytes. Return a row with its result or its error."""
+    try:
+        return RivalSize(name, setting, measure(), records, batches)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in a Rust library is no Exception
+        message = str(error).partition("\n")[0]
+        return RivalSize(name, setting, None, records, batches, f"{type(error).__name__}: {message}")
+
+
+def batches_of(records: Records, bounds: Int64) -> list[Records]:
+    """Return the records of each batch that is not empty. bounds: int64[batches + 1]."""
+    return [records.part(first, end) for first, end in pairwise(bounds.tolist()) if end > first]
+
+
+def buffer_codec(codec: str) -> pa.Codec | None:
+    """Return the codec with which Arrow compresses each buffer. codec: "none", "lz4" or "zstd" (level 3)."""
+    return None if codec == "none" else pa.Codec(codec, zstd_level(codec, ZSTD_LEVEL))

@@ -1,0 +1,134 @@
+"""Measure one Arrow stream per topic: state across batches, with dictionaries of keys that grow.
+
+The schema is sent once. Keys and header keys are indexes into a dictionary. Each batch carries the new entries (a
+dictionary delta) and the indexes. Values and header values are plain. v2's 61-byte batch header is counted per batch.
+
+The setting breaks promises that Kafka keeps:
+
+- A consumer that starts in the middle has neither the schema nor the entries of earlier batches. It cannot read.
+- After a lost batch, later entries get wrong indexes. The first batch that needs such an entry has an index out of
+  bounds. A reader that skips this batch returns wrong keys from later batches, and nothing detects them.
+- Batches cannot be compacted, deleted or copied alone.
+- Writer and readers keep all distinct keys in memory, and the stream has no limit for them.
+"""
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+import pyarrow as pa
+
+from kfbench.arrays import Int64
+from kfbench.records import Records
+from kfbench.rivals.base import from_table, relative, to_table
+from kfbench.rivals.envelope import ENVELOPE_BYTES
+from kfbench.rivals.sizes import RivalSize, batches_of, buffer_codec, check_same, size_row
+
+NAME: Final = "arrow-stream"
+END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicStream:
+    """The bytes of a stream: the schema message, and the dictionary deltas and the record batch of each batch."""
+
+    schema: bytes
+    batches: tuple[bytes, ...]
+
+    def without(self, *lost: int) -> "TopicStream":
+        """Return the stream that a reader sees if these batches are lost."""
+        kept = tuple(data for i, data in enumerate(self.batches) if i not in lost)
+        return TopicStream(schema=self.schema, batches=kept)
+
+
+class _GrowingDictionary:
+    """The distinct items of a column so far, in the order of their first record."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[bytes, int] = {}
+
+    def encode(self, items: pa.Array) -> pa.Array:
+        """Return the items as indexes into the dictionary, which gets the new items."""
+        known = self._indexes
+        indexes = [None if item is None else known.setdefault(item, len(known)) for item in items.to_pylist()]
+        return pa.DictionaryArray.from_arrays(pa.array(indexes, pa.int32()), pa.array(list(known), pa.binary()))
+
+
+def encode_stream(records: Records, bounds: Int64, codec: str) -> TopicStream:
+    """Write all batches that are not empty into one stream. bounds: int64[batches + 1].
+
+    codec: "none", "lz4" or "zstd" (level 3), per buffer.
+    """
+    options = pa.ipc.IpcWriteOptions(compression=buffer_codec(codec), emit_dictionary_deltas=True)
+    keys, header_keys = _GrowingDictionary(), _GrowingDictionary()
+    out, writer, schema, pieces = BytesIO(), None, b"", []
+    for batch in batches_of(records, bounds):
+        table = to_table(batch)
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        if not records.shapes.has_headers:
+            del columns["headers"]
+        columns["key"] = keys.encode(columns["key"])
+        if "headers" in columns:
+            pairs = columns["headers"].flatten()
+            header_key_indexes = header_keys.encode(pairs.field("key"))
+            columns["headers"] = _header_lists(columns["headers"], header_key_indexes, pairs.field("value"))
+        row_batch = pa.record_batch(columns)
+        if writer is None:
+            writer = pa.ipc.new_stream(out, row_batch.schema, options=options)
+            schema = row_batch.schema.serialize().to_pybytes()
+        begin = max(out.tell(), len(schema))
+        writer.write_batch(row_batch)
+        pieces.append(bytes(out.getbuffer()[begin:]))
+    return TopicStream(schema=schema, batches=tuple(pieces))
+
+
+def read_stream(stream: TopicStream) -> list[pa.RecordBatch]:
+    """Return one record batch per batch, with keys as indexes. Raises KeyError without the first dictionary entries."""
+    return list(pa.ipc.open_stream(b"".join([stream.schema, *stream.batches, END])))
+
+
+def plain_table(batch: pa.RecordBatch) -> pa.Table:
+    """Return the batch with plain keys. Raises IndexError for an index beyond the dictionary."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns["key"] = columns["key"].dictionary_decode()
+    if "headers" in columns:
+        lists = columns["headers"]
+        pairs = lists.flatten()
+        columns["headers"] = _header_lists(lists, pairs.field("key").dictionary_decode(), pairs.field("value"))
+    return pa.table(columns)
+
+
+def _header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
+    """Return lists of the same lengths, with these header keys and values."""
+    return pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays([keys, values], names=["key", "value"]))
+
+
+def stream_sizes(records: Records, bounds: Int64, codec: str) -> list[RivalSize]:
+    """Return the size of the stream: one row for all batches with the schema, one for the middle third of the batches.
+
+    bounds: int64[batches + 1]. The middle never includes the first batch. Its row has an error if there is no other.
+    """
+    batches = batches_of(records, bounds)
+    streams: list[TopicStream] = []
+
+    def whole() -> int:
+        stream = encode_stream(records, bounds, codec)
+        for found, batch in zip(read_stream(stream), batches, strict=True):
+            check_same(NAME, from_table(plain_table(found)) == relative(batch))
+        streams.append(stream)
+        return len(stream.schema) + sum(ENVELOPE_BYTES + len(data) for data in stream.batches)
+
+    first = max(1, len(batches) // 3)
+    end = max(first + 1, 2 * len(batches) // 3)
+    middle = batches[first:end]
+
+    def middle_bytes() -> int:
+        if not middle:
+            raise ValueError(f"a stream of {len(batches)} batches has no middle")
+        return sum(ENVELOPE_BYTES + len(data) for data in streams[0].batches[first:end])
+
+    row = size_row(NAME, "all", len(records), len(bounds) - 1, whole)
+    counts = sum(map(len, middle)), len(middle)
+    if row.error:
+        return [row, row._replace(setting="middle")]
+    return [row, size_row(NAME, "middle", *counts, middle_bytes)]
