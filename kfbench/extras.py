@@ -5,7 +5,11 @@ from typing import Final
 
 from kfbench.errors import MissingExtra
 
-MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # per extra, a module that only it installs
+MODULE_OF_EXTRA: Final = {
+    "sweep": "pyspark",
+    "peers": "kafka",
+    "rivals": "fastavro",
+}  # per extra, a module that only it installs
 
 
 def has_extra(name: str) -> bool:

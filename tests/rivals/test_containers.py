@@ -11,8 +11,9 @@ from kfbench.rivals import RIVALS
 from kfbench.rivals.base import Rival, relative
 from kfbench.workloads.catalogue import WORKLOADS
 
-CODECS: Final = ("none", "lz4", "zstd")
-ARMS: Final = [pytest.param(RIVALS[name], codec, id=f"{name}-{codec}") for name in RIVALS for codec in CODECS]
+ARMS: Final = [
+    pytest.param(rival, codec, id=f"{name}-{codec}") for name, rival in RIVALS.items() for codec in sorted(rival.codecs)
+]
 EDGES: Final = {
     "one record": Records.from_lists([b"value"]),
     "nulls": Records.from_lists([None, b"", b"v"], keys=[b"", None, None]),

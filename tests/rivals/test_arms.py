@@ -1,0 +1,68 @@
+"""Which rivals there are, what they share, and what happens without their libraries."""
+
+import subprocess
+import sys
+
+import pytest
+
+from kfbench.errors import CorruptLog
+from kfbench.rivals import RIVALS, missing
+from kfbench.workloads.catalogue import WORKLOADS
+
+NAMES = ["parquet", "parquet-best", "arrow-ipc", "arrow-ipc-bare", "avro", "avro-best", "vortex", "vortex-best"]
+RECORDS = WORKLOADS["user-activity"].generate(records=1_000, seed=7).records
+
+
+def python(code: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_the_extra_brings_all_arms_but_lance() -> None:
+    assert [*RIVALS][: len(NAMES)] == NAMES
+    assert missing().keys() <= {"lance", "lance-best"}
+    assert all(name == rival.name and rival.version() for name, rival in RIVALS.items())
+
+
+def test_a_library_that_is_missing_or_broken_is_a_reason() -> None:
+    found = python(
+        "import sys; sys.modules['fastavro'] = None\n"
+        "class Broken:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'vortex': raise OSError('a library of C is missing')\n"
+        "sys.meta_path.insert(0, Broken())\n"
+        "from kfbench.rivals import RIVALS, missing\n"
+        "reasons = missing()\n"
+        "print(len(RIVALS) + len(reasons))\n"
+        "print(*(name + ':' + reasons[name].split(':')[0] for name in reasons if 'lance' not in name))"
+    )
+    errors = ["avro:ModuleNotFoundError", "avro-best:ModuleNotFoundError", "vortex:OSError", "vortex-best:OSError"]
+    assert found == ["10", *errors]
+
+
+def test_kfbench_imports_no_library_of_a_rival() -> None:
+    libraries = "{'fastavro', 'vortex', 'lance', 'kfbench.rivals'}"
+    assert python(f"import sys, kfbench, kfbench.cli; print(*{libraries} & sys.modules.keys())") == []
+
+
+@pytest.mark.parametrize("name", ["parquet", "avro", "vortex", "lance"])
+@pytest.mark.parametrize("batch_size", [1, 10, 100, 1_000])
+def test_the_best_is_smaller_than_the_documented(name: str, batch_size: int) -> None:
+    if name not in RIVALS:
+        pytest.skip(missing()[name])
+    part = RECORDS.part(0, batch_size)
+    best, documented = RIVALS[f"{name}-best"], RIVALS[name]
+    assert len(best.encode(best.prepare(part), "zstd", 3)) < len(documented.encode(documented.prepare(part), "zstd", 3))
+
+
+def test_avros_single_object_starts_with_the_fingerprint_of_its_schema() -> None:
+    """Avro's specification: C3 01, then the CRC-64-AVRO in little-endian order."""
+    rival = RIVALS["avro-best"]
+    container = rival.encode(rival.prepare(RECORDS.part(0, 3)), "none")
+    assert container[:2] == b"\xc3\x01"
+    for at in (0, 9):
+        damaged = bytearray(container)
+        damaged[at] ^= 1
+        with pytest.raises(CorruptLog) as caught:
+            rival.decode(bytes(damaged))
+        assert (caught.value.position, caught.value.field) == (0, "schema")
