@@ -29,9 +29,11 @@ from kfbench.report.data.dictionaries import (
     LINES,
     PLAIN,
     RAW,
+    SHARE,
     SIZE_BYTES,
     TRAINED,
     Dictionaries,
+    Group,
     Key,
     Kind,
     Pair,
@@ -97,8 +99,7 @@ class Figures:
                         for batch in BATCHES
                     ),
                 ]
-                for group, kind in product(GROUPS, kinds)
-                if set(BATCHES) <= set(self.found.batches(group))
+                for group, kind in product(self._groups, kinds)
             ),
         )
 
@@ -221,6 +222,78 @@ class Figures:
             ),
         )
 
+    def change_table(self) -> str:
+        """Topics whose records change at their middle, with a dictionary of the records before the change."""
+        found = self.found.changes
+        keys = [key for key in found if key.dictionary == TRAINED and key.share == SHARE and key.part == 1]
+        return table(
+            ["bytes compared with the same format in plain zstd", *map(str, BATCHES)],
+            (
+                [
+                    f"{workload}: {name} + dictionary",
+                    *(shown(part_ratio(found, Key(workload, batch, name, TRAINED, SIZE_BYTES))) for batch in BATCHES),
+                ]
+                for workload, name in product(sorted({key.workload for key in keys}), FORMATS)
+            ),
+        )
+
+    def larger_batch_table(self) -> str:
+        """v2 in plain zstd with ten times as many records per batch, against v2 with a dictionary."""
+        pairs = ((1, 10), (10, 100))
+
+        def cell(group: Group, small: int, large: int) -> str:
+            ratios = []
+            for workload in self.found.topics(group, small):
+                base, larger = self.found.base(workload, small), self.found.base(workload, large)
+                ratio = self.found.ratio(V2_TRAINED, workload, small)
+                if base and larger and ratio:
+                    per_record = larger.size_bytes / larger.records / (base.size_bytes / base.records)
+                    ratios.append(per_record / ratio)
+            won = sum(ratio < 1 for ratio in ratios)
+            return f"{shown(geometric_mean_of(ratios))}, smaller in {won} of {len(ratios)}"
+
+        return table(
+            [
+                "plain zstd at ten times the batch, compared with v2 + dictionary",
+                *(f"{b} against {a}" for a, b in pairs),
+            ],
+            ([group.words, *(cell(group, *pair) for pair in pairs)] for group in self._groups),
+        )
+
+    def losses_table(self) -> str:
+        """Dictionaries of 32 KiB at level 3 that do not pay, and the log size from which the others do."""
+
+        def cell(group: Group, name: str, batch: int) -> str:
+            gains = [gain for gain in self.found.gains if gain.set.group is group and gain.set[2:] == (batch, name)]
+            worst = max(gains, key=lambda gain: gain.ratio)
+            lost = sum(gain.ratio > 1 for gain in gains)
+            pays = [gain.pays_from_bytes for gain in gains if gain.pays_from_bytes is not None]
+            kb = f"{round(median(pays) / 1000):,} KB" if pays else "–"
+            return f"{lost} of {len(gains)} lose; worst {worst.ratio:.2f}, {worst.set.workload}; pays from {kb}"
+
+        return table(
+            ["dictionary charged over 10 MB; median log size from which it pays", *map(str, BATCHES)],
+            (
+                [f"{group.words}: {name}", *(cell(group, name, batch) for batch in BATCHES)]
+                for group, name in product(self._groups, FORMATS)
+            ),
+        )
+
+    def duplicates_table(self) -> str:
+        """Log lines without the topic that repeats itself."""
+        topics = [name for name in self.found.topics(LINES, BATCHES[0]) if name != "lines-spark-driver"]
+        return table(
+            [f"bytes compared with v2 + zstd {LEVEL}, five topics", *map(str, BATCHES)],
+            (
+                [kind.label, *(shown(geometric_mean_of(self.found.ratio(kind, t, b) for t in topics)) for b in BATCHES)]
+                for kind in KINDS
+            ),
+        )
+
+    @property
+    def _groups(self) -> list[Group]:
+        return [group for group in GROUPS if set(BATCHES) <= set(self.found.batches(group))]
+
     def frame_table(self) -> str:
         """Kafka's frame with a dictionary ID takes 7 bytes per batch more than number, check and lean frame."""
 
@@ -295,6 +368,10 @@ def blocks(figures: Figures) -> list[tuple[Block, str]]:
         "live dictionaries": figures.live_table,
         "costs": figures.cost_table,
         "ages": figures.age_table,
+        "changes": figures.change_table,
+        "larger batches": figures.larger_batch_table,
+        "losses": figures.losses_table,
+        "without duplicates": figures.duplicates_table,
         "frames": figures.frame_table,
         "codecs": figures.codecs_table,
     }

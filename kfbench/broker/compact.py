@@ -116,6 +116,7 @@ def filtered(
     now_ms: int,
     delete_retention_ms: int = DELETE_RETENTION_MS,
     limits: Limits | None = None,
+    dictionaries: Iterable[Dictionary] = (),
 ) -> Compacted:
     """Keep only the chosen records, in their batches (`MemoryRecords.filterTo`). Raise CorruptLog, InvalidRecords.
 
@@ -128,9 +129,10 @@ def filtered(
             keep them.
         emptied_transaction: transaction markers that get a delete horizon, bool[batches]. Batches with a kept tombstone
             get one, too.
+        dictionaries: as in `compact`.
     """
     source = bytes_of(log)
-    decoded = _whole(source, fmt, limits)
+    decoded = _whole(source, fmt, limits, dictionaries)
     kept = _flags("keep", keep, len(decoded.records))
     allowance = Allowance.of(len(source), limits)
     return _Rewriting(source, decoded, kept, _kinds(decoded, fmt), None, allowance).compacted(

@@ -17,7 +17,7 @@ from kfbench.batches import EncodedLog
 from kfbench.broker.source import bytes_of, picked
 from kfbench.broker.work import NewLog, Work
 from kfbench.codecs import Allowance, Dictionary
-from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, by_number
+from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER
 from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.broker import renumbering
@@ -35,7 +35,7 @@ class _Log(NamedTuple):
         starts: the position of the number in each batch, int64[batches]; -1: the batch names no dictionary.
         numbers, sizes: the number, and its size in bytes. -1 and 0: none.
         stored: the number of the dictionary that a batch stores, by batch.
-        dictionaries: those that the log stores, by number.
+        dictionaries: those that the log stores and those that the caller has, by number.
     """
 
     data: Bytes
@@ -47,9 +47,9 @@ class _Log(NamedTuple):
     dictionaries: Mapping[int, Dictionary]
 
     @classmethod
-    def of(cls, data: Bytes, limits: Limits | None) -> "_Log":
+    def of(cls, data: Bytes, limits: Limits | None, dictionaries: Iterable[Dictionary] = ()) -> "_Log":
         """Read headers, and columnar's columns. Raises CorruptLog."""
-        entries, allowance = Entries.of(data), Allowance.of(len(data), limits)
+        entries, allowance = Entries.of(data), Allowance.of(len(data), limits, dictionaries)
         entries.errors("raise")
         positions, magics = entries.positions, entries.magics
         for error in add_stored(data, positions, magics, allowance).values():
@@ -139,7 +139,7 @@ def renumber(log: EncodedLog | Any, numbers: Mapping[int, int], limits: Limits |
     themselves must be the same, because each batch has a check of the dictionary's bytes.
 
     numbers: the new number by the old one. Raises MissingDictionary for a batch whose number has no new one,
-    CorruptLog, and InvalidRecords for a number out of range or a new one that two old ones share.
+    CorruptLog for damage (also of a payload), and InvalidRecords for a number that is out of range or wanted twice.
     """
     for old, new in numbers.items():
         if not (isinstance(new, int) and 1 <= new <= MOST_NUMBER):
@@ -157,7 +157,9 @@ def renumber(log: EncodedLog | Any, numbers: Mapping[int, int], limits: Limits |
     is_named = read.numbers > 0
     out = np.empty(int(read.positions[-1]) + grown - int(read.sizes.sum()), np.uint8)
     positions = np.empty(len(read.positions), np.int64)
-    renumbering.renumber(read.data, read.positions, read.starts, read.sizes, wanted, out, positions)
+    damaged = renumbering.renumber(read.data, read.positions, read.starts, read.sizes, wanted, out, positions)
+    if damaged >= 0:
+        raise CorruptLog(int(read.positions[damaged]), "crc", "the CRC-32C of the batch is another one")
     kept = EncodedLog(data=out, positions=positions)
     if read.stored:
         kept = _without(kept, list(read.stored))
@@ -185,8 +187,8 @@ def check_dictionaries(log: EncodedLog | Any, dictionaries: Iterable[Dictionary]
 
     dictionaries: those of the partition. Those that stand in the log count, too.
     """
-    read = _Log.of(bytes_of(log), limits)
-    known = by_number([*dictionaries, *read.dictionaries.values()])
+    read = _Log.of(bytes_of(log), limits, dictionaries)
+    known = read.dictionaries
     named = np.flatnonzero(read.numbers > 0)
     checks = read.data[(read.starts + read.sizes)[named, None] + np.arange(CHECK_BYTES)]
     is_known = np.zeros(len(named), np.bool_)

@@ -51,7 +51,7 @@ class Dictionary:
     trained_on: TrainedOn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.number, int) or not 1 <= self.number <= MOST_NUMBER:
+        if type(self.number) is not int or not 1 <= self.number <= MOST_NUMBER:
             raise InvalidDictionary(f"number: 1 to {MOST_NUMBER} is wanted, not {self.number!r}")
         if not isinstance(self.data, bytes):
             raise InvalidDictionary(f"data: bytes are wanted, not {type(self.data).__name__}")

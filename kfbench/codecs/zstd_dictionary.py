@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 import zstandard
 
 from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable
-from kfbench.codecs.dictionary import CHECK_BYTES, Dictionary, tables_for
+from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, Dictionary, tables_for
 from kfbench.codecs.zstd_frames import GROWTH_BITS, Zstd, blocks_from
 from kfbench.errors import IllegalCombination
-from kfbench.uvarint import get_uvarint
+from kfbench.uvarint import get_uvarint, put_uvarint
 
 LEAN: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
 _DESCRIPTOR: Final = b"\0"
@@ -222,12 +222,15 @@ class ZstdDictionary(Codec):
 
 
 def dictionary_number(payload: Buffer) -> int:
-    """Return the number of the dictionary that a payload names, 0 to 2**32 - 1. Raises Undecodable."""
+    """Return the number of the dictionary that a payload names, 0 to 2**31 - 1. Raises Undecodable."""
     return _read_number(payload)[0]
 
 
 def _read_number(data: Buffer) -> tuple[int, int]:
     try:
-        return get_uvarint(data)
+        number, end = get_uvarint(data)
     except ValueError:
         raise Undecodable("zstd-dictionary: the dictionary number is cut short") from None
+    if bytes(data[:end]) != put_uvarint(number) or number > MOST_NUMBER:
+        raise Undecodable("zstd-dictionary: the dictionary number is over-long, or above 2147483647")
+    return number, end

@@ -13,7 +13,7 @@ from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary, Level, ZstdDictionary
 from kfbench.codecs.dictionary import by_number
-from kfbench.errors import CorruptLog
+from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import FORMATS, Format, format_of
 from kfbench.kernels.wire import frames
 from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
@@ -44,8 +44,11 @@ def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedL
     Canonical batches without a codec get the same bytes again. A batch is canonical if it has no over-long varints,
     unused bits or record attributes (column `canonical` of `.batches`).
 
-    dictionary: write the zstd batches of v2, v3 and columnar with it, and store it in front of all batches. Raises
-    InvalidDictionary if the log has another dictionary with its number.
+    dictionary: write the zstd batches of v2, v3 and columnar with it, and store it in front of all batches. It takes
+    the offset before the first batch.
+
+    Raises InvalidDictionary if the log has another dictionary with this number, and InvalidRecords if the log begins at
+    offset 0. Kafka's consumer would skip a record that has the offset of the stored dictionary.
     """
     number, kinds = kinds_of(log)
     if dictionary is None:
@@ -57,7 +60,9 @@ def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedL
     if not any(is_changed):
         return log_bytes
     first = int(np.flatnonzero(np.array(is_changed)[number])[0])
-    offset = max(int(log.batch_rows["base_offset"][0]) - 1, 0)
+    offset = int(log.batch_rows["base_offset"][0]) - 1
+    if offset < 0:
+        raise InvalidRecords("offsets: the log begins at 0, so no offset before it is free for the dictionary")
     head = dictionary_batch(dictionary, kinds[number[first]].fmt, offset)
     positions = np.append(0, log_bytes.positions + len(head.data))
     return EncodedLog(data=np.concatenate([head.data, log_bytes.data]), positions=positions)

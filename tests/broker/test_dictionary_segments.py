@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crc32c import crc32c
 
 from kfbench import FORMATS, Dictionary, EncodedLog, read_log
 from kfbench.broker.compact import compact
@@ -13,7 +14,8 @@ from kfbench.broker.dictionaries import check_dictionaries, find_dictionary, mer
 from kfbench.broker.fetch import fetch
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_offset
-from kfbench.errors import CorruptLog, InvalidDictionary, InvalidRecords, MissingDictionary
+from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
+from kfbench.formats import Entries
 from kfbench.log import dictionary_batch
 from tests.dictionary_samples import OTHER, RAW, RECORDS, TRAINED
 from tests.strategies import NOW_MS
@@ -124,6 +126,38 @@ def test_a_wrong_number_is_refused(head: bytes) -> None:
 
 
 @formats
+def test_a_mirror_refuses_damage_instead_of_sealing_it(name: str) -> None:
+    good = np.frombuffer(batches(name, TRAINED, 0), np.uint8)
+    first = int(Entries.of(good).positions[1])
+    for bit in np.random.default_rng(7).integers(21 * 8, first * 8, 50).tolist():  # the CRC covers bytes 21 to the end
+        bad = good.copy()
+        bad[bit // 8] ^= 1 << bit % 8
+        with pytest.raises((CorruptLog, MissingDictionary)) as refusal:
+            renumber(bad, {1: 2})
+        assert refusal.value.position == 0
+
+
+@formats
+@pytest.mark.parametrize("number", ["8100", "8180808070", "8180808008"])
+def test_a_number_has_its_shortest_form_and_31_bits(name: str, number: str) -> None:
+    sound = batches(name, TRAINED, 0)
+    log = read_log(sound, dictionaries=[TRAINED])
+    head = sound.index(TRAINED.head)
+    data = bytearray(sound[: int(log.batches["position"][1])])
+    data[head : head + 1] = bytes.fromhex(number)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[17:21] = crc32c(data[21:]).to_bytes(4, "big")
+    for call in (
+        lambda: FORMATS[name].decode(bytes(data), dictionaries=[TRAINED]),
+        lambda: check_dictionaries(bytes(data), [TRAINED]),
+        lambda: renumber(bytes(data), {1: 2}),
+    ):
+        with pytest.raises(CorruptLog) as refusal:
+            call()
+        assert (type(refusal.value), refusal.value.position) == (CorruptLog, 0)
+
+
+@formats
 def test_a_leader_compares_numbers_and_checks_without_decompressing(name: str) -> None:
     log = batches(name, None, 0) + batches(name, TRAINED, 60)
     check_dictionaries(log, [TRAINED, SECOND])
@@ -133,8 +167,9 @@ def test_a_leader_compares_numbers_and_checks_without_decompressing(name: str) -
         with pytest.raises(MissingDictionary) as refusal:
             check_dictionaries(log, known)
         assert (refusal.value.number, refusal.value.position) == (1, len(batches(name, None, 0)))
-    with pytest.raises(InvalidDictionary):
+    with pytest.raises(CorruptLog) as twice:
         check_dictionaries(segment(name, TRAINED, 1), [OTHER])
+    assert (twice.value.position, twice.value.field) == (0, "dictionary")
 
 
 def test_a_payload_that_ends_in_the_check_is_refused() -> None:

@@ -69,7 +69,9 @@ def decompress(payload: bytes, dictionaries: Mapping[int, bytes]) -> bytes:
             break
     else:
         raise RefusedError("the dictionary number is cut short")
-    dictionary = dictionaries.get(number & 0xFFFFFFFF)
+    if payload[:at] != unsigned(number) or number > 2**31 - 1:
+        raise RefusedError("the dictionary number is over-long or too large")
+    dictionary = dictionaries.get(number)
     if dictionary is None:
         raise RefusedError(f"no dictionary {number}")
     frame = payload[at + CHECK_BYTES :]

@@ -75,13 +75,14 @@ class Size:
     """The bytes of a topic's batches behind the split, and those of the dictionary.
 
     Args:
-        batches: the number of batches.
+        records, batches: the numbers of records and of batches.
         stored_bytes: the control batch that stores the dictionary; 0 without one.
         memory_bytes: the digested dictionary with its context.
         training_s_per_mb: CPU time of training per 10⁶ bytes of samples; None if nothing was trained.
     """
 
     size_bytes: int
+    records: int
     batches: int
     stored_bytes: int
     memory_bytes: int
@@ -345,6 +346,7 @@ def _sizes(rows: pd.DataFrame) -> dict[Key, Size]:
     names = ("workload", "batch", "format", "dictionary", "dictionary_size_bytes", "level", "trained_share", "part")
     values = (
         "size_bytes",
+        "records",
         "batches",
         "dictionary_stored_bytes",
         "dictionary_memory_bytes",
@@ -352,13 +354,30 @@ def _sizes(rows: pd.DataFrame) -> dict[Key, Size]:
         "trained_bytes",
     )
     for row in zip(*(rows[name] for name in (*names, *values)), strict=True):
-        workload, batch, name, dictionary, asked, level, share, part, size, batches, stored, memory, ns, samples = row
+        (
+            workload,
+            batch,
+            name,
+            dictionary,
+            asked,
+            level,
+            share,
+            part,
+            size,
+            records,
+            batches,
+            stored,
+            memory,
+            ns,
+            samples,
+        ) = row
         key = Key(workload, int(batch), name, dictionary, _whole(asked), int(level), float(share), int(part))
         training = None if pd.isna(ns) or not samples else ns / 1e9 / (samples / 1e6)
         found.setdefault(
             key,
             Size(
                 size_bytes=int(size),
+                records=int(records),
                 batches=int(batches),
                 stored_bytes=_whole(stored),
                 memory_bytes=_whole(memory),
