@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from kfbench.cli.app import app
-from kfbench.cli.options import AsJson, check_names, existing
+from kfbench.cli.options import AsJson, ColumnOptions, check_names, existing, with_option_groups
 from kfbench.cli.output import complain, print_json, print_result
 from kfbench.errors import KfbenchError
 
@@ -22,15 +22,18 @@ def _group() -> None:
 
 
 @dictionary.command()
+@with_option_groups
 def train(
     logs: Annotated[
         list[Path],
         typer.Argument(metavar="LOG...", help="Segments, partition folders or tables of one topic. The newest 4 MiB."),
     ],
+    *,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The dictionary file.")],
+    table: ColumnOptions,
     format_name: Annotated[
         str, typer.Option("--format", metavar="NAME", help="The format whose batches will use the dictionary.")
-    ] = "columnar",
+    ] = "v2",
     batch_size: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, max=1 << 20, help="Records per batch of the samples.")
     ] = 10,
@@ -55,17 +58,22 @@ def train(
     from kfbench.sources.newest import newest_records
 
     check_names("--format", [format_name], [name for name, each in FORMATS.items() if each.capabilities.dictionaries])
-    found = find(map(existing, logs))
+    table.check()
+    found = find(map(existing, logs), table.columns())
     topics = dict.fromkeys(stream_of(part.topic, part.name) for part in found.parts)
     if len(topics) > 1:
         raise KfbenchError(f"{len(topics):,} topics, where a dictionary is of one: {', '.join([*topics][:3])}, …")
+    if out.is_dir():
+        raise KfbenchError(f"{out}: is a folder, where a file is wanted")
     if out.exists() and not force:
         raise KfbenchError(f"{out}: exists already (--force replaces it)")
     if out.exists() and any(out.samefile(part.name) for part in found.parts):
         raise KfbenchError(f"{out}: is the log itself")
     records, damage = newest_records(found.parts, TRAIN_BYTES)
     if not len(records):
-        raise KfbenchError(f"{found.parts[0].name}: no record to train on")
+        raise KfbenchError(
+            f"{found.parts[0].name}: no record to train on. Is it a log segment, JSON lines, CSV or Parquet?"
+        )
     bodies = samples(records, FORMATS[format_name], batch_size)
     trained_on = TrainedOn(
         format=format_name, batch_size=batch_size, records=len(records), size_bytes=sum(map(len, bodies))

@@ -4,11 +4,14 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from kfbench.errors import KfbenchError
+
+if TYPE_CHECKING:
+    from kfbench.sources import Columns
 
 Profile = Annotated[
     str, typer.Argument(metavar="PROFILE|FILE.toml", help="The name of a profile, or the file of a sweep.")
@@ -49,6 +52,44 @@ class PriceOptions:
     price_network_gb: Annotated[
         float, typer.Option(metavar="USD", help="Price of a GB into or out of a broker (assumed).")
     ] = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The columns of a table that make a record."""
+
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A table's column with the key. Unless given: no key.")
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the value. Unless given: the whole row as JSON."),
+    ] = None
+    value_json: Annotated[bool, typer.Option("--value-json", help="Take the whole row as JSON for the value.")] = False
+    timestamp: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the time: int ms, ISO 8601 or Arrow's. Else no time."),
+    ] = None
+    headers: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with headers: a map, a list of {key, value}, JSON of either."),
+    ] = None
+    partition: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the partition's number. Else a file is a partition."),
+    ] = None
+
+    def check(self) -> None:
+        """Raise BadParameter (exit status 2) for --value-json with --value."""
+        if self.value_json and self.value is not None:
+            raise typer.BadParameter("not together with --value", param_hint="--value-json")
+
+    def columns(self) -> "Columns":
+        from kfbench.sources import Columns
+
+        return Columns(
+            key=self.key, value=self.value, timestamp=self.timestamp, headers=self.headers, partition=self.partition
+        )
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:

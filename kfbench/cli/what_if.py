@@ -12,6 +12,7 @@ from kfbench.cli.damage import fail_on_damage
 from kfbench.cli.options import (
     Archive,
     AsJson,
+    ColumnOptions,
     PriceOptions,
     TrafficOptions,
     check_archive,
@@ -54,39 +55,6 @@ class FormatOptions:
 
         check_names("--format", self.format_names, (*FORMATS, ALL))
         check_names("--codec", self.codec_names, CODECS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """The columns of a table that make a record."""
-
-    key: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A table's column with the key. Unless given: no key.")
-    ] = None
-    value: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column with the value. Unless given: the whole row as JSON."),
-    ] = None
-    value_json: Annotated[bool, typer.Option("--value-json", help="Take the whole row as JSON for the value.")] = False
-    timestamp: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column with the time: int ms, ISO 8601 or Arrow's. Else no time."),
-    ] = None
-    headers: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column with headers: a map, a list of {key, value}, JSON of either."),
-    ] = None
-    partition: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column with the partition's number. Else a file is a partition."),
-    ] = None
-
-    def columns(self) -> "Columns":
-        from kfbench.sources import Columns
-
-        return Columns(
-            key=self.key, value=self.value, timestamp=self.timestamp, headers=self.headers, partition=self.partition
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,8 +181,7 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
     """
     from kfbench.sources.topic import SCHEME, Topic
 
-    if table.value_json and table.value is not None:
-        raise typer.BadParameter("not together with --value", param_hint="--value-json")
+    table.check()
     topics = [source for source in sources if source.startswith(SCHEME)]
     if not topics:
         if connector is not None:

@@ -58,7 +58,7 @@ class Dictionary:
         if not LEAST_BYTES <= len(self.data) <= MOST_BYTES:
             raise InvalidDictionary(f"data: {LEAST_BYTES} to {MOST_BYTES} bytes are wanted, not {len(self.data)}")
         if self.is_raw == self.data.startswith(MAGIC):
-            wanted = "not begin with the magic of a trained one" if self.is_raw else "begin with the magic EC30A437"
+            wanted = "not begin with the magic of a trained one" if self.is_raw else "begin with the magic 37a430ec"
             raise InvalidDictionary(f"data: a {'raw' if self.is_raw else 'trained'} dictionary must {wanted}")
         self.digest(level=1)  # checks the entropy tables
 

@@ -411,6 +411,7 @@ class WhatIf:
         savings = [
             asdict(each)
             | {
+                "zstd_size_bytes": self.zstd_bytes(each),
                 "size_bytes": self.dictionary_bytes(each),
                 "saving": saving(self.dictionary_bytes(each), self.base_bytes),
                 "saving_against_zstd": saving(self.dictionary_bytes(each), self.zstd_bytes(each)),

@@ -29,7 +29,10 @@ def dictionary_line(answer: WhatIf) -> str:
         stored_bytes = sum(each.stored_bytes for each in tested)
         gained = sum(each.saved_bytes + each.stored_bytes for each in tested)
         would = f"saves {gained:,}" if gained >= 0 else f"makes the batches {-gained:,} larger"
-        return f"Topic dictionary: no saving: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and {would}."
+        return (
+            f"Topic dictionary: no saving in these batches: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and "
+            f"{would}. --dictionary tries smaller ones."
+        )
     saved = [_saved_words(answer, each) for each in found.savings]
     now = [_now_words(answer, each) for each in found.savings if _pays(answer, each)]
     return f"A topic dictionary{_in_topics(found)} saves {listed(saved)}. Against now: {', '.join(now)}."

@@ -72,6 +72,14 @@ def test_bad_input_is_one_line(kfbench: Run, log: Path, tmp_path: Path) -> None:
     assert "nowhere" in kfbench("dictionary", "train", tmp_path / "nowhere", "--out", out).refused()
     for option, value in (("--format", "v1"), ("--size", "255"), ("--size", "131073"), ("--number", "0")):
         assert option in kfbench("dictionary", "train", log, "--out", out, option, value).refused(2)
+    assert "folder" in kfbench("dictionary", "train", log, "--out", tmp_path, "--force").refused()
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"line": "a line of text", "t": 1}\n' * 50)
+    assert kfbench("dictionary", "train", rows, "--out", tmp_path / "rows.log", "--value", "line").status == 0
+    assert b'"t"' not in read_log(tmp_path / "rows.log").dictionaries[1].data
+    assert "--value-json" in kfbench("dictionary", "train", rows, "--out", out, "--value", "t", "--value-json").refused(
+        2
+    )
     kfbench("dictionary", "train", log, "--out", made)
     assert "no record" in kfbench("dictionary", "train", made, "--out", out).refused()
     other = tmp_path / "other-0"

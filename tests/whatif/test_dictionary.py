@@ -189,6 +189,7 @@ def test_the_first_screen_has_the_saving_against_zstd_and_now(asked: Callable[..
     for row in values["savings"]:
         zstd_bytes = answer.size(row["format"], "zstd")
         assert zstd_bytes and row["size_bytes"] == zstd_bytes - (row["zstd_bytes"] - row["dictionary_bytes"])
+        assert row["zstd_size_bytes"] == zstd_bytes
         assert row["saving"] == 1 - row["size_bytes"] / answer.base_bytes
         assert row["saving_against_zstd"] == 1 - row["size_bytes"] / zstd_bytes > 0.2
         assert f"{100 * row['saving_against_zstd']:.1f} %" in line and f"{100 * row['saving']:.1f} %" in line
