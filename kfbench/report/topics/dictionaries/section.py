@@ -114,7 +114,10 @@ def card(run: Views) -> tuple[str, str] | None:
     lead, kind = sentences.lead(found), KINDS[-1]
     batch = sentences.headline_batch(found)
     mean = found.mean(kind, lead, batch)
+    own = found.mean(KINDS[0], lead, batch)
     words = f"{kind.label} (research) against {BASE}: {lead.words}, {batches_words(batch)}"
+    if own:
+        words += f". {KINDS[0].label}: {percent(own - 1)}"
     return (percent(mean - 1), words) if mean else None
 
 

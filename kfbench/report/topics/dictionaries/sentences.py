@@ -12,6 +12,7 @@ from kfbench.report.data.dictionaries import (
     GROUPS,
     KINDS,
     LEVEL,
+    SHARE,
     SIZE_BYTES,
     TRAINED,
     Dictionaries,
@@ -232,7 +233,19 @@ def age_sentence(found: Dictionaries) -> str:
     return (
         f"A dictionary of the first {100 * share:.0f} % of a topic was measured on {last} later parts. "
         f"In the last part, its ratio to plain zstd is {drift:.2f} × that of the first part. "
-        f"This is the geometric mean of {counted(len(first), 'topic')} of {groups[0].words}."
+        f"This is the geometric mean of {counted(len(first), 'topic')} of {groups[0].words}. {change_sentence(found)}"
+    ).rstrip()
+
+
+def change_sentence(found: Dictionaries) -> str:
+    """Give the saving that is left after the records of a topic changed, in the middle of the topic."""
+    keys = [key for key in found.changes if key.dictionary == TRAINED and key.part == 1 and key.share == SHARE]
+    ratios = [ratio for key in keys if (ratio := part_ratio(found.changes, key))]
+    if not ratios:
+        return ""
+    return (
+        f"After the records of a topic changed, the old dictionary left {min(ratios):.2f} to {max(ratios):.2f} × the "
+        "bytes of plain zstd."
     )
 
 

@@ -187,6 +187,7 @@ def sizes_table(found: Dictionaries) -> Table:
         )
         for dictionary, size in sizes
     ]
+    rows = [row for row in rows if any(row[1:])]  # other groups have more sizes
     return _varied(found, "dictionaries-sizes", "size of the dictionary", "dictionary", rows, WITH)
 
 
