@@ -24,11 +24,14 @@ from kfbench.rivals import whole
 from kfbench.rivals.base import PAYLOAD, SCHEMA, TIMES, Fetched, Rival, Setting, Times, row_of, times_of, to_table
 from kfbench.rivals.memory_file import memory_file
 
+vx.set_worker_threads(0)
+
 
 class Vortex(Rival):
     """A Vortex file. Without a codec it has the default options, with zstd the compact ones (zstd at Vortex's level).
 
-    Vortex writes to a path only, so encoding includes a file in memory. It reads from memory, with its own threads.
+    Vortex writes to a path only, so encoding includes a file in memory. It reads from memory. All work is done by the
+    calling thread, as with the other rivals.
     """
 
     name = "vortex"

@@ -24,6 +24,7 @@ def test_the_extra_brings_all_arms_but_lance() -> None:
     assert all(name == rival.name and rival.version() for name, rival in RIVALS.items())
 
 
+@pytest.mark.thorough
 def test_a_library_that_is_missing_or_broken_is_a_reason() -> None:
     found = python(
         "import sys; sys.modules['fastavro'] = None\n"
