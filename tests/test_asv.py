@@ -133,6 +133,7 @@ def asv(folder: Path, home: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_asv_runs_in_a_clean_clone(tmp_path: Path) -> None:
     """Run asv's `continuous`, `compare` and `publish` in a clone. Benchmarks are a format's size and a broker path."""

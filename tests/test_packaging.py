@@ -14,7 +14,7 @@ from kfbench.formats import FORMATS
 from kfbench.whatif.ask import what_if
 from kfbench.workloads.grid import GridPoint
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 ROOT: Final = Path(__file__).parents[1]
 MOST_BASE_BYTES: Final = 900_000_000
 OF_VENV: Final = ("pip", "setuptools")  # packages that are in every new environment of `python -m venv`

@@ -25,12 +25,14 @@ def run(formats: Iterable[str], **environment: str) -> None:
     assert done.stdout.splitlines() == [f"within bounds: {name}" for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_guarded_memory() -> None:
     run(FORMATS, KFBENCH_PORTABLE="0")
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index() -> None:

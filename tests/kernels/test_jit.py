@@ -214,8 +214,12 @@ def digests() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("switch", "tiers"),
     [
-        pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], marks=pytest.mark.thorough),
-        pytest.param({"NUMBA_ENABLE_AVX": "0"}, [kernels.FAST_CRC, False], marks=pytest.mark.thorough),
+        pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], marks=[pytest.mark.slow, pytest.mark.thorough]),
+        pytest.param(
+            {"NUMBA_ENABLE_AVX": "0"},
+            [kernels.FAST_CRC, False],
+            marks=[pytest.mark.slow, pytest.mark.thorough],
+        ),
         pytest.param(
             {"KFBENCH_PORTABLE": "0"},
             [kernels.FAST_CRC, kernels.WIDE_CRC],

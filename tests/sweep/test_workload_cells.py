@@ -166,6 +166,7 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int], rounds: in
     assert {cell.rounds for cell in profile.cells if cell.kind == "cpu" and cell.cache == "resident"} == {rounds}
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
     full, fleet = load_profile("full"), load_profile("fleet")
