@@ -22,6 +22,17 @@ The last two terms favour the rivals. columnar stores repeated header keys once,
 
 "best" of Parquet leaves out the footer, without which nothing can be read. `kfbench.measure.floor` has the yardstick:
 the entropy of these columns.
+
+Bytes per record of user-activity (seed 7) in batches of 1, 10, 100, 1,000 and 10,000 records, at the best setting:
+
+| arm | 1 | 10 | 100 | 1,000 | 10,000 |
+|---|---:|---:|---:|---:|---:|
+| pcodec | 12.0 | 3.99 | 2.08 | 1.71 | 1.64 |
+| openzl | 40.2 | 9.59 | 2.79 | 2.04 | 1.67 |
+| parquet-delta | 61.0 | 24.2 | 4.12 | 2.57 | 2.43 |
+| zstd-varint | 3.00 | 4.00 | 3.32 | 2.53 | 2.34 |
+| columnar | 3.00 | 2.71 | 1.94 | 1.84 | 1.93 |
+| floor | 1.27 | 1.57 | 1.59 | 1.59 | 1.61 |
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -10,6 +10,9 @@ The setting breaks promises that Kafka keeps:
   bounds. A reader that skips this batch returns wrong keys from later batches, and nothing detects them.
 - Batches cannot be compacted, deleted or copied alone.
 - Writer and readers keep all distinct keys in memory, and the stream has no limit for them.
+
+Bytes per record of user-activity (seed 7), zstd 3, in the middle of the stream, in batches of 1, 10, 100, 1,000 and
+10,000 records: 882, 159, 47.4, 33.4 and 30.2. columnar takes 201, 72.3, 33.5, 25.9 and 24.2 without state.
 """
 
 from dataclasses import dataclass
