@@ -36,10 +36,18 @@ FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # A path in backquotes that starts with a top-level folder of this repository.
 PLACE = re.compile(r"`((?:kfbench|tests|tools|datasets|docs|benchmarks|notebooks)/[\w./-]*)`")
 EXAMPLES = {"host", "broker", "127.0.0.1"}  # host names that a reader replaces; any port is allowed
+
+
+def options_of(command: Any) -> set[str]:
+    """Return the options of a command, or of all commands in a group such as `dictionary`."""
+    own = {option for parameter in command.params for option in parameter.opts}
+    return own.union(*map(options_of, getattr(command, "commands", {}).values()))
+
+
 # Program -> command -> its options.
 OPTIONS: dict[str, dict[str, set[str]]] = {
     "kfbench": {
-        name: {option for parameter in command.params for option in parameter.opts}
+        name: options_of(command)
         for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
     },
     "asv": {name: set(parser._option_string_actions) for name, parser in make_argparser()[1].choices.items()},
