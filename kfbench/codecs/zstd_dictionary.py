@@ -232,5 +232,5 @@ def _read_number(data: Buffer) -> tuple[int, int]:
     except ValueError:
         raise Undecodable("zstd-dictionary: the dictionary number is cut short") from None
     if bytes(data[:end]) != put_uvarint(number) or number > MOST_NUMBER:
-        raise Undecodable("zstd-dictionary: the dictionary number is over-long, or above 2147483647")
+        raise Undecodable(f"zstd-dictionary: the dictionary number is over-long, or above {MOST_NUMBER}")
     return number, end

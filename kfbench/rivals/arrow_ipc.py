@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kfbench.records import Records
 from kfbench.rivals import whole
-from kfbench.rivals.base import SCHEMA, Fetched, Rival, Setting, Times, row_of, times_of, to_table, zstd_level
+from kfbench.rivals.base import SCHEMA, Fetched, Rival, Setting, Times, buffer_codec, row_of, times_of, to_table
 
 
 class ArrowIpc(Rival):
@@ -32,8 +32,7 @@ class ArrowIpc(Rival):
 
     def encode(self, prepared: pa.RecordBatch, codec: str, level: int | None = None) -> bytes:
         self.check_codec(codec)
-        chosen = None if codec == "none" else pa.Codec(codec, compression_level=zstd_level(codec, level))
-        options = pa.ipc.IpcWriteOptions(compression=chosen, use_threads=False)
+        options = pa.ipc.IpcWriteOptions(compression=buffer_codec(codec, level), use_threads=False)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, SCHEMA, options=options) as writer:
             writer.write_batch(prepared)

@@ -58,9 +58,9 @@ import pyarrow.parquet as pq
 from kfbench.arrays import Int64
 from kfbench.records import Records
 from kfbench.rivals import whole
-from kfbench.rivals.base import to_table, without_defaults, zstd_level
+from kfbench.rivals.base import buffer_codec, to_table, without_defaults, zstd_level
 from kfbench.rivals.envelope import ENVELOPE_BYTES
-from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, buffer_codec, check_same, size_row
+from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, check_same, size_row
 
 WITHOUT_SCHEMA: Final = " without schema"
 END_BYTES: Final = 8  # the end marker of an Arrow stream
@@ -262,7 +262,7 @@ def _arrow(records: Records, bounds: Int64, codec: str, is_best: bool) -> list[C
 
 def _arrow_size(table: pa.Table, objects: list[dict[str, Any] | None], codec: str, is_whole: bool) -> ContainerSize:
     """Return the size of a stream with one batch. is_whole: compress its messages together, not each buffer."""
-    options = pa.ipc.IpcWriteOptions(compression=buffer_codec("none" if is_whole else codec))
+    options = pa.ipc.IpcWriteOptions(compression=buffer_codec("none" if is_whole else codec, ZSTD_LEVEL))
     out = BytesIO()
     with pa.ipc.new_stream(out, table.schema, options=options) as writer:
         writer.write_table(table)

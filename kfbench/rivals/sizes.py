@@ -4,11 +4,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-import pyarrow as pa
-
 from kfbench.arrays import Int64
 from kfbench.records import Records
-from kfbench.rivals.base import zstd_level
 
 ZSTD_LEVEL: Final = 3
 
@@ -56,8 +53,3 @@ def size_row(name: str, setting: str, records: int, batches: int, measure: Calla
 def batches_of(records: Records, bounds: Int64) -> list[Records]:
     """Return the records of each batch that is not empty. bounds: int64[batches + 1]."""
     return [records.part(first, end) for first, end in pairwise(bounds.tolist()) if end > first]
-
-
-def buffer_codec(codec: str) -> pa.Codec | None:
-    """Return the codec with which Arrow compresses each buffer. codec: "none", "lz4" or "zstd" (level 3)."""
-    return None if codec == "none" else pa.Codec(codec, zstd_level(codec, ZSTD_LEVEL))

@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from kfbench.arrays import Int64
 from kfbench.records import Records
-from kfbench.rivals.base import from_table, relative, to_table
+from kfbench.rivals.base import buffer_codec, from_table, relative, to_table
 from kfbench.rivals.envelope import ENVELOPE_BYTES
-from kfbench.rivals.sizes import RivalSize, batches_of, buffer_codec, check_same, size_row
+from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, check_same, size_row
 
 NAME: Final = "arrow-stream"
 END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
@@ -62,7 +62,7 @@ def encode_stream(records: Records, bounds: Int64, codec: str) -> TopicStream:
 
     codec: "none", "lz4" or "zstd" (level 3), per buffer.
     """
-    options = pa.ipc.IpcWriteOptions(compression=buffer_codec(codec), emit_dictionary_deltas=True)
+    options = pa.ipc.IpcWriteOptions(compression=buffer_codec(codec, ZSTD_LEVEL), emit_dictionary_deltas=True)
     keys, header_keys = _GrowingDictionary(), _GrowingDictionary()
     out, writer, schema, pieces = BytesIO(), None, b"", []
     for batch in batches_of(records, bounds):

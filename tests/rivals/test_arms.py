@@ -1,4 +1,4 @@
-"""Which rivals there are, what they share, and what happens without their libraries."""
+"""The arms that are installed are listed, and a library that is missing gives a reason instead of its arms."""
 
 import subprocess
 import sys

@@ -343,47 +343,27 @@ def _with_most(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _sizes(rows: pd.DataFrame) -> dict[Key, Size]:
     found: dict[Key, Size] = {}
-    names = ("workload", "batch", "format", "dictionary", "dictionary_size_bytes", "level", "trained_share", "part")
-    values = (
-        "size_bytes",
-        "records",
-        "batches",
-        "dictionary_stored_bytes",
-        "dictionary_memory_bytes",
-        "training_ns",
-        "trained_bytes",
-    )
-    for row in zip(*(rows[name] for name in (*names, *values)), strict=True):
-        (
-            workload,
-            batch,
-            name,
-            dictionary,
-            asked,
-            level,
-            share,
-            part,
-            size,
-            records,
-            batches,
-            stored,
-            memory,
-            ns,
-            samples,
-        ) = row
-        key = Key(workload, int(batch), name, dictionary, _whole(asked), int(level), float(share), int(part))
-        training = None if pd.isna(ns) or not samples else ns / 1e9 / (samples / 1e6)
-        found.setdefault(
-            key,
-            Size(
-                size_bytes=int(size),
-                records=int(records),
-                batches=int(batches),
-                stored_bytes=_whole(stored),
-                memory_bytes=_whole(memory),
-                training_s_per_mb=training,
-            ),
+    for row in rows.itertuples():
+        key = Key(
+            workload=row.workload,
+            batch=row.batch,
+            format=row.format,
+            dictionary=row.dictionary,
+            size_bytes=_whole(row.dictionary_size_bytes),
+            level=int(row.level),
+            share=float(row.trained_share),
+            part=int(row.part),
         )
+        is_trained = not pd.isna(row.training_ns) and row.trained_bytes
+        size = Size(
+            size_bytes=int(row.size_bytes),
+            records=int(row.records),
+            batches=int(row.batches),
+            stored_bytes=_whole(row.dictionary_stored_bytes),
+            memory_bytes=_whole(row.dictionary_memory_bytes),
+            training_s_per_mb=row.training_ns / 1e9 / (row.trained_bytes / 1e6) if is_trained else None,
+        )
+        found.setdefault(key, size)
     return found
 
 

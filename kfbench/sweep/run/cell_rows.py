@@ -9,7 +9,7 @@ import numpy as np
 from kfbench.batches import NO_FIELDS
 from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.log.segment import join_records
-from kfbench.measure.cpu import Samples
+from kfbench.measure.cpu import READINGS, Samples
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
@@ -74,7 +74,7 @@ def times_of(cell: Cell, times: Samples) -> Row:
 def parts_of(cell: Cell) -> list[Row]:
     """Return the columns in which the rows of one format differ, for each row. They name what is measured."""
     match cell.kind:
-        case "cpu" | "metadata" | "lookup" | "record":
+        case kind if kind == "cpu" or kind in READINGS:
             return [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
         case "dictionary-cpu":
             return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
