@@ -57,6 +57,7 @@ BATCHES: Final = (1, 10, 100)  # records per batch
 LIVE_BATCHES: Final = (1, 10, 50)
 V2, V2_TRAINED = Kind(BASE_FORMAT, BASE_FORMAT, PLAIN), KINDS[0]
 V2_RAW: Final = Kind(f"{BASE_FORMAT} + newest {kib(TAIL_BYTES)} as dictionary", BASE_FORMAT, RAW)
+CODEC_WORDS: Final = {"lean": "zstd in a lean frame, no dictionary"}
 PATH_WORDS: Final = {
     "append": "append",
     "seek-time": "seek by time",
@@ -109,10 +110,10 @@ class Figures:
             [f"log lines, v2, bytes compared with v2 + zstd {LEVEL}", *map(str, BATCHES)],
             (
                 [
-                    arm + " + dictionary" * (dictionary == TRAINED),
+                    CODEC_WORDS.get(arm, arm) + " + dictionary" * (dictionary == TRAINED),
                     *(shown(self.found.codec_mean(arm, topics, batch, BASE_FORMAT, dictionary)) for batch in BATCHES),
                 ]
-                for arm, dictionary in product(("lz4", "gzip"), (PLAIN, TRAINED))
+                for arm, dictionary in [("lean", PLAIN), *product(("lz4", "gzip"), (PLAIN, TRAINED))]
             ),
         )
 
@@ -131,17 +132,18 @@ class Figures:
         )
 
     def cpu_table(self) -> str:
+        arms = ((f"{kib(SIZE_BYTES)}", self.found.times, SIZE_BYTES), ("lean frame alone", self.found.lean_times, 0))
         return table(
-            [f"codec's CPU time with / without, level {LEVEL}, {kib(SIZE_BYTES)}, log lines", *map(str, BATCHES)],
+            [f"codec's CPU time compared with plain zstd, level {LEVEL}, log lines", *map(str, BATCHES)],
             (
                 [
-                    f"{name}: {operation}",
+                    f"{name}, {words}: {operation}",
                     *(
-                        shown(mean_time(self.found.times, LINES, TimeKey("", batch, name, operation)))
+                        shown(mean_time(times, LINES, TimeKey("", batch, name, operation, size_bytes)))
                         for batch in BATCHES
                     ),
                 ]
-                for name, operation in product(FORMATS, DICTIONARY_OPERATIONS)
+                for name, (words, times, size_bytes), operation in product(FORMATS, arms, DICTIONARY_OPERATIONS)
             ),
         )
 

@@ -1,6 +1,7 @@
 """gzip, lz4 and one-shot zstd with a dictionary, to measure. They are no wire formats, and no log has them.
 
-Each keeps the frame that Kafka writes. With a dictionary, its number and check stand in front, as in codec 5.
+Each keeps the frame that Kafka writes. With a dictionary, its number and check stand in front, as in codec 5. The arm
+"lean" has the frame of codec 5 without a dictionary: it shows what the frame saves alone.
 """
 
 import zlib
@@ -14,10 +15,11 @@ from kfbench.codecs.base import Codec
 from kfbench.codecs.dictionary import Dictionary
 from kfbench.codecs.gzip_members import Gzip
 from kfbench.codecs.lz4_frames import Lz4
-from kfbench.codecs.zstd_dictionary import LEAN, ZstdDictionary
+from kfbench.codecs.zstd_dictionary import LEAN, LeanFrames, ZstdDictionary
 from kfbench.codecs.zstd_frames import Zstd
 
-DICTIONARY_ARMS: Final = ("stream", "one-shot", "gzip", "lz4")
+LEAN_ARM: Final = "lean"
+DICTIONARY_ARMS: Final = ("stream", LEAN_ARM, "one-shot", "gzip", "lz4")
 _PLAIN: Final[dict[str, Codec]] = {"stream": Zstd(), "gzip": Gzip(), "lz4": Lz4()}
 
 
@@ -30,9 +32,15 @@ class DictionaryArm(NamedTuple):
 
 
 def dictionary_arm(name: str, level: int | None, dictionary: Dictionary | None) -> DictionaryArm:
-    """Return one of the DICTIONARY_ARMS. level: of zstd; gzip and lz4 use their default level."""
+    """Return one of the DICTIONARY_ARMS. level: of zstd; gzip and lz4 use their default level.
+
+    "lean" has no dictionary: with one, it would be "stream".
+    """
     if name == "one-shot":
         return _one_shot(level or Zstd.default_level, dictionary)
+    if name == LEAN_ARM:
+        frames = LeanFrames(None, level or Zstd.default_level)
+        return DictionaryArm(frames.compress, frames.decompress, frames.version)
     codec, level = _PLAIN[name], level if name == "stream" else None
     if dictionary is None or name == "stream":
         used = codec if dictionary is None else ZstdDictionary.of(dictionary)

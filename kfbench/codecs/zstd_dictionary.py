@@ -34,14 +34,15 @@ class UnknownDictionary(Undecodable):
 class LeanFrames(Zstd):
     """Lean frames of one dictionary. Contexts and the digested dictionary are kept for the next batch.
 
-    level: the level of `compress`; None: only `decompress` and `stream` are used.
+    dictionary: None: frames without one, to measure. level: the level of `compress`; None: only `decompress` and
+    `stream` are used.
     """
 
     HEADER_BYTES: Final = 2  # descriptor and window
 
-    def __init__(self, dictionary: Dictionary, level: int | None) -> None:
+    def __init__(self, dictionary: Dictionary | None, level: int | None) -> None:
         super().__init__()
-        self._digest = dictionary.digest(level)
+        self._digest = None if dictionary is None else dictionary.digest(level)
         self._level = level
 
     @property
@@ -50,21 +51,26 @@ class LeanFrames(Zstd):
 
         Buffers are not counted, because only the pages that a batch fills become resident.
         """
+        digest_bytes = 0 if self._digest is None else len(self._digest)
         if self._level is None:
-            return len(self._digest) + (50 << 10)
-        chosen = tables_for(self._level, len(self._digest))
+            return digest_bytes + (50 << 10)
+        chosen = tables_for(self._level, digest_bytes)
         tables = 4 << chosen.hash_log
         if chosen.strategy in _ROW_HASH and chosen.window_log > 14:
             tables += 1 << chosen.hash_log  # one byte per entry, instead of chains
         elif chosen.strategy != zstandard.STRATEGY_FAST:
             tables += 4 << chosen.chain_log
-        return len(self._digest) + 2 * (tables + (30 << 10))  # a context has tables of the same size
+        return digest_bytes + 2 * (tables + (30 << 10))  # a context has tables of the same size
 
     def compressobj(self) -> Callable[[], Any]:
         """Return the function with which this thread begins a frame."""
         if self._contexts.compressobj is None:
             self._contexts.compressobj = self._new_compressor(self._level or 0).compressobj
         return self._contexts.compressobj
+
+    def compress(self, data: Any, level: int | None = None) -> bytes:  # noqa: ARG002  (the level is fixed)
+        stream = (self._contexts.compressobj or self.compressobj())()
+        return stream.compress(data) + stream.flush()  # type: ignore[no-any-return]
 
     def decompressobj(self) -> Callable[[], Any]:
         """Return the function with which this thread begins to read a frame."""
@@ -104,27 +110,30 @@ class LeanFrames(Zstd):
 
 
 class FramesCache:
-    """The most recently used `LeanFrames`, by dictionary and level, whose estimated sizes add up to `most_bytes`."""
+    """The most recently used `LeanFrames`, whose estimated sizes add up to `most_bytes`.
+
+    Each thread has its own, because a context serves one thread at a time. So the limit counts the contexts of all
+    threads.
+    """
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.size_bytes = most_bytes, 0
-        self._frames: OrderedDict[tuple[bytes, int | None], LeanFrames] = OrderedDict()
+        self._frames: OrderedDict[tuple[int, bytes, int | None], LeanFrames] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def get(self, dictionary: Dictionary, level: int | None) -> LeanFrames:
-        key = dictionary.sha256, level
+        key = threading.get_ident(), dictionary.sha256, level
         with self._lock:
             if key in self._frames:
                 self._frames.move_to_end(key)
                 return self._frames[key]
-        made = LeanFrames(dictionary, level)  # outside the lock, because it takes long; two threads may both make one
+        made = LeanFrames(dictionary, level)  # outside the lock, because it takes long
         with self._lock:
-            if key not in self._frames:
-                self._frames[key] = made
-                self.size_bytes += made.size_bytes
+            self._frames[key] = made
+            self.size_bytes += made.size_bytes
             while self.size_bytes > self.most_bytes and len(self._frames) > 1:
                 self.size_bytes -= self._frames.popitem(last=False)[1].size_bytes
         return made

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from kfbench.broker.dictionaries import renumber
+from kfbench.broker.dictionaries import check_dictionaries, renumber
 from kfbench.broker.fetch import fetch
 from kfbench.broker.mirror import mirror
 from kfbench.broker.work import NewLog, Work
@@ -18,10 +18,23 @@ from kfbench.formats import Format
 from kfbench.measure.dictionary import split_topic, trained
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.path_arms import FormatKind, PathArm, measure_arms
-from kfbench.measure.path_tasks import PathInput, Task, with_shapes
+from kfbench.measure.path_tasks import PathInput, Result, Task, with_shapes
 from kfbench.measure.paths import PATHS, Path
 
 OTHER_NUMBER: Final = 200  # at the destination of a mirror; its uvarint has one byte more
+
+
+def _append_task(given: PathInput) -> Task:
+    """Append, after a look at the dictionary that each batch names. A leader refuses those that it does not have."""
+    appended = PATHS["append"].task(given)
+    if not given.dictionaries:
+        return appended
+
+    def call() -> Result:
+        check_dictionaries(given.log, given.dictionaries)
+        return appended.call()
+
+    return replace(appended, call=call)
 
 
 def _down_convert_task(given: PathInput) -> Task:
@@ -53,7 +66,7 @@ def _renumber_task(given: PathInput) -> Task:
 
 
 _PATHS: Final = (
-    PATHS["append"],
+    replace(PATHS["append"], task=_append_task),
     PATHS["seek-time"],
     PATHS["compact"],
     PATHS["mirror"],

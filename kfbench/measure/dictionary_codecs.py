@@ -1,8 +1,9 @@
-"""Sizes under other codecs with the same dictionary: gzip, lz4, and zstd in one call."""
+"""Sizes under other codecs with the same dictionary: gzip, lz4, zstd in one call, and a lean frame with none."""
 
 from collections.abc import Iterator
 
-from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS, dictionary_arm
+from kfbench.codecs import Dictionary
+from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS, LEAN_ARM, dictionary_arm
 from kfbench.formats import Format
 from kfbench.measure.dictionary import split_topic, trained
 from kfbench.measure.encode_input import EncodeInput
@@ -15,7 +16,8 @@ def measure_other_codecs(
 ) -> Iterator[Row]:
     """Yield two rows per arm: alone, and with a dictionary trained before the split. Each payload is decompressed.
 
-    A batch has the same bytes in front of its payload under every codec. So sizes are computed from the payloads.
+    The arm "lean" has only the first one. A batch has the same bytes in front of its payload under every codec. So
+    sizes are computed from the payloads.
     Raises Unverified, InvalidDictionary, IllegalCombination.
     """
     split = split_topic(source.bounds, share, 1)
@@ -36,7 +38,10 @@ def measure_other_codecs(
     }
     columns = {"dictionary": "trained", "dictionary_size_bytes": size_bytes} | made.columns
     for name in DICTIONARY_ARMS:
-        for dictionary, described in ((None, {"dictionary": "plain"}), (made.dictionary, columns)):
+        rows: list[tuple[Dictionary | None, Row]] = [(None, {"dictionary": "plain"})]
+        if name != LEAN_ARM:
+            rows.append((made.dictionary, columns))
+        for dictionary, described in rows:
             arm = dictionary_arm(name, source.level, dictionary)
             payloads = [arm.compress(body) for body in bodies]
             if any(arm.decompress(payload, len(body)) != body for payload, body in zip(payloads, bodies, strict=True)):

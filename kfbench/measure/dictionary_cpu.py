@@ -1,4 +1,8 @@
-"""CPU time of zstd with a dictionary against zstd alone, on the same batches: the codec, without the format."""
+"""CPU time of zstd with a dictionary against zstd alone, on the same batches: the codec, without the format.
+
+Plain zstd is flushed before it is closed, as Kafka does; a lean frame is not. So lean frames without a dictionary are
+timed, too.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,8 +11,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from kfbench.codecs import CODECS, Codec, Dictionary, ZstdDictionary
-from kfbench.codecs.zstd_dictionary import FRAMES
+from kfbench.codecs import CODECS, Codec, Dictionary, Zstd, ZstdDictionary
+from kfbench.codecs.zstd_dictionary import FRAMES, LeanFrames
 from kfbench.formats import Format
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.dictionary import split_topic, trained
@@ -51,8 +55,8 @@ def measure_codecs(
     """Time the codec on the batches behind the split, plain and with a dictionary of each size. Calls alternate.
 
     With several live dictionaries, batch i uses dictionary i modulo their number. They have the same size and nearly
-    the same content, but memory of their own. Plain zstd is the base; it is timed twice (A/A). Raises Unverified,
-    InvalidDictionary, IllegalCombination.
+    the same content, but memory of their own. Plain zstd is the base; it is timed twice (A/A). `dictionary="lean"` is
+    the frame of codec 5 without a dictionary. Raises Unverified, InvalidDictionary, IllegalCombination.
     """
     split = split_topic(source.bounds, share, 1)
     made = {size: trained(source, fmt, split, size, training_batch) for size in sizes_bytes}
@@ -64,7 +68,11 @@ def measure_codecs(
         for number in live:
             wanted = max(len(plain), number)
             bodies = _Bodies(plain=list(islice(cycle(plain), wanted)), records=sum(islice(cycle(counts), wanted)))
-            codecs: list[tuple[Row, list[Codec]]] = [({"dictionary": "plain"}, [CODECS["zstd"]])]
+            lean = LeanFrames(None, source.level or Zstd.default_level)
+            codecs: list[tuple[Row, list[Codec]]] = [
+                ({"dictionary": "plain"}, [CODECS["zstd"]]),
+                ({"dictionary": "lean"}, [lean]),
+            ]
             for size, each in made.items():
                 columns = {"dictionary": "trained", "dictionary_size_bytes": size, "trained_share": share}
                 copies: list[Codec] = [ZstdDictionary.of(copy) for copy in _copies(each.dictionary, number)]

@@ -127,13 +127,13 @@ def test_codec_times_are_of_plain_zstd_and_of_each_dictionary() -> None:
         (arm.columns["live"], arm.columns["operation"], arm.columns["arm"], arm.columns.get("dictionary_size_bytes"))
         for arm in arms
     ]
-    each = [("measure", None), ("measure", 2_048), ("measure", 4_096), ("aa", None)]
+    each = [("measure", None), ("measure", None), ("measure", 2_048), ("measure", 4_096), ("aa", None)]
     assert found == [(*group, *arm) for group in itertools.product((1, 3), DICTIONARY_OPERATIONS) for arm in each]
     for arm in arms:
         assert len(arm.samples.cpu_ns) == 5 and arm.samples.cpu_ns.min() > 0
-        assert arm.columns["dictionary"] == ("plain" if arm.columns.get("dictionary_size_bytes") is None else "trained")
-    plain, small, large, again = (arm.columns["compressed_bytes"] for arm in arms[:4])
-    assert large < small < plain == again
+    assert [arm.columns["dictionary"] for arm in arms[:5]] == ["plain", "lean", "trained", "trained", "plain"]
+    plain, lean, small, large, again = (arm.columns["compressed_bytes"] for arm in arms[:5])
+    assert large < small < lean < plain == again
 
 
 def test_live_dictionaries_differ_and_still_fit_the_topic() -> None:

@@ -1,14 +1,16 @@
 """Broker paths of batches with a dictionary: every path gives the expected records, with the expected work."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kfbench import FORMATS
-from kfbench.errors import InvalidDictionary
+from kfbench import FORMATS, train_dictionary
+from kfbench.errors import InvalidDictionary, MissingDictionary
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS, measure_dictionary_paths
 from kfbench.measure.path_arms import PathArm
+from kfbench.measure.path_tasks import PathInput
 from tests.measure.test_dictionary import a_topic
 
 SETTINGS: Any = {"size_bytes": 4_096, "training_batch": 10, "rounds": 3, "sample_ns": 1_000, "seed": 0}
@@ -45,3 +47,13 @@ def test_only_the_paths_that_must_open_payloads(arms: dict[str, list[PathArm]]) 
 def test_a_topic_that_is_too_small_is_refused() -> None:
     with pytest.raises(InvalidDictionary, match="samples"):
         list(measure_dictionary_paths([FORMATS["v2"]], a_topic(records=10), share=0.01, **SETTINGS))
+
+
+@pytest.mark.parametrize("name", ["v2", "columnar"])
+def test_an_append_refuses_batches_of_a_dictionary_that_the_leader_does_not_have(name: str) -> None:
+    fmt, source = FORMATS[name], a_topic()
+    made, other = (train_dictionary(source.records, fmt, size_bytes=size) for size in (4_096, 2_048))
+    log = replace(source, dictionary=made).encode(fmt)
+    leader = PathInput(fmt=fmt, to=None, log=log, source=replace(source, dictionary=other))
+    with pytest.raises(MissingDictionary, match="number 1 with check"):
+        DICTIONARY_PATHS["append"].task(leader).call()

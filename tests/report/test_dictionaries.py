@@ -66,13 +66,19 @@ def test_cpu_is_paired_with_plain_zstd_of_the_same_rounds(lines: pd.DataFrame, f
     times = lines[(lines["grid"] == "dictionary-lines-cpu") & (lines["format"] == "v2") & (lines["batch_size"] == 10)]
     times = times[(times["operation"] == "compress") & (times["arm"] == "measure")].set_index("workload")
     plain, trained = times[times["dictionary"] == "plain"], times[times["dictionary_size_bytes"] == 32768]
-    medians = [
-        float(np.median(trained["cpu_ns"][topic] / plain["cpu_ns"][topic]))
-        * float(plain["inner_loops"][topic] / trained["inner_loops"][topic])
-        for topic in plain.index
-    ]
-    compress, _ = by(cpu_tables.cpu_table(found), LINES.words, "v2", "10 records per batch")
+
+    def ratios(of: pd.DataFrame) -> list[float]:
+        return [
+            float(np.median(of["cpu_ns"][topic] / plain["cpu_ns"][topic]))
+            * float(plain["inner_loops"][topic] / of["inner_loops"][topic])
+            for topic in plain.index
+        ]
+
+    medians, table = ratios(trained), cpu_tables.cpu_table(found)
+    compress, _ = by(table, LINES.words, "v2", "32 KiB", "10 records per batch")
     assert compress == pytest.approx(float(np.exp(np.mean(np.log(medians)))))
+    lean, _ = by(table, LINES.words, "v2", "none, lean frame", "10 records per batch")
+    assert lean == pytest.approx(float(np.exp(np.mean(np.log(ratios(times[times["dictionary"] == "lean"]))))))
     assert f"{compress:.2f} ×" in sentences.cpu_sentence(found)
     interval, _ = by(cpu_tables.cpu_topics_table(found), str(plain.index[0]), "10 records per batch", "v2")
     assert isinstance(interval, Interval) and interval.median == pytest.approx(medians[0])

@@ -21,7 +21,7 @@ from kfbench.tables import Interval
 
 COLUMNAR: Final = "columnar"
 FORMATS: Final = (BASE_FORMAT, COLUMNAR)
-NONE, PLAIN, TRAINED, RAW, POLICY = "none", "plain", "trained", "raw", "policy"
+NONE, PLAIN, LEAN, TRAINED, RAW, POLICY = "none", "plain", "lean", "trained", "raw", "policy"
 CODEC, LEVEL, SIZE_BYTES, SHARE = "zstd", 3, 32_768, 0.5  # of the tables that do not vary them
 CHARGED_BYTES: Final = 10_000_000
 OWN: Final = 0  # batch size 0 means: the batches that the workload defines
@@ -120,6 +120,14 @@ class Pair(NamedTuple):
         return float(np.median(self.ns / self.base_ns))
 
 
+class _Pairs(NamedTuple):
+    """Times relative to plain zstd. again: of plain zstd itself (A/A)."""
+
+    trained: dict[TimeKey, Pair]
+    lean: dict[TimeKey, Pair]
+    again: list[Pair]
+
+
 class Set(NamedTuple):
     """The batches of a topic in one format: what a dictionary may pay for or not."""
 
@@ -192,30 +200,37 @@ class Dictionaries:
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
         """The times with one dictionary in the process."""
-        return self._pairs(self._times["most"] == 1)[0]
+        return self._one_live.trained
+
+    @cached_property
+    def lean_times(self) -> dict[TimeKey, Pair]:
+        """The times of codec 5's frame without a dictionary. Their `size_bytes` is 0."""
+        return self._one_live.lean
+
+    @cached_property
+    def _one_live(self) -> _Pairs:
+        return self._pairs(self._times["most"] == 1)
 
     @cached_property
     def live_times(self) -> dict[TimeKey, Pair]:
         """The times of cells that were also measured with many dictionaries in the process."""
-        return self._pairs(self._times["most"] > 1)[0]
+        return self._pairs(self._times["most"] > 1).trained
 
     @cached_property
     def again(self) -> list[float]:
         """The median ratios of plain zstd to itself (A/A)."""
-        return [pair.median for pair in self._pairs(self._times["most"] >= 1)[1]]
+        return [pair.median for pair in self._pairs(self._times["most"] >= 1).again]
 
     @property
     def noise(self) -> Band | None:
         """The middle 95 % of the ratios of plain zstd to itself (A/A)."""
         return middle_95(self.again)
 
-    def _pairs(self, is_wanted: "pd.Series[bool]") -> tuple[dict[TimeKey, Pair], list[Pair]]:
-        """Return the times with dictionaries, and those of plain zstd timed again. The base is plain zstd."""
+    def _pairs(self, is_wanted: "pd.Series[bool]") -> _Pairs:
         rows = self._times[is_wanted]
         names = ["grid", "cell_id", "codec", "level", "operation", "format", "live"]
         bases: dict[Any, Any] = {}
-        found: dict[TimeKey, Pair] = {}
-        again: list[Pair] = []
+        found = _Pairs({}, {}, [])
         is_base = (rows["dictionary"] == PLAIN) & (rows["arm"] != "aa")
         for part in (rows[is_base], rows[~is_base]):
             keys = zip(*(part[name] for name in names), strict=True)
@@ -227,11 +242,12 @@ class Dictionaries:
                 if dictionary == PLAIN and arm != "aa":
                     bases.setdefault(key, ns)
                 elif key in bases and arm == "aa":
-                    again.append(Pair(ns, bases[key]))
-                elif key in bases and dictionary == TRAINED and codec == CODEC:
-                    at = TimeKey(workload, batch, name, operation, int(size_bytes), int(level), int(live))
-                    found.setdefault(at, Pair(ns, bases[key]))
-        return found, again
+                    found.again.append(Pair(ns, bases[key]))
+                elif key in bases and codec == CODEC:
+                    at = TimeKey(workload, batch, name, operation, _whole(size_bytes), int(level), int(live))
+                    times = found.lean if dictionary == LEAN else found.trained
+                    times.setdefault(at, Pair(ns, bases[key]))
+        return found
 
     @cached_property
     def time_groups(self) -> list[Group]:
@@ -289,7 +305,7 @@ class Dictionaries:
 
     def codec_mean(self, arm: str, topics: Iterable[str], batch: int, name: str, dictionary: str) -> float | None:
         """Return the geometric mean over topics of an arm of `other_codecs`, relative to v2 under streamed zstd."""
-        found, bases = self.other_codecs[arm], self.other_codecs[STREAM]
+        found, bases = self.other_codecs.get(arm, {}), self.other_codecs[STREAM]
         ratios: list[float | None] = []
         for workload in topics:
             size = found.get(Key(workload, batch, name, dictionary, SIZE_BYTES if dictionary == TRAINED else 0))

@@ -85,7 +85,7 @@ def estimate_s(cell: Cell) -> float:
             return _DICTIONARY_S + len(cell.formats) * (_OTHER_CODECS_LOGS * once_s + payload / _TRAINED_BYTES_PER_S)
         case "dictionary-cpu":
             assert cell.dictionary is not None
-            arms, lives = len(cell.dictionary.size_bytes) + 2, cell.dictionary.live
+            arms, lives = len(cell.dictionary.size_bytes) + 3, cell.dictionary.live
             once_s = max(codec_s / 4, sample_s)
             timed_s = sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives)
             return len(cell.formats) * (_DICTIONARY_CPU_S + timed_s)

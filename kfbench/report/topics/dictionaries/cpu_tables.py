@@ -1,6 +1,7 @@
 """Tables about the codec's CPU time with topic dictionaries."""
 
 from collections.abc import Mapping
+from itertools import product
 
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
@@ -19,20 +20,25 @@ from kfbench.tables import Cell, Table, plain_columns
 
 
 def cpu_table(found: Dictionaries) -> Table:
-    """Return a table of the mean CPU ratios with one dictionary in the process."""
-    body = [
-        (group.words, name, batches_words(batch), *cells)
-        for group in found.time_groups
-        for name in FORMATS
-        for batch in _batches(found.times)
-        if any(cells := [mean_time(found.times, group, TimeKey("", batch, name, op)) for op in DICTIONARY_OPERATIONS])
-    ]
+    """Return a table of the mean CPU ratios with one dictionary in the process, and with the frame alone."""
+    arms = ((kib(SIZE_BYTES), SIZE_BYTES, found.times), ("none, lean frame", 0, found.lean_times))
+    body = []
+    for group, name, (words, size_bytes, times) in product(found.time_groups, FORMATS, arms):
+        for batch in _batches(times):
+            at = [TimeKey("", batch, name, op, size_bytes) for op in DICTIONARY_OPERATIONS]
+            if any(cells := [mean_time(times, group, each) for each in at]):
+                body.append((group.words, name, words, batches_words(batch), *cells))
     return Table(
         name="dictionaries-cpu",
         caption="The codec's CPU time with a dictionary, relative to plain zstd on the same batches",
-        columns=plain_columns("data", "format", "batches", *(f"{op} (×)" for op in DICTIONARY_OPERATIONS)),
+        columns=plain_columns(
+            "data", "format", "dictionary", "batches", *(f"{op} (×)" for op in DICTIONARY_OPERATIONS)
+        ),
         rows=tuple(body),
-        notes=(f"Geometric means over topics, {kib(SIZE_BYTES)}, level {LEVEL}. Only the codec is timed, in pairs.",),
+        notes=(
+            f"Geometric means over topics, level {LEVEL}. Only the codec is timed, in pairs.",
+            "The lean frame is that of batches with a dictionary. Its rows show what the frame alone changes.",
+        ),
     )
 
 

@@ -302,5 +302,6 @@ def codecs_table(found: Dictionaries) -> Table:
         notes=(
             f"Geometric means over topics. {CHARGE_NOTE}",
             "One-shot is zstd in one call that knows the size. These arms are no wire formats.",
+            "Lean is the frame of batches with a dictionary, without one.",
         ),
     )
