@@ -148,7 +148,8 @@ class StoredRow:
         "",
         "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
         "format; prefix: decompress; dictionary-cpu: plain zstd; dictionary-broker: v2 with plain zstd); "
-        "dictionary-codecs: stream (zstd as everywhere), one-shot (zstd in one call), gzip, lz4",
+        "dictionary-codecs: stream (zstd as everywhere), lean (codec 5's frame, no dictionary), one-shot (zstd in "
+        "one call), gzip, lz4",
     )
     inner_loops: int | None = _column(
         _INT32,
