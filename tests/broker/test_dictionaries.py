@@ -10,8 +10,7 @@ from kfbench.broker.compact import compact
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import Found, seek_time
 from kfbench.errors import MissingDictionary, Refused
-from kfbench.log import dictionary_batch
-from tests.dictionary_samples import RECORDS, TRAINED
+from tests.dictionary_samples import RECORDS, TRAINED, segment
 from tests.strategies import NOW_MS
 
 LATER_MS = NOW_MS + 10**9
@@ -49,8 +48,7 @@ def test_a_rebuilt_request_is_plain_zstd(name: str) -> None:
 
 @both
 def test_compaction_keeps_the_dictionary_of_the_segment(name: str) -> None:
-    log = bytes(dictionary_batch(TRAINED, name)) + bytes(requests(name))
-    back = read_log(compact(log, now_ms=LATER_MS).data)
+    back = read_log(compact(segment(name), now_ms=LATER_MS).data)
     assert set(back.dictionaries) == {1}
     assert set(back.batches["dictionary"]) == {-1, 1}
     keys = [back.records.key(i) for i in range(1, len(back.records))]

@@ -17,7 +17,8 @@ from kfbench.broker.seek import seek_offset
 from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.formats import Entries
 from kfbench.log import dictionary_batch
-from tests.dictionary_samples import OTHER, RAW, RECORDS, TRAINED
+from tests import dictionary_samples
+from tests.dictionary_samples import OTHER, RAW, RECORDS, TRAINED, body
 from tests.strategies import NOW_MS
 
 LATER_MS = NOW_MS + 10**9
@@ -26,14 +27,11 @@ formats = pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "columnar"])
 
 
 def batches(name: str, dictionary: Dictionary | None, first_offset: int) -> bytes:
-    offsets = np.arange(len(RECORDS)) + first_offset
-    records = replace(RECORDS, shapes=replace(RECORDS.shapes, offsets=offsets))
-    return bytes(FORMATS[name].encode(records, 10, codec="zstd", dictionary=dictionary))
+    return body(name, dictionary, RECORDS.at_offsets(np.arange(len(RECORDS)) + first_offset))
 
 
 def segment(name: str, dictionary: Dictionary, first_offset: int) -> bytes:
-    """Return a segment as a leader begins it: its first batch stores the dictionary and takes one offset."""
-    return bytes(dictionary_batch(dictionary, name, first_offset - 1)) + batches(name, dictionary, first_offset)
+    return dictionary_samples.segment(name, dictionary, RECORDS.at_offsets(np.arange(len(RECORDS)) + first_offset))
 
 
 @formats

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kfbench import FORMATS, BatchFields, Dictionary, EncodedLog, Records, read_log, write_log
+from kfbench import FORMATS, BatchFields, EncodedLog, Records, read_log, write_log
 from kfbench.broker.convert import convert
 from kfbench.broker.fetch import fetch
 from kfbench.codecs import TrainedOn
@@ -16,19 +16,11 @@ from kfbench.errors import CorruptLog, InvalidDictionary, InvalidRecords, Missin
 from kfbench.log import dictionary_batch
 from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.sources import log as log_source
-from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED
+from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED, body, segment
 from tests.reference import dictionaries as reference
 
 NAMES = [name for name, fmt in FORMATS.items() if fmt.capabilities.dictionaries]
 every_format = pytest.mark.parametrize("name", NAMES)
-
-
-def body(name: str, dictionary: Dictionary = TRAINED, records: Records = RECORDS) -> bytes:
-    return bytes(FORMATS[name].encode(records, 10, codec="zstd", dictionary=dictionary))
-
-
-def segment(name: str, dictionary: Dictionary = TRAINED) -> bytes:
-    return bytes(dictionary_batch(dictionary, name)) + body(name, dictionary)
 
 
 def stored(value: bytes | None, name: str = "v2", key: bytes = reference.KEY) -> bytes:
