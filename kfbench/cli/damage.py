@@ -1,6 +1,6 @@
-"""Report damaged and unreadable sources (log segments and tables), after the results of their undamaged part."""
+"""Report sources that were not read completely (log segments and tables), after the results of what was read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,14 +15,26 @@ if TYPE_CHECKING:
 def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
     """Print one line per source that is damaged, unreadable or has no valid batch. If there is any, exit with status 1.
 
+    A source has a further line for each dictionary that its batches name and that is missing.
+
     unread: more lines to print, about sources that could not be opened.
     """
-    complaints = [complaint for source in sources if (complaint := _damage_line(source))]
+    complaints = [line for source in sources for line in _lines(source)]
     complaints += unread
     for complaint in complaints:
         complain(complaint)
     if complaints:
         raise typer.Exit(1)
+
+
+def _lines(source: "Source | Inspection") -> "Iterator[str]":
+    from kfbench.inspection.output import missing_words
+    from kfbench.inspection.segment import Inspection
+
+    if line := _damage_line(source):
+        yield line
+    if isinstance(source, Inspection):
+        yield from (f"{source.path}: {missing_words(each)}" for each in source.missing)
 
 
 def _damage_line(source: "Source | Inspection") -> str | None:

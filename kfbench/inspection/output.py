@@ -1,13 +1,14 @@
 """Write the output of `kfbench inspect` while a segment is read: as text, one JSON document, or JSON lines."""
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kfbench.codecs import Dictionary
 from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, record_objects, title_line
-from kfbench.inspection.segment import Inspection, SegmentReader
+from kfbench.inspection.segment import Inspection, MissingBatches, SegmentReader
 from kfbench.inspection.values import utc
-from kfbench.log.damage import Damage
+from kfbench.log.damage import Damage, WithoutDictionary
 from kfbench.text import counted, text_table
 
 
@@ -32,6 +33,8 @@ def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
 
 
 def _damage_line(damage: Damage) -> str:
+    if isinstance(damage, WithoutDictionary):
+        return f"{damage.position:>12}  NOT READ, {damage.size_bytes:,} bytes: dictionary {damage.promise}"
     return f"{damage.position:>12}  DAMAGED, {damage.size_bytes:,} bytes left out: {damage.field}: {damage.promise}"
 
 
@@ -51,9 +54,27 @@ def summary_lines(found: Inspection) -> Iterator[str]:
     if found.first_ms is not None and found.last_ms is not None:
         yield f"times: {utc(found.first_ms)} to {utc(found.last_ms)} UTC"
     yield from map(dictionary_line, found.dictionaries.values())
+    for missing in found.missing:
+        yield f"not read: {missing_words(missing)} ({counted(missing.size_bytes, 'byte')})"
+        yield from _missing_hint(found, missing)
     yield f"damage: {_damage_words(found)}"
     if rest := _tail_words(found):
         yield f"at the end: {rest}"
+
+
+def missing_words(missing: MissingBatches) -> str:
+    """Return the number of batches that cannot be read, the dictionary that they name, and the reason."""
+    names = "names" if missing.batches == 1 else "name"
+    reason = missing.reason.removeprefix(f"number {missing.number} ")
+    return f"{counted(missing.batches, 'batch')} {names} dictionary {missing.number}, which {reason}"
+
+
+def _missing_hint(found: Inspection, missing: MissingBatches) -> Iterator[str]:
+    if missing.number not in found.dictionaries:
+        whole = f"cat DICTIONARY {shlex.quote(found.path)} > WHOLE.log"
+        yield f"  hint: {whole}. DICTIONARY is the dictionary's file, or a segment that begins with it"
+    elif missing.reason.endswith("is missing"):
+        yield f"  hint: dictionary {missing.number} stands after these batches. kfbench.read_log reads them"
 
 
 def dictionary_line(dictionary: Dictionary) -> str:
@@ -85,7 +106,7 @@ def _damage_words(found: Inspection) -> str:
         return "none"
     # A truncated copy looks the same as a segment that a broker is writing.
     end = found.size_bytes - found.trailing_bytes
-    return f"none before byte {end:,}" if found.batch_count else str(found.unreadable)
+    return f"none before byte {end:,}" if found.batch_count or found.missing else str(found.unreadable)
 
 
 def _tail_words(found: Inspection) -> str:
@@ -111,7 +132,7 @@ def files_table(inspections: Sequence[Inspection]) -> Iterator[str]:
                 f"{each.record_count:,}",
                 "-" if median is None else f"{median:,.0f}",
                 ", ".join(sorted(each.codecs)) or "-",
-                each.unreadable or _damage_words(each),
+                "; ".join([each.unreadable or _damage_words(each), *map(missing_words, each.missing)]),
             ]
         )
     sums = [sum(getattr(each, name) for each in inspections) for name in ("size_bytes", "batch_count", "record_count")]

@@ -5,7 +5,7 @@ Memory does not grow with the file, except for 16 bytes per batch.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ from kfbench.inspection.values import dictionary_values
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import LIMITS
 from kfbench.log import read_log
-from kfbench.log.damage import Damage, segment_size
+from kfbench.log.damage import Damage, WithoutDictionary, segment_size
 from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.log.segment import begins_batch
 from kfbench.log.tail import nothing_in
@@ -49,6 +49,24 @@ class Part:
         return np.asarray(self.log.batches["position"], np.int64) + self.start
 
 
+@dataclass(frozen=True)
+class MissingBatches:
+    """The batches of a segment that name the same missing dictionary.
+
+    number: the dictionary's number. reason: says if it is missing, or another dictionary has its number.
+    """
+
+    number: int
+    reason: str
+    first_position: int
+    batches: int = 0
+    size_bytes: int = 0
+
+    def plus(self, size_bytes: int) -> "MissingBatches":
+        """Return the sums with one more batch."""
+        return replace(self, batches=self.batches + 1, size_bytes=self.size_bytes + size_bytes)
+
+
 @dataclass(kw_only=True)
 class Inspection:
     """The sums over a segment. They are complete when the iterator `SegmentReader.parts` has ended.
@@ -57,7 +75,7 @@ class Inspection:
     the last batch. Neither is damage (kfbench.log.tail). gaps: the number of places with missing offsets, between
     neighbouring batches or inside batches after compaction. missing_offsets: the number of offsets that are missing
     there. unreadable_reason: the reason if reading ended early. dictionaries: the zstd dictionaries that stand in the
-    segment, by number.
+    segment, by number. damage: the damaged places, without the batches in `missing`.
     """
 
     path: str
@@ -81,6 +99,7 @@ class Inspection:
     unreadable_reason: str | None = None
     first_bytes: bytes = b""
     dictionaries: dict[int, Dictionary] = field(default_factory=dict)
+    missing: tuple[MissingBatches, ...] = ()
     _record_counts: list[Int64] = field(default_factory=list)
     _sizes: list[Int64] = field(default_factory=list)
 
@@ -89,7 +108,7 @@ class Inspection:
         """The reason why the segment has no batch. None: it has a batch, or `damage` gives the reason."""
         if self.unreadable_reason:
             return self.unreadable_reason
-        if self.damage or self.batch_count:
+        if self.damage or self.missing or self.batch_count:
             return None
         if self.first_bytes.startswith(GZIP):
             return "a gzip file: unpack it first"
@@ -138,6 +157,7 @@ class Inspection:
             "trailing_bytes": self.trailing_bytes,
             "allocated_bytes": self.allocated_bytes,
             "dictionaries": [dictionary_values(each) for each in self.dictionaries.values()],
+            "missing_dictionaries": [vars(each) for each in self.missing],
         }
 
     def add(self, log: DecodedLog) -> None:
@@ -164,6 +184,19 @@ class Inspection:
             self.first_ms = first if self.first_ms is None else min(self.first_ms, first)
             self.last_ms = last if self.last_ms is None else max(self.last_ms, last)
         self._add_offsets(rows["base_offset"], rows["last_offset"], counts)
+
+    def add_damage(self, places: Iterable[Damage]) -> None:
+        """Add damaged places. Count the batches without their dictionary by its number."""
+        by_dictionary = {(each.number, each.reason): each for each in self.missing}
+        damage: list[Damage] = []
+        for each in places:
+            if isinstance(each, WithoutDictionary):
+                key = each.number, each.promise
+                known = by_dictionary.get(key) or MissingBatches(*key, first_position=each.position)
+                by_dictionary[key] = known.plus(each.size_bytes)
+            else:
+                damage.append(each)
+        self.damage, self.missing = (*self.damage, *damage), tuple(by_dictionary.values())
 
     def _add_offsets(self, base: Int64, last: Int64, counts: Int64) -> None:
         previous = np.append(base[0] - 1 if self.last_offset is None else self.last_offset, last[:-1])
@@ -206,7 +239,7 @@ class SegmentReader:
             with Path(found.path).open("rb") as file:
                 found.first_bytes = file.read(START + 5)
             for chunk in self._segment.chunks():
-                found.damage += chunk.damage
+                found.add_damage(chunk.damage)
                 found.trailing_bytes += chunk.trailing_bytes
                 if chunk.log is not None:
                     found.add(chunk.log)

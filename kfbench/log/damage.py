@@ -5,10 +5,10 @@ import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 from kfbench.batches import DecodedLog
-from kfbench.errors import CorruptLog, KfbenchError
+from kfbench.errors import CorruptLog, KfbenchError, MissingDictionary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +24,28 @@ class Damage:
     field: str
     promise: str
 
-    @classmethod
-    def of(cls, error: CorruptLog, size_bytes: int) -> Self:
-        return cls(position=error.position, size_bytes=size_bytes, field=error.field, promise=error.promise)
-
     def words(self, unit: str = "byte") -> str:
         """Return one line: position, field and broken rule. unit: the unit of `position` ("byte", "row", …)."""
         where = f"batch at byte {self.position}" if unit == "byte" else f"{unit} {self.position}"
         return f"{where}: {self.field}: {self.promise}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutDictionary(Damage):
+    """A batch that could not be read because its dictionary is missing. number: the number that the batch names.
+
+    A dictionary of this number may be there, but be a different one.
+    """
+
+    number: int
+
+
+def damage_from(error: CorruptLog, size_bytes: int) -> Damage:
+    """Return the damage that an error reports."""
+    place: dict[str, Any] = {"position": error.position, "size_bytes": size_bytes}
+    if isinstance(error, MissingDictionary):
+        return WithoutDictionary(**place, field=error.field, promise=error.promise, number=error.number)
+    return Damage(**place, field=error.field, promise=error.promise)
 
 
 def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
@@ -42,7 +56,7 @@ def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
     starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
     ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
     errors = sorted(log.errors, key=lambda error: error.position)
-    return tuple(Damage.of(error, ends[error.position] - error.position) for error in errors)
+    return tuple(damage_from(error, ends[error.position] - error.position) for error in errors)
 
 
 def segment_size(path: str | os.PathLike[str]) -> int:

@@ -25,7 +25,7 @@ from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.damage import Damage, damage_of, segment_size
+from kfbench.log.damage import Damage, damage_from, damage_of, segment_size
 from kfbench.log.dictionaries import add_stored
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
@@ -166,7 +166,7 @@ class Segment:
         data = read_bytes(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget, context)
         if not is_zero(file, error.position, lost_bytes):
-            yield _empty_chunk(damage=(Damage.of(error, lost_bytes),))
+            yield _empty_chunk(damage=(damage_from(error, lost_bytes),))
 
 
 class _Context(NamedTuple):
@@ -244,10 +244,9 @@ def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterato
         size_bytes=int(rows["size_bytes"].sum()),
         kinds=Counter({f"{BY_MAGIC[magic].name} {CODEC_NAMES[codec]}": n for (magic, codec), n in kinds.items()}),
         damage=tuple(
-            Damage(
+            replace(
+                each,
                 position=start + each.position,
-                size_bytes=each.size_bytes,
-                field=each.field,
                 promise=each.promise.replace(
                     "limits.batch_records", f"{limits.batch_records:,}, the limit of one batch"
                 ),

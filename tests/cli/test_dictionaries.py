@@ -9,7 +9,7 @@ import pytest
 from kfbench import Records, read_log
 from kfbench.formats import FORMATS
 from tests.cli.command import Run
-from tests.dictionary_samples import records
+from tests.dictionary_samples import body, records
 
 
 @pytest.fixture
@@ -45,6 +45,22 @@ def test_a_trained_file_begins_a_log_that_is_readable_alone(kfbench: Run, log: P
     assert [batch["dictionary"] for batch in shown["batches"]] == [-1] + [7] * 10
     text = kfbench("inspect", segment, "--batches").out
     assert text.count("dictionary 7") == 10 + 1 and values["sha256"] in text
+
+
+def test_inspect_fails_where_a_dictionary_is_missing(kfbench: Run, tmp_path: Path) -> None:
+    segment = tmp_path / "00000000000000000000.log"
+    segment.write_bytes(body("v2"))
+    done = kfbench("inspect", segment)
+    assert done.status == 1
+    assert done.err == f"kfbench: {segment}: 6 batches name dictionary 1, which is missing\n"
+    damaged = bytearray(body("v2"))
+    damaged[70] ^= 1
+    segment.write_bytes(damaged)
+    done = kfbench("inspect", segment, "--json")
+    [damage, missing] = done.err.splitlines()
+    assert done.status == 1 and "byte 0: crc" in damage and "5 batches name dictionary 1" in missing
+    [shown] = json.loads(done.out)
+    assert [each["batches"] for each in shown["missing_dictionaries"]] == [5] and len(shown["damaged"]) == 1
 
 
 def test_few_bytes_make_a_raw_dictionary(kfbench: Run, segment: Path, tmp_path: Path) -> None:
