@@ -23,6 +23,8 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.codecs import Dictionary
+from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
+from kfbench.dictionary_training import raw_tail as raw_tail
 from kfbench.dictionary_training import samples
 from kfbench.errors import InvalidDictionary
 from kfbench.formats import Format
@@ -52,11 +54,11 @@ class DictionaryPolicy:
         fall: a decision is made at once if the saving is this share below that of the last decision.
     """
 
-    size_bytes: int = 32_768
-    raw_bytes: int = 8_192
+    size_bytes: int = SIZE_BYTES
+    raw_bytes: int = RAW_BYTES
     training_batch: int = 10
     first_bytes: int = 32 << 10
-    train_bytes: int = 100_000
+    train_bytes: int = LEAST_TRAINING_BYTES
     most_bytes: int = 4 << 20
     held_out: float = 0.25
     least_batches: int = 4
@@ -232,8 +234,3 @@ class _Topic:
         except InvalidDictionary:
             pass
         return found
-
-
-def raw_tail(taken: list[bytes], size_bytes: int, number: int) -> Dictionary:
-    """Return the last `size_bytes` bytes of the samples as a raw dictionary. Raises InvalidDictionary."""
-    return Dictionary(number=number, data=b"".join(taken)[-size_bytes:], is_raw=True)

@@ -1,18 +1,14 @@
 """Train a zstd dictionary on the records of a topic. docs/dictionaries.md says how to choose the arguments."""
 
 from contextlib import suppress
-from typing import Final
 
 from numpy.typing import ArrayLike
 
 from kfbench.codecs import Dictionary, TrainedOn
+from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import FORMATS, Format
 from kfbench.records import Records
-
-SIZE_BYTES: Final = 32_768
-TAIL_BYTES: Final = 8_192  # of a raw dictionary, where there are too few bytes to train one
-LEAST_TRAINING_BYTES: Final = 100_000
 
 
 def train_dictionary(
@@ -65,5 +61,9 @@ def trained_or_tail(
     if sum(map(len, bodies)) >= LEAST_TRAINING_BYTES:
         with suppress(InvalidDictionary):
             return Dictionary.train(bodies, size_bytes, number, trained_on)
-    tail = b"".join(bodies)[-min(size_bytes, TAIL_BYTES) :]
-    return Dictionary(number=number, data=tail, is_raw=True, trained_on=trained_on)
+    return raw_tail(bodies, min(size_bytes, RAW_BYTES), number, trained_on)
+
+
+def raw_tail(bodies: list[bytes], size_bytes: int, number: int, trained_on: TrainedOn | None = None) -> Dictionary:
+    """Return the last `size_bytes` bytes of the samples as a raw dictionary. Raises InvalidDictionary."""
+    return Dictionary(number=number, data=b"".join(bodies)[-size_bytes:], is_raw=True, trained_on=trained_on)

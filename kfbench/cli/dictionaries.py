@@ -8,6 +8,7 @@ import typer
 from kfbench.cli.app import app
 from kfbench.cli.options import AsJson, ColumnOptions, check_names, existing, with_option_groups
 from kfbench.cli.output import complain, print_json, print_result
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import KfbenchError
 
 TRAIN_BYTES: Final = 4 << 20  # of keys, values and headers; more makes dictionaries hardly better
@@ -39,7 +40,7 @@ def train(
     ] = 10,
     size: Annotated[
         int, typer.Option(metavar="BYTES", min=256, max=128 << 10, help="The largest size of the dictionary.")
-    ] = 32_768,
+    ] = SIZE_BYTES,
     number: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, max=(1 << 31) - 1, help="The dictionary's number in its partition.")
     ] = 1,

@@ -36,9 +36,15 @@ def dictionary_batch(
 
     fmt: the format of the batch; it must have control batches. offset: the offset of its only record.
     """
-    fmt = FORMATS[fmt] if isinstance(fmt, str) else fmt
+    return control_batch(dictionary, FORMATS[fmt] if isinstance(fmt, str) else fmt, offset, timestamp_ms, [])
+
+
+def control_batch(
+    dictionary: Dictionary, fmt: Format, offset: int, timestamp_ms: int, headers: list[tuple[str, bytes]]
+) -> EncodedLog:
+    """Return the control batch of a dictionary. headers: those of its record."""
     value = VALUE.pack(0, dictionary.number, dictionary.sha256) + dictionary.packed
-    records = Records.from_lists([value], [KEY], timestamps_ms=[timestamp_ms], offsets=[offset])
+    records = Records.from_lists([value], [KEY], [timestamp_ms], [headers], [offset])
     return fmt.encode(records, 1, batch_fields=BatchFields(is_control=True))
 
 

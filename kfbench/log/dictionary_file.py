@@ -12,23 +12,20 @@ from typing import Final
 
 import numpy as np
 
-from kfbench.batches import BatchFields, DecodedLog, EncodedLog
+from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Dictionary, TrainedOn
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.log.dictionaries import KEY, VALUE
-from kfbench.records import Records
+from kfbench.log.dictionaries import KEY, VALUE, control_batch
 
 HEADER: Final = "trained-on"
 
 
 def dictionary_file(dictionary: Dictionary, fmt: Format) -> EncodedLog:
     """Return the content of a dictionary file: a control batch in this format."""
-    value = VALUE.pack(0, dictionary.number, dictionary.sha256) + dictionary.packed
     on = dictionary.trained_on
     headers = [] if on is None else [(HEADER, json.dumps(asdict(on)).encode())]
-    records = Records.from_lists([value], [KEY], [NO_TIMESTAMP], [headers], [0])
-    return fmt.encode(records, 1, batch_fields=BatchFields(is_control=True))
+    return control_batch(dictionary, fmt, 0, NO_TIMESTAMP, headers)
 
 
 def stored_dictionaries(log: DecodedLog) -> Iterator[Dictionary]:

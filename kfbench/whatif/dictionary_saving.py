@@ -15,7 +15,8 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.codecs import CODECS, Dictionary
 from kfbench.codecs.dictionary import MOST_BYTES as MOST_DICTIONARY_BYTES
-from kfbench.dictionary_training import SIZE_BYTES, samples, trained_or_tail
+from kfbench.dictionary_sizes import SIZE_BYTES
+from kfbench.dictionary_training import samples, trained_or_tail
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.log import dictionary_batch
 from kfbench.log.segment import join_records
@@ -31,7 +32,7 @@ SAMPLE_RECORDS: Final = 10  # records per sample of the trainer
 WORKERS: Final = 4
 
 # The rows of the table of details.
-DETAIL_SIZES: Final = (4_096, 32_768, 65_536)
+DETAIL_SIZES: Final = (SMALL_SIZE_BYTES, SIZE_BYTES, 2 * SIZE_BYTES)
 DETAIL_LEVELS: Final = (1, 3, 6)
 DETAIL_RECORDS: Final = (None, 1, 10, 100)  # records per batch; None: the log's own batches
 DETAIL_TEST_BYTES: Final = 1 << 20  # of uncompressed v2 that tests the details, in all topics

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kfbench.dictionary_training import LEAST_TRAINING_BYTES, TAIL_BYTES
+from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.tables import Cell, Column, Table, listed, plain_columns
 from kfbench.text import counted, percent
@@ -119,6 +119,6 @@ def _details_table(found: DictionaryAnswer) -> Table:
         notes=(
             "A column is a format and a level. The stored dictionaries are charged.",
             "Topics where a dictionary does not pay keep zstd.",
-            f"Raw dictionaries of at most {TAIL_BYTES:,} bytes where fewer than {LEAST_TRAINING_BYTES:,} bytes train.",
+            f"Raw dictionaries of at most {RAW_BYTES:,} bytes where fewer than {LEAST_TRAINING_BYTES:,} bytes train.",
         ),
     )

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import msgspec
 
 from kfbench.codecs.dictionary import MOST_BYTES
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
 
@@ -97,7 +98,7 @@ class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
 
     records: int = 16_384
     payload_bytes: int = 2 << 20
-    size_bytes: tuple[int, ...] = (32_768,)
+    size_bytes: tuple[int, ...] = (SIZE_BYTES,)
     trained_share: tuple[float, ...] = (0.5,)
     parts: int = 1
     training_batch: int = 10
