@@ -107,11 +107,19 @@ def test_damage_of_any_bit_is_refused_or_harmless() -> None:
         assert ZstdDictionary.of(changed).decompress(ZstdDictionary.of(changed).compress(LINE)) == LINE
 
 
-def test_equality_and_copies() -> None:
-    assert pickle.loads(pickle.dumps(TRAINED)) == TRAINED
-    assert replace(TRAINED, trained_on=None) == TRAINED
-    assert {TRAINED, replace(TRAINED, number=2), OTHER} > {TRAINED}
-    assert replace(TRAINED, number=200).head == b"\xc8\x01" + TRAINED.sha256[:3]
+def test_equality_is_of_number_and_bytes() -> None:
+    copy = pickle.loads(pickle.dumps(TRAINED))
+    assert (copy, copy.trained_on, copy.sha256) == (TRAINED, TRAINED.trained_on, TRAINED.sha256)
+    assert TRAINED.trained_on is not None and replace(TRAINED, trained_on=None) == TRAINED
+    others = [replace(TRAINED, number=2), OTHER]
+    assert all(other != TRAINED for other in others)
+    assert len({TRAINED, copy, replace(TRAINED, trained_on=None), *others}) == 1 + len(others)
+    assert ZstdDictionary.of(copy).decompress(ZstdDictionary.of(TRAINED).compress(LINE)) == LINE
+
+
+def test_a_payload_begins_with_the_number_and_three_bytes_of_the_hash() -> None:
+    renumbered = replace(TRAINED, number=200)
+    assert ZstdDictionary.of(renumbered).compress(LINE)[:5] == b"\xc8\x01" + sha256(TRAINED.data).digest()[:3]
 
 
 @every_kind

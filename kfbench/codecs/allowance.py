@@ -10,7 +10,7 @@ from typing import Any, Self
 from kfbench.codecs.base import Codec, Undecodable
 from kfbench.codecs.dictionary import Dictionary, by_number
 from kfbench.codecs.zstd_dictionary import ZstdDictionary
-from kfbench.errors import InvalidConfig
+from kfbench.errors import InvalidConfig, InvalidDictionary
 from kfbench.limits import LIMITS, Limits
 
 
@@ -38,11 +38,17 @@ class Allowance:
 
     @classmethod
     def of(cls, log_size_bytes: int, limits: Limits | None, dictionaries: Iterable[Dictionary] = ()) -> Self:
-        """Return the whole allowance of a log. Raises InvalidConfig, and InvalidDictionary for equal numbers."""
+        """Return the whole allowance of a log.
+
+        Raises InvalidConfig for `limits`, and InvalidDictionary for `dictionaries` (no list, or two with one number).
+        """
         if limits is None:
             limits = LIMITS
         if not isinstance(limits, Limits):
             raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
+        if not isinstance(dictionaries, Iterable):
+            kind = type(dictionaries).__name__
+            raise InvalidDictionary(f"dictionaries: a list of kfbench.Dictionary is wanted, not {kind}")
         log_bytes = limits.log_bytes(log_size_bytes)
         return cls(
             limits=limits,

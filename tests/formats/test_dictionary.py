@@ -3,13 +3,14 @@
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Dictionary, Limits, Records
+from kfbench import FORMATS, BatchFields, Dictionary, Limits, Records, read_log
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidDictionary, KfbenchError, MissingDictionary
 from tests import strategies
 from tests.common import REFERENCES, batch_fields_of, bounds_of, check_decoded, records_of, reference_decode
@@ -96,6 +97,15 @@ def test_each_reader_takes_dictionaries(name: str) -> None:
     if fmt.has_bare_metadata:  # columnar needs no dictionary to read these
         assert np.array_equal(fmt.decode_metadata(log).offsets, seen.offsets)
         assert np.array_equal(fmt.read_times(log, log.positions).offsets, times.offsets)
+
+
+@SOME
+@pytest.mark.parametrize("wrong", [TRAINED, 1, None], ids=["a dictionary", "a number", "nothing"])
+def test_a_list_of_dictionaries_is_wanted(name: str, wrong: Any) -> None:
+    log = FORMATS[name].encode(RECORDS, 10, codec="zstd", dictionary=TRAINED)
+    for read in (FORMATS[name].decode, read_log):
+        with pytest.raises(InvalidDictionary, match="dictionaries: a list"):
+            read(log, dictionaries=wrong)
 
 
 @every_format
