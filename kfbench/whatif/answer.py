@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TODAY: Final = "today"
 PROPOSALS: Final = "proposed"
 OWN: Final = "own"
+AS_RECORDED: Final = "as recorded"  # the log's own batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -415,11 +416,15 @@ class WhatIf:
                 "size_bytes": self.dictionary_bytes(each),
                 "saving": saving(self.dictionary_bytes(each), self.base_bytes),
                 "saving_against_zstd": saving(self.dictionary_bytes(each), self.zstd_bytes(each)),
+                "current_saving": each.current_saving,
             }
             for each in found.savings
         ]
-        details = [asdict(each) | {"saving_against_zstd": each.saving_against_zstd} for each in found.details]
-        topics = [asdict(each) for each in found.topics]
+        details = [
+            asdict(each) | {"saving_against_zstd": each.saving_against_zstd, "current_saving": each.current_saving}
+            for each in found.details
+        ]
+        topics = [asdict(each) | {"current": list(each.current)} for each in found.topics]
         return asdict(found) | {"savings": savings, "topics": topics, "details": details}
 
     def _arm(self, arm: Arm) -> dict[str, Any]:

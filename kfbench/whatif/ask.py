@@ -134,7 +134,11 @@ def _topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
     for source in sums.sources:
         if source.records:
             before = found.get(source.stream, TopicBytes(0, 0))
-            found[source.stream] = TopicBytes(before.plain_bytes + source.plain_bytes, before.files + 1)
+            found[source.stream] = TopicBytes(
+                before.plain_bytes + source.plain_bytes,
+                before.files + 1,
+                before.dictionary_bytes + source.dictionary_bytes,
+            )
     return found
 
 
@@ -236,6 +240,8 @@ def _why_unreadable(sources: Sequence[Source]) -> str:
     elif first.damage:
         noun = "batch" if first.unit == "byte" else "row"
         why = f"no {noun} can be read: {first.damage[0].words(first.unit)}"
+    elif first.dictionary_bytes:
+        why = "it has dictionaries only, no record"
     elif first.unit == "offset":
         why = "no record between these offsets"
     elif first.unit != "byte":

@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kfbench.arrays import Int64, freeze, ranges
+from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources import Part
 from kfbench.sources.log import stream_of
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches
+from kfbench.whatif.stored_dictionary import Stored
 
 STRETCH_BYTES: Final = 64 << 10  # of uncompressed v2
 SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics
@@ -31,6 +33,7 @@ class KeptStretch(NamedTuple):
         partition: the partition; None: it is unknown.
         file, start, number: the position of the stretch: a path, the beginning of a share of the file, a count.
         sizes: bytes of each batch in uncompressed v2, int64[batches].
+        dictionary: the dictionary that the log's last batch of the stretch was compressed with; None: it has none.
     """
 
     stream: str
@@ -40,6 +43,7 @@ class KeptStretch(NamedTuple):
     number: int
     batches: Batches
     sizes: Int64
+    dictionary: Dictionary | None = None
 
     @property
     def plain_bytes(self) -> int:
@@ -69,8 +73,11 @@ class StretchKeeper:
         self._stride = 1
         self.stretches: list[KeptStretch] = []
 
-    def add(self, batches: Batches) -> None:
-        """Draw stretches of these batches. They must follow those that were added before."""
+    def add(self, batches: Batches, stored: Stored) -> None:
+        """Draw stretches of these batches. They must follow those that were added before.
+
+        stored: has the dictionaries of the batches.
+        """
         if not self._question.dictionary_shares or len(batches.bounds) < 2:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
@@ -81,9 +88,9 @@ class StretchKeeper:
             if self._question.draws_dictionary(self._part, number):
                 self._drawn += 1
                 if (self._drawn - 1) % self._stride == 0:
-                    self._keep(number, batches, sizes, np.arange(first, end))
+                    self._keep(number, batches, sizes, np.arange(first, end), stored)
 
-    def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64) -> None:
+    def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64, stored: Stored) -> None:
         records, bounds, fields = batches
         counts, is_control = np.diff(bounds), fields.over(len(sizes))["is_control"]
         chosen = chosen[(counts[chosen] > 0) & ~np.broadcast_to(is_control, len(sizes))[chosen]]
@@ -101,6 +108,7 @@ class StretchKeeper:
                 number=number,
                 batches=Batches(kept, np.append(0, np.cumsum(counts[chosen])), fields.take(chosen)),
                 sizes=sizes[chosen],
+                dictionary=stored.dictionary_of(int(chosen[-1])),
             )
         )
         if len(self.stretches) > 1 and sum(each.plain_bytes for each in self.stretches) > MOST_PART_BYTES:

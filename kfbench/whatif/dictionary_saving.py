@@ -49,6 +49,7 @@ class DictionarySaving:
         dictionary_bytes: with dictionaries where they save bytes. It includes `stored_bytes`.
         stored_bytes: of the control batches that store these dictionaries.
         topics: the number of topics where a dictionary saves bytes.
+        current_bytes: with the dictionaries that the topics have now, which it includes; None: no topic has one.
     """
 
     format: str
@@ -59,6 +60,7 @@ class DictionarySaving:
     dictionary_bytes: int
     stored_bytes: int
     topics: int
+    current_bytes: int | None = None
 
     @property
     def saved_bytes(self) -> int:
@@ -67,6 +69,11 @@ class DictionarySaving:
     @property
     def saving_against_zstd(self) -> float:
         return 1 - self.dictionary_bytes / self.zstd_bytes if self.zstd_bytes else 0.0
+
+    @property
+    def current_saving(self) -> float | None:
+        """The share of `zstd_bytes` that the topics' dictionaries save now; None: they have none."""
+        return None if self.current_bytes is None or not self.zstd_bytes else 1 - self.current_bytes / self.zstd_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +88,9 @@ class TopicDictionary:
         zstd_bytes: the whole topic under zstd, estimated from the tested batches.
         stored_bytes: of the control batches that store the dictionary, one per file.
         saved_bytes: of the whole topic, after `stored_bytes`; below 0: it would take more.
+        current: the numbers of the dictionaries that the tested batches have now.
+        current_bytes: the whole topic with these, estimated from the tested batches, with the bytes that store them.
+            None: they have none.
     """
 
     topic: str
@@ -94,6 +104,8 @@ class TopicDictionary:
     zstd_bytes: int = 0
     stored_bytes: int = 0
     saved_bytes: int = 0
+    current: tuple[int, ...] = ()
+    current_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +132,15 @@ class DictionaryAnswer:
 
 
 class TopicBytes(NamedTuple):
-    """A topic as a whole. plain_bytes: in uncompressed v2. files: that a dictionary would have to stand in."""
+    """A topic as a whole.
+
+    plain_bytes: in uncompressed v2. files: that a dictionary would have to stand in. dictionary_bytes: of the
+    dictionaries that stand in the topic now.
+    """
 
     plain_bytes: int
     files: int
+    dictionary_bytes: int = 0
 
 
 def dictionary_answer(
@@ -173,6 +190,7 @@ def _of_topic(halves: Mapping[str, Halves], topics: Mapping[str, TopicBytes], jo
     dictionary = _trained(fmt, train, SIZE_BYTES if is_large else SMALL_SIZE_BYTES)
     coded_bytes = _coded_bytes(fmt, batches, LEVEL, dictionary)
     stored_bytes = len(dictionary_batch(dictionary, fmt).data) * whole.files
+    current = tuple(sorted({each.dictionary.number for each in test if each.dictionary}))
     return replace(
         given,
         kind="raw" if dictionary.is_raw else "trained",
@@ -182,7 +200,15 @@ def _of_topic(halves: Mapping[str, Halves], topics: Mapping[str, TopicBytes], jo
         zstd_bytes=zstd_bytes,
         stored_bytes=stored_bytes,
         saved_bytes=round((zstd_test_bytes - coded_bytes) * times) - stored_bytes,
+        current=current,
+        current_bytes=_current_bytes(fmt, test, LEVEL, times, whole) if current else None,
     )
+
+
+def _current_bytes(fmt: Format, test: Iterable[KeptStretch], level: int, times: float, whole: TopicBytes) -> int:
+    """Return the size of a topic with the dictionaries that its batches have now."""
+    coded_bytes = sum(_coded_bytes(fmt, [each.batches], level, each.dictionary) for each in test)
+    return round(coded_bytes * times) + whole.dictionary_bytes
 
 
 def _sum(topics: Sequence[TopicDictionary], name: str) -> DictionarySaving:
@@ -197,6 +223,9 @@ def _sum(topics: Sequence[TopicDictionary], name: str) -> DictionarySaving:
         dictionary_bytes=zstd_bytes - sum(each.saved_bytes for each in paying),
         stored_bytes=sum(each.stored_bytes for each in paying),
         topics=len(paying),
+        current_bytes=sum(each.zstd_bytes if each.current_bytes is None else each.current_bytes for each in topics)
+        if any(each.current for each in topics)
+        else None,
     )
 
 
@@ -235,18 +264,25 @@ def _details(
             batches = [_uniform(batches, records_per_batch)]
         dictionary = _trained(fmt, train, size_bytes)
         stored_bytes = len(dictionary_batch(dictionary, fmt).data) * topics[topic].files
+        current = next((each.dictionary for each in reversed(test) if each.dictionary), None)
         for level, row in rows.items():
             zstd_bytes = round(_coded_bytes(fmt, batches, level) * times)
             with_bytes = round(_coded_bytes(fmt, batches, level, dictionary) * times) + stored_bytes
             pays = with_bytes < zstd_bytes
+            current_bytes = zstd_bytes
+            if current is not None:
+                coded_bytes = _coded_bytes(fmt, batches, level, current)
+                current_bytes = round(coded_bytes * times) + topics[topic].dictionary_bytes
             rows[level] = replace(
                 row,
                 zstd_bytes=row.zstd_bytes + zstd_bytes,
                 dictionary_bytes=row.dictionary_bytes + (with_bytes if pays else zstd_bytes),
                 stored_bytes=row.stored_bytes + stored_bytes * pays,
                 topics=row.topics + pays,
+                current_bytes=(row.current_bytes or 0) + current_bytes,
             )
-    return list(rows.values())
+    has_current = any(each.dictionary for _, test in halves.values() for each in test)
+    return [row if has_current else replace(row, current_bytes=None) for row in rows.values()]
 
 
 def _first_bytes(stretches: Sequence[KeptStretch], most_bytes: int) -> list[KeptStretch]:

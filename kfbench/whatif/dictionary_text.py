@@ -6,7 +6,7 @@ from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.tables import Cell, Column, Table, listed, plain_columns
 from kfbench.text import counted, percent
-from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.answer import AS_RECORDED, WhatIf
 from kfbench.whatif.dictionary_saving import DETAIL_LEVELS, LEAST_TEST_BYTES, LEVEL, DictionaryAnswer, DictionarySaving
 from kfbench.whatif.source import less_or_more, saving
 
@@ -18,6 +18,8 @@ def dictionary_line(answer: WhatIf) -> str:
     found = answer.dictionary
     if found is None:
         return "Topic dictionary: not computed without zstd."
+    if current := sorted({number for each in found.topics for number in each.current}):
+        return _current_words(found, current)
     if not found.has_answer:
         sampled_bytes = sum(each.train_bytes + each.test_bytes for each in found.topics if each.format == BASE_FORMAT)
         return (
@@ -36,6 +38,17 @@ def dictionary_line(answer: WhatIf) -> str:
     saved = [_saved_words(answer, each) for each in found.savings]
     now = [_now_words(answer, each) for each in found.savings if _pays(answer, each)]
     return f"A topic dictionary{_in_topics(found)} saves {listed(saved)}. Against now: {', '.join(now)}."
+
+
+def _current_words(found: DictionaryAnswer, numbers: list[int]) -> str:
+    """Compare the dictionaries that the log has with new ones, on the same batches."""
+    noun = "dictionary" if len(numbers) == 1 else "dictionaries"
+    saved = [
+        f"{percent(each.current_saving or 0.0)} of {each.format} + zstd {LEVEL} "
+        f"({'a new one' if len(numbers) == 1 else 'new ones'}: {percent(each.saving_against_zstd)})"
+        for each in found.savings
+    ]
+    return f"The log has {noun} {listed(list(map(str, numbers)))}, saving {listed(saved)}."
 
 
 def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
@@ -60,10 +73,13 @@ def _topics(found: DictionaryAnswer) -> str:
     return "the topic" if found.all_topics == 1 else f"{found.sampled_topics:,} topics"
 
 
-def dictionary_tables(found: DictionaryAnswer) -> Iterator[Table]:
-    """Yield a table with a row per topic and format. Where details were asked for, yield their table first."""
+def dictionary_tables(found: DictionaryAnswer, recorded: str = AS_RECORDED) -> Iterator[Table]:
+    """Yield a table with a row per topic and format. Where details were asked for, yield their table first.
+
+    recorded: a description of the log's own batches.
+    """
     if found.details:
-        yield _details_table(found)
+        yield _details_table(found, recorded)
     rows = [
         (
             each.topic,
@@ -75,6 +91,8 @@ def dictionary_tables(found: DictionaryAnswer) -> Iterator[Table]:
             each.zstd_bytes or None,
             each.stored_bytes,
             each.saved_bytes,
+            ", ".join(map(str, each.current)) or "-",
+            None if each.current_bytes is None else each.zstd_bytes - each.current_bytes,
         )
         for each in found.topics
     ]
@@ -88,37 +106,40 @@ def dictionary_tables(found: DictionaryAnswer) -> Iterator[Table]:
         caption=f"A zstd dictionary per topic, level {LEVEL}, in the batches of the sizes above",
         columns=plain_columns(
             "topic", "format", "kind", "size (bytes)", "trained on (bytes)", "tested on (bytes)", "zstd (bytes)",
-            "stored (bytes)", "saved (bytes)",
+            "stored (bytes)", "saved (bytes)", "has now", "saved now (bytes)",
         ),
         rows=tuple(rows),
         notes=tuple(notes),
     )  # fmt: skip
 
 
-def _details_table(found: DictionaryAnswer) -> Table:
+def _details_table(found: DictionaryAnswer, recorded: str) -> Table:
     """Return a row per batching and size, with the saved percentage per format and level."""
     formats = list(dict.fromkeys(each.format for each in found.details))
-    cells: dict[tuple[str, int], dict[tuple[str, int], float]] = {}
+    cells: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
     for each in found.details:
-        batches = "own" if each.records_per_batch is None else counted(each.records_per_batch, "record")
-        row = cells.setdefault((batches, each.dictionary_size_bytes or 0), {})
-        row[each.format, each.level] = 100 * each.saving_against_zstd
+        batches = recorded if each.records_per_batch is None else counted(each.records_per_batch, "record")
+        at = each.format, each.level
+        if each.current_saving is not None:
+            cells.setdefault((batches, "as now"), {})[at] = 100 * each.current_saving
+        size = f"{(each.dictionary_size_bytes or 0) >> 10} KiB"
+        cells.setdefault((batches, size), {})[at] = 100 * each.saving_against_zstd
+    has_current = any(each.current_saving is not None for each in found.details)
     keys = [(name, level) for name in formats for level in DETAIL_LEVELS]
-    rows: list[tuple[Cell, ...]] = [
-        (batches, size_bytes >> 10, *(row.get(key) for key in keys)) for (batches, size_bytes), row in cells.items()
-    ]
+    rows: list[tuple[Cell, ...]] = [(*key, *(row.get(at) for at in keys)) for key, row in cells.items()]
     return Table(
         name="dictionary-details",
         caption="% saved by topic dictionaries of what zstd takes in the same format, batches and level",
         columns=(
             Column(name="batches"),
-            Column(name="dictionary", unit="KiB"),
+            Column(name="dictionary"),
             *(Column(name=f"{name} {level}", digits=1) for name, level in keys),
         ),
         rows=tuple(rows),
         notes=(
             "A column is a format and a level. The stored dictionaries are charged.",
             "Topics where a dictionary does not pay keep zstd.",
+            *(["as now: with the dictionary that each topic has."] if has_current else []),
             f"Raw dictionaries of at most {RAW_BYTES:,} bytes where fewer than {LEAST_TRAINING_BYTES:,} bytes train.",
         ),
     )

@@ -11,7 +11,8 @@ from kfbench.sources.log import stream_of
 from kfbench.text import percent
 
 COUNTED: Final = (
-    "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes"
+    "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes",
+    "dictionary_bytes",
 )  # fmt: skip
 SUMMED: Final = (*COUNTED, "size_bytes", "plain_bytes", "ahead")
 
@@ -23,6 +24,7 @@ class Source:
     Args:
         size_bytes: size of the part.
         sound_bytes: the bytes that could be read. The what-if is about these.
+        dictionary_bytes: the part of them that stores zstd dictionaries. These are no batches and records here.
         payload_bytes: bytes of keys, values and headers.
         first_ms, last_ms: the earliest and the latest timestamp of clients' records; -1: there is none.
         kinds: number of batches by format and codec, such as {"v2 lz4": 12}.
@@ -54,6 +56,7 @@ class Source:
     unreadable: str | None = None
     plain_bytes: int = 0
     ahead: int = 0
+    dictionary_bytes: int = 0
 
     def plus(self, other: Self) -> Self:
         """Return the sums of two shares of one file."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.tables import Cell, Column, Mark, Table, plain_columns
 from kfbench.text import counted, shortened
-from kfbench.whatif.answer import Arm, Level, TopicAnswer, WhatIf, smallest
+from kfbench.whatif.answer import AS_RECORDED, Arm, Level, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import saving
 
@@ -19,7 +19,6 @@ MOST_FORMATS: Final = 5
 MOST_UNTOLD: Final = 0.1  # the share of bytes without a rate above which a note says so
 MOST_CHOICES: Final = 9  # rows of the table of today; larger ones stand in `sizes` and `rebatched`
 NAME_WIDTH: Final = 26  # characters of a topic's name
-AS_RECORDED: Final = "as recorded"
 VARIES: Final = "varies"  # each topic has its own codec
 NO_CHANGE: Final = 0.0005  # a smaller share of bytes is no change
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
-from kfbench.whatif.answer import Arm, Level, WhatIf
+from kfbench.whatif.answer import AS_RECORDED, Arm, Level, WhatIf
 from kfbench.whatif.dictionary_text import dictionary_tables
 from kfbench.whatif.notes import month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
@@ -40,7 +40,8 @@ def sections(answer: WhatIf) -> Iterator[Section]:
     if answer.rebatched:
         yield Section("In other batches", [*rebatched_tables(answer)])
     if answer.dictionary is not None:
-        yield Section("With topic dictionaries", [*dictionary_tables(answer.dictionary)])
+        own = AS_RECORDED if answer.assumed is None else answer.assumed.short_words
+        yield Section("With topic dictionaries", [*dictionary_tables(answer.dictionary, own)])
     if answer.break_even:
         yield Section("Break-even", [break_even_table(answer)])
     if answer.rate is not None:

@@ -27,6 +27,7 @@ from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import COUNTED, Source
+from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
 from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 
 STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in the sample as a whole or not at all
@@ -106,7 +107,9 @@ class _Reading:
         self._times = Times()
         self._started: list[Callable[[], None]] = []  # each takes the results of codecs that `_run` has started
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, given: Chunk) -> None:
+        stored = without_stored(given)
+        chunk = stored.chunk
         self._kinds.update(chunk.kinds)
         self._damage += chunk.damage[: MOST_DAMAGE - len(self._damage)]
         self._numbers.update(
@@ -116,6 +119,7 @@ class _Reading:
             damaged_places=len(chunk.damage),
             damaged_bytes=sum(each.size_bytes for each in chunk.damage),
             trailing_bytes=chunk.trailing_bytes,
+            dictionary_bytes=stored.size_bytes,
         )
         of_clients = sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
         self._nothing = of_clients.at(np.zeros(0, np.int64))
@@ -125,12 +129,12 @@ class _Reading:
             self._last_ms.append(int(known.max()))
         self._times = self._times.plus(Times.of(times))
         if chunk.bounds is not None:
-            self._recorded(Batches(chunk.records, chunk.bounds, chunk.fields))
+            self._recorded(Batches(chunk.records, chunk.bounds, chunk.fields), stored)
         elif self._assumed is None:
             raise InvalidConfig(f"{self._part.name}: has no batches: linger_ms and batch_size_bytes are wanted")
         else:
             for batches in self._assumed.add(of_clients):
-                self._recorded(batches)
+                self._recorded(batches, stored)
         self._numbers["sent"] += len(of_clients.records)
         if self._question.draws(self._part, "uniform", self._chunks, UNIFORM_TIMES):
             self._uniform(of_clients)
@@ -148,7 +152,7 @@ class _Reading:
         if self._nothing is not None:
             if self._assumed is not None:
                 for batches in self._assumed.add(self._nothing, last=True):
-                    self._recorded(batches)
+                    self._recorded(batches, NOTHING_STORED)
             self._rebatched(self._nothing, last=True)
             self._finish()
         part = self._part
@@ -186,7 +190,7 @@ class _Reading:
         coded |= {(b, codec): sample for (b, name, codec), sample in found.recoded.items() if name == BASE_FORMAT}
         return TopicSizes(plain=plain, coded=coded, control_bytes=found.control[BASE_FORMAT])
 
-    def _recorded(self, batches: Batches) -> None:
+    def _recorded(self, batches: Batches, stored: Stored) -> None:
         found, question = self._found, self._question
         self._numbers["batches"] += len(batches.bounds) - 1
         control = batches.fields.over(len(batches.bounds) - 1)["is_control"]
@@ -197,7 +201,7 @@ class _Reading:
             if control.any():
                 found.control[name] += int(fmt.size(*batches)[np.broadcast_to(control, len(batches.bounds) - 1)].sum())
         self._code(None, batches, question.coded)
-        self._keeper.add(batches)
+        self._keeper.add(batches, stored)
 
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""
