@@ -24,8 +24,7 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.codecs import Dictionary
 from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
-from kfbench.dictionary_training import raw_tail as raw_tail
-from kfbench.dictionary_training import samples
+from kfbench.dictionary_training import raw_tail, samples
 from kfbench.errors import InvalidDictionary
 from kfbench.formats import Format
 from kfbench.log import dictionary_batch

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from kfbench.comparison.timed_arms import arms_of
-from kfbench.dictionary_training import TAIL_BYTES
+from kfbench.dictionary_sizes import RAW_BYTES, SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
@@ -30,7 +30,6 @@ from kfbench.report.data.dictionaries import (
     PLAIN,
     RAW,
     SHARE,
-    SIZE_BYTES,
     TRAINED,
     Dictionaries,
     Group,
@@ -56,7 +55,7 @@ BY: Final = "`make proposal` from datasets/joined/dictionary"
 BATCHES: Final = (1, 10, 100)  # records per batch
 LIVE_BATCHES: Final = (1, 10, 50)
 V2, V2_TRAINED = Kind(BASE_FORMAT, BASE_FORMAT, PLAIN), KINDS[0]
-V2_RAW: Final = Kind(f"{BASE_FORMAT} + newest {kib(TAIL_BYTES)} as dictionary", BASE_FORMAT, RAW)
+V2_RAW: Final = Kind(f"{BASE_FORMAT} + newest {kib(RAW_BYTES)} as dictionary", BASE_FORMAT, RAW)
 CODEC_WORDS: Final = {"lean": "zstd in a lean frame, no dictionary"}
 PATH_WORDS: Final = {
     "append": "append",
@@ -96,7 +95,7 @@ class Figures:
                 [
                     f"{group.words}: {kind.label}",
                     *(
-                        shown(self.found.mean(kind, group, batch, TAIL_BYTES if kind is V2_RAW else SIZE_BYTES))
+                        shown(self.found.mean(kind, group, batch, RAW_BYTES if kind is V2_RAW else SIZE_BYTES))
                         for batch in BATCHES
                     ),
                 ]

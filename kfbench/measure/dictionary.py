@@ -3,23 +3,22 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kfbench.arrays import Int64
 from kfbench.codecs import Dictionary
 from kfbench.codecs.zstd_dictionary import FRAMES
-from kfbench.dictionary_policy import follow_policy, raw_tail
-from kfbench.dictionary_training import samples
+from kfbench.dictionary_policy import follow_policy
+from kfbench.dictionary_sizes import RAW_BYTES
+from kfbench.dictionary_training import raw_tail, samples
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import Format
 from kfbench.log import dictionary_batch
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.schema import Row
 from kfbench.measure.verify import verify_records
-
-RAW_BYTES: Final = 8 << 10  # of the arm "raw"
 
 
 class Split(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Band, interval_of, middle_95
 from kfbench.report.data.joined import DICTIONARY, DICTIONARY_CODECS, DICTIONARY_CPU, Joined
@@ -22,7 +23,7 @@ from kfbench.tables import Interval
 COLUMNAR: Final = "columnar"
 FORMATS: Final = (BASE_FORMAT, COLUMNAR)
 NONE, PLAIN, LEAN, TRAINED, RAW, POLICY = "none", "plain", "lean", "trained", "raw", "policy"
-CODEC, LEVEL, SIZE_BYTES, SHARE = "zstd", 3, 32_768, 0.5  # of the tables that do not vary them
+CODEC, LEVEL, SHARE = "zstd", 3, 0.5  # of the tables that do not vary them
 CHARGED_BYTES: Final = 10_000_000
 OWN: Final = 0  # batch size 0 means: the batches that the workload defines
 STREAM: Final = "stream"  # the arm of other codecs that is zstd as everywhere else

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from itertools import product
 
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
     FORMATS,
     LEVEL,
-    SIZE_BYTES,
     Dictionaries,
     Pair,
     TimeKey,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
@@ -13,7 +14,6 @@ from kfbench.report.data.dictionaries import (
     KINDS,
     LEVEL,
     SHARE,
-    SIZE_BYTES,
     TRAINED,
     Dictionaries,
     Gain,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import (
     COLUMNAR,
@@ -16,7 +17,6 @@ from kfbench.report.data.dictionaries import (
     OWN,
     PLAIN,
     RAW,
-    SIZE_BYTES,
     STREAM,
     TRAINED,
     Dictionaries,
