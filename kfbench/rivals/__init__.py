@@ -1,13 +1,13 @@
 """Rivals: existing container formats, each in the place of v2's records, compared with Kafka's formats.
 
-`RIVALS` has the arms whose library is installed, and `missing` names the others. Importing this package imports the
-libraries, so only code that measures rivals does it.
+The names of all arms are known without their libraries. `rivals` imports the libraries.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from kfbench.rivals.base import Rival
 
@@ -25,26 +25,37 @@ _ARMS: Final = {
 }
 """Module and class per arm, so that the arms of a library that is missing have names, too."""
 
-_rivals: Final[dict[str, Rival]] = {}
-_missing: Final[dict[str, str]] = {}
+NAMES: Final = tuple(_ARMS)
+METADATA_NAMES: Final = ("pcodec", "openzl", "parquet-delta", "zstd-varint")  # the arms of metadata_columns.py
+SHREDDED_NAMES: Final = ("parquet-shredded", "arrow-shredded")  # the arms of shredded.py
+STREAM_NAMES: Final = ("arrow-stream",)  # the arms of streams.py
 
 
-def _find() -> None:
+class _Search(NamedTuple):
+    found: Mapping[str, Rival]
+    missing: Mapping[str, str]
+
+
+@cache
+def _search() -> _Search:
+    found, missing = dict[str, Rival](), dict[str, str]()
     for name, place in _ARMS.items():
         module, class_name = place.split(".")
         try:
-            _rivals[name] = getattr(import_module(f"kfbench.rivals.{module}"), class_name)()
+            found[name] = getattr(import_module(f"kfbench.rivals.{module}"), class_name)()
         except Exception as error:  # a library may fail in any way at its import
-            _missing[name] = f"{type(error).__name__}: {error}"
+            missing[name] = f"{type(error).__name__}: {error}"
+    return _Search(MappingProxyType(found), MappingProxyType(missing))
 
 
-_find()
-RIVALS: Final[Mapping[str, Rival]] = MappingProxyType(_rivals)
+def rivals() -> Mapping[str, Rival]:
+    """Return the arms whose library is installed, by name. The first call imports the libraries."""
+    return _search().found
 
 
-def missing() -> dict[str, str]:
+def missing() -> Mapping[str, str]:
     """Return, per arm that cannot be measured here, the error of its library's import."""
-    return dict(_missing)
+    return _search().missing
 
 
-__all__ = ["RIVALS", "Rival", "missing"]
+__all__ = ["METADATA_NAMES", "NAMES", "SHREDDED_NAMES", "STREAM_NAMES", "Rival", "missing", "rivals"]

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from crc32c import crc32c
 
+from kfbench.arrays import Int64
+from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.layouts import V2_HEADER
@@ -21,11 +23,10 @@ _CRC_AT: Final = int(V2_HEADER.fields["crc"][1])  # type: ignore[index]
 _COVERED_AT: Final = _CRC_AT + V2_HEADER["crc"].itemsize
 
 
-def header_of(records: Records) -> bytes:
-    """Return the header of v2's batch of these records, uncompressed and without a producer. Raises InvalidRecords."""
-    if not len(records):
-        raise InvalidRecords("a batch needs at least one record")
-    return FORMATS["v2"].encode(records, len(records)).data[:ENVELOPE_BYTES].tobytes()
+def headers_of(records: Records, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> list[bytes]:
+    """Return the header of each of v2's batches, uncompressed. bounds: int64[batches + 1]."""
+    log = FORMATS["v2"].encode(records, bounds, batch_fields=batch_fields, lossy=True)
+    return [log.data[at : at + ENVELOPE_BYTES].tobytes() for at in log.positions[:-1].tolist()]
 
 
 def seal(container: bytes, header: bytes) -> bytes:

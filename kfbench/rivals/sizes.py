@@ -39,15 +39,30 @@ def check_same(name: str, is_same: bool) -> None:
         raise RoundTripFailed(f"{name}: decoded data differ")
 
 
+def is_library_error(error: BaseException) -> bool:
+    """Return True for an error of a library. Interrupts, time limits and a lack of memory or disk space are none.
+
+    A panic in a Rust library is no Exception. An OSError of the system has a number; one of a library has none.
+    """
+    if isinstance(error, OSError):
+        return error.errno is None
+    is_panic = type(error).__name__ == "PanicException"
+    return is_panic or (isinstance(error, Exception) and not isinstance(error, MemoryError))
+
+
+def error_line(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
 def size_row(name: str, setting: str, records: int, batches: int, measure: Callable[[], int]) -> RivalSize:
     """Call `measure`, which returns the size in bytes. Return a row with its result or its error."""
     try:
         return RivalSize(name, setting, measure(), records, batches)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a panic in a Rust library is no Exception
-        message = str(error).partition("\n")[0]
-        return RivalSize(name, setting, None, records, batches, f"{type(error).__name__}: {message}")
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        return RivalSize(name, setting, None, records, batches, error_line(error))
 
 
 def batches_of(records: Records, bounds: Int64) -> list[Records]:

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from kfbench.errors import CorruptLog
-from kfbench.rivals import RIVALS, missing
+from kfbench.rivals import METADATA_NAMES, NAMES, SHREDDED_NAMES, STREAM_NAMES, missing, rivals
+from kfbench.rivals import metadata_columns, shredded, streams
 from kfbench.workloads.catalogue import WORKLOADS
 
-NAMES = ["parquet", "parquet-best", "arrow-ipc", "arrow-ipc-bare", "avro", "avro-best", "vortex", "vortex-best"]
 RECORDS = WORKLOADS["user-activity"].generate(records=1_000, seed=7).records
 
 
@@ -19,9 +19,15 @@ def python(code: str) -> list[str]:
 
 
 def test_the_extra_brings_all_arms_but_lance() -> None:
-    assert [*RIVALS][: len(NAMES)] == NAMES
+    assert [*rivals()] == [name for name in NAMES if name not in missing()]
     assert missing().keys() <= {"lance", "lance-best"}
-    assert all(name == rival.name and rival.version() for name, rival in RIVALS.items())
+    assert all(name == rival.name and rival.version() for name, rival in rivals().items())
+
+
+def test_the_names_of_the_other_settings_are_those_of_their_arms() -> None:
+    assert tuple(dict.fromkeys(packer.name for packer in metadata_columns.PACKERS)) == METADATA_NAMES
+    assert tuple(dict.fromkeys(name for name, _, _ in shredded.ARMS)) == SHREDDED_NAMES
+    assert (streams.NAME,) == STREAM_NAMES
 
 
 @pytest.mark.thorough
@@ -32,9 +38,9 @@ def test_a_library_that_is_missing_or_broken_is_a_reason() -> None:
         "    def find_spec(self, name, path, target=None):\n"
         "        if name == 'vortex': raise OSError('a library of C is missing')\n"
         "sys.meta_path.insert(0, Broken())\n"
-        "from kfbench.rivals import RIVALS, missing\n"
+        "from kfbench.rivals import missing, rivals\n"
         "reasons = missing()\n"
-        "print(len(RIVALS) + len(reasons))\n"
+        "print(len(rivals()) + len(reasons))\n"
         "print(*(name + ':' + reasons[name].split(':')[0] for name in reasons if 'lance' not in name))"
     )
     errors = ["avro:ModuleNotFoundError", "avro-best:ModuleNotFoundError", "vortex:OSError", "vortex-best:OSError"]
@@ -42,23 +48,24 @@ def test_a_library_that_is_missing_or_broken_is_a_reason() -> None:
 
 
 def test_kfbench_imports_no_library_of_a_rival() -> None:
-    libraries = "{'fastavro', 'vortex', 'lance', 'kfbench.rivals'}"
-    assert python(f"import sys, kfbench, kfbench.cli; print(*{libraries} & sys.modules.keys())") == []
+    libraries = "{'fastavro', 'vortex', 'lance'}"
+    modules = "kfbench, kfbench.cli, kfbench.rivals, kfbench.sweep.definition.profile"
+    assert python(f"import sys, {modules}; print(*{libraries} & sys.modules.keys())") == []
 
 
 @pytest.mark.parametrize("name", ["parquet", "avro", "vortex", "lance"])
 @pytest.mark.parametrize("batch_size", [1, 10, 100, 1_000])
 def test_the_best_is_smaller_than_the_documented(name: str, batch_size: int) -> None:
-    if name not in RIVALS:
+    if name not in rivals():
         pytest.skip(missing()[name])
     part = RECORDS.part(0, batch_size)
-    best, documented = RIVALS[f"{name}-best"], RIVALS[name]
+    best, documented = rivals()[f"{name}-best"], rivals()[name]
     assert len(best.encode(best.prepare(part), "zstd", 3)) < len(documented.encode(documented.prepare(part), "zstd", 3))
 
 
 def test_avros_single_object_starts_with_the_fingerprint_of_its_schema() -> None:
     """Avro's specification: C3 01, then the CRC-64-AVRO in little-endian order."""
-    rival = RIVALS["avro-best"]
+    rival = rivals()["avro-best"]
     container = rival.encode(rival.prepare(RECORDS.part(0, 3)), "none")
     assert container[:2] == b"\xc3\x01"
     for at in (0, 9):

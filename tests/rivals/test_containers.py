@@ -7,12 +7,12 @@ import pytest
 
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.records import Records
-from kfbench.rivals import RIVALS
+from kfbench.rivals import rivals
 from kfbench.rivals.base import Rival, relative
 from kfbench.workloads.catalogue import WORKLOADS
 
 ARMS: Final = [
-    pytest.param(rival, codec, id=f"{name}-{codec}") for name, rival in RIVALS.items() for codec in sorted(rival.codecs)
+    pytest.param(rival, codec, id=f"{name}-{codec}") for name, rival in rivals().items() for codec in sorted(rival.codecs)
 ]
 EDGES: Final = {
     "one record": Records.from_lists([b"value"]),
@@ -54,11 +54,11 @@ def test_edge_records(rival: Rival, codec: str, edge: str) -> None:
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_named_workloads(workload: str) -> None:
     records = WORKLOADS[workload].generate(records=20, seed=7).records
-    for rival in RIVALS.values():
+    for rival in rivals().values():
         check(rival, "zstd", records)
 
 
-@pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS)
+@pytest.mark.parametrize("rival", rivals().values(), ids=rivals())
 def test_refused(rival: Rival) -> None:
     records = EDGES["one record"]
     with pytest.raises(IllegalCombination):

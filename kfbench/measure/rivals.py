@@ -1,0 +1,122 @@
+"""Sizes of rivals: existing containers in the place of v2's records. Each batch is read back before its size counts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from kfbench.errors import IllegalCombination, KfbenchError
+from kfbench.layouts import V2_HEADER
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.schema import Row
+from kfbench.records import Records
+from kfbench.rivals import Rival
+from kfbench.rivals.base import Fetched, relative
+from kfbench.rivals.envelope import headers_of, open_sealed, seal
+from kfbench.rivals.sizes import check_same, error_line, is_library_error
+
+_ENCODED_TWICE: Final = 10  # batches that are encoded twice
+
+
+class RivalFailed(KfbenchError):
+    """A rival's library raised an error, or the records that were read back differ."""
+
+
+@contextmanager
+def library_errors() -> Iterator[None]:
+    """Turn every error of a library into RivalFailed, even a panic in Rust. Other errors pass: see `is_library_error`."""
+    try:
+        yield
+    except (IllegalCombination, RivalFailed):
+        raise
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        raise RivalFailed(error_line(error)) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class RivalBatch:
+    """The records of one batch, and v2's header for them."""
+
+    records: Records
+    header: bytes
+
+    @property
+    def wanted(self) -> list[int]:
+        """The records that are fetched to verify the container."""
+        return sorted({0, len(self.records) // 2, len(self.records) - 1})
+
+
+def batches_of(source: EncodeInput) -> list[RivalBatch]:
+    """Return all batches. Raises RivalFailed if v2's header does not say where the deltas of a container start."""
+    headers = headers_of(source.records, source.bounds, source.batch_fields)
+    batches = [
+        RivalBatch(records=source.records.part(first, end), header=header)
+        for (first, end), header in zip(pairwise(source.bounds.tolist()), headers, strict=True)
+    ]
+    for i, batch in enumerate(batches):
+        if not len(batch.records):
+            continue
+        (row,) = np.frombuffer(batch.header, V2_HEADER)
+        starts = batch.records.offsets[0], batch.records.timestamps_ms[0]
+        if (row["base_offset"], row["base_timestamp_ms"]) != starts:
+            raise RivalFailed(f"batch {i}: the header's base offset or base timestamp is not that of its first record")
+    return batches
+
+
+def encode_batch(rival: Rival, batch: RivalBatch, codec: str, level: int | None) -> bytes:
+    """Return one batch with v2's header. An empty batch has no container."""
+    records = batch.records
+    container = rival.encode(rival.prepare(records), codec, level) if len(records) else b""
+    return seal(container, batch.header)
+
+
+def verify_batch(rival: Rival, batch: RivalBatch, sealed: bytes) -> None:
+    """Raise an error unless every reader of the rival returns what was encoded."""
+    container, records = open_sealed(sealed), batch.records
+    if not len(records):
+        return
+    expected = relative(records)
+    check_same("records", rival.records(rival.decode(container)) == expected)
+    times = rival.read_times(container)
+    check_same("offsets", np.array_equal(times.offset_deltas, expected.offsets))
+    check_same("timestamps", np.array_equal(times.timestamp_deltas, expected.timestamps_ms))
+    for i in batch.wanted:
+        check_same(f"record {i}", is_record(rival.fetch(container, i), records, i))
+
+
+def is_record(fetched: Fetched, records: Records, i: int) -> bool:
+    """Return True if a fetched payload is that of record i."""
+    headers = [(name.decode(errors="replace"), value) for name, value in fetched.headers]
+    return (fetched.key, fetched.value, headers) == (records.key(i), records.value(i), records.headers(i))
+
+
+_ENCODED_TWICE: Final = 10  # batches
+
+
+def measure_rival(rival: Rival, source: EncodeInput) -> Row:
+    """Encode every batch with a rival, verify it, and return the sizes as columns of the result table.
+
+    The first batches are encoded twice, and must have the same bytes. Raises IllegalCombination for a codec that the
+    container does not have, and RivalFailed.
+    """
+    rival.check_codec(source.codec)
+    size_bytes = 0
+    for i, batch in enumerate(batches_of(source)):
+        with library_errors():
+            sealed = encode_batch(rival, batch, source.codec, source.level)
+            verify_batch(rival, batch, sealed)
+            if i < _ENCODED_TWICE:
+                check_same("a second run", encode_batch(rival, batch, source.codec, source.level) == sealed)
+        size_bytes += len(sealed)
+    return {
+        "records": len(source.records),
+        "batches": len(source.bounds) - 1,
+        "size_bytes": size_bytes,
+        "payload_bytes": source.records.shapes.payload_bytes,
+        "library": f"{rival.needs} {rival.version()}",
+    }
