@@ -20,7 +20,8 @@ from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.schema import SELF, StoredRow, stored_rows
 from kfbench.text import percent
 
-TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker", "dictionary-cpu", "dictionary-broker")
+TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker", "dictionary-cpu", "dictionary-broker", "rivals-cpu")
+_BASE_ARMS: Final = ("measure", "each")  # the arms that an A/A arm is a second timing of
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that contains 1.0 says nothing
@@ -211,8 +212,9 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
     """
     arms: dict[str, dict[tuple[object, ...], StoredRow]] = {"aa": {}, "measure": {}}
     for row in stored_rows(timed.select([*SELF, "arm", "cpu_ns"])):
-        assert row.arm is not None
-        arms[row.arm].setdefault(tuple(getattr(row, name) for name in SELF), row)
+        of_arm = arms["measure" if row.arm in _BASE_ARMS else "aa"] if row.arm in (*_BASE_ARMS, "aa") else None
+        if of_arm is not None:
+            of_arm.setdefault(tuple(getattr(row, name) for name in SELF), row)
     return [
         BasePair(np.array(again.cpu_ns, np.int64), np.array(arms["measure"][key].cpu_ns, np.int64))
         for key, again in arms["aa"].items()

@@ -18,8 +18,6 @@ from kfbench.rivals.base import Fetched, relative
 from kfbench.rivals.envelope import headers_of, open_sealed, seal
 from kfbench.rivals.sizes import check_same, error_line, is_library_error
 
-_ENCODED_TWICE: Final = 10  # batches that are encoded twice
-
 
 class RivalFailed(KfbenchError):
     """A rival's library raised an error, or the records that were read back differ."""
@@ -27,7 +25,7 @@ class RivalFailed(KfbenchError):
 
 @contextmanager
 def library_errors() -> Iterator[None]:
-    """Turn every error of a library into RivalFailed, even a panic in Rust. Other errors pass: see `is_library_error`."""
+    """Turn every error of a library into RivalFailed, even a panic in Rust. See `is_library_error` for other errors."""
     try:
         yield
     except (IllegalCombination, RivalFailed):
@@ -95,7 +93,7 @@ def is_record(fetched: Fetched, records: Records, i: int) -> bool:
     return (fetched.key, fetched.value, headers) == (records.key(i), records.value(i), records.headers(i))
 
 
-_ENCODED_TWICE: Final = 10  # batches
+_ENCODED_TWICE: Final = 10  # batches that are encoded twice
 
 
 def measure_rival(rival: Rival, source: EncodeInput) -> Row:

@@ -68,7 +68,7 @@ class StoredRow:
     kind: str = _key(
         _TEXT,
         "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-codecs, "
-        "dictionary-cpu or dictionary-broker",
+        "dictionary-cpu, dictionary-broker, rivals, rivals-metadata, rivals-json, rivals-stream or rivals-cpu",
     )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
@@ -90,7 +90,7 @@ class StoredRow:
     base_timestamp_ms: int | None = _axis(_INT64, "ms", "first timestamp of every batch; -1: none")
     producer: bool | None = _axis(pa.bool_(), "", "producer id, epoch and base sequence are set")
     append_time: bool | None = _axis(pa.bool_(), "", "log append time")
-    format: str = _key(_TEXT, "name of the format; kind floor: the word floor")
+    format: str = _key(_TEXT, "name of the format; kind floor: the word floor; kinds rivals*: also names of rivals")
     codec: str = _key(_TEXT, "name of the codec")
     level: int | None = _column(_INT32, "", "level of the codec; null where it has none")
     codec_version: str | None = _column(_TEXT, "", "library that compressed: compressed bytes depend on it")
@@ -141,7 +141,8 @@ class StoredRow:
         "",
         "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
         "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker, dictionary-broker: the "
-        "path; dictionary-cpu: compress or decompress (codec alone)",
+        "path; dictionary-cpu: compress or decompress (codec alone); rivals-cpu: encode, decode, read-times or "
+        "fetch-record",
     )
     arm: str | None = _column(
         _TEXT,
@@ -149,7 +150,8 @@ class StoredRow:
         "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
         "format; prefix: decompress; dictionary-cpu: plain zstd; dictionary-broker: v2 with plain zstd); "
         "dictionary-codecs: stream (zstd as everywhere), lean (codec 5's frame, no dictionary), one-shot (zstd in "
-        "one call), gzip, lz4",
+        "one call), gzip, lz4; rivals-cpu: each (one call per batch) or together (all batches in one call), and aa: v2 "
+        "once more, one call per batch; other kinds rivals*: the rival's settings, such as documented or best",
     )
     inner_loops: int | None = _column(
         _INT32,
@@ -220,6 +222,14 @@ class StoredRow:
     dictionary_switches: int | None = _added(
         _INT32, "", "policy: changes between dictionaries, plain zstd and no codec"
     )
+    # kinds rivals, rivals-metadata, rivals-json, rivals-stream and rivals-cpu
+    library: str | None = _added(_TEXT, "", "library that writes and reads a rival's container, with its version")
+    call_bytes: int | None = _added(
+        _INT64,
+        "bytes",
+        "rivals-cpu: most memory that Python, NumPy and Arrow held during a call, with its output; memory of the "
+        "codecs is not seen; null for Vortex and Lance, whose memory is Rust's",
+    )
 
 
 COLUMNS: Final = tuple(Column(name=each.name, **each.metadata) for each in fields(StoredRow))
@@ -236,7 +246,7 @@ SCHEMA: Final = pa.schema(
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
-    "training_ns",
+    "training_ns", "call_bytes",
     "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip
 # The columns that identify a row within its run. `Run.table` sorts rows by these columns, in this order.

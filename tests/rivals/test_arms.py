@@ -6,8 +6,17 @@ import sys
 import pytest
 
 from kfbench.errors import CorruptLog
-from kfbench.rivals import METADATA_NAMES, NAMES, SHREDDED_NAMES, STREAM_NAMES, missing, rivals
-from kfbench.rivals import metadata_columns, shredded, streams
+from kfbench.rivals import (
+    METADATA_NAMES,
+    NAMES,
+    SHREDDED_NAMES,
+    STREAM_NAMES,
+    metadata_columns,
+    missing,
+    rivals,
+    shredded,
+    streams,
+)
 from kfbench.workloads.catalogue import WORKLOADS
 
 RECORDS = WORKLOADS["user-activity"].generate(records=1_000, seed=7).records

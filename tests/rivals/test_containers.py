@@ -12,7 +12,9 @@ from kfbench.rivals.base import Rival, relative
 from kfbench.workloads.catalogue import WORKLOADS
 
 ARMS: Final = [
-    pytest.param(rival, codec, id=f"{name}-{codec}") for name, rival in rivals().items() for codec in sorted(rival.codecs)
+    pytest.param(rival, codec, id=f"{name}-{codec}")
+    for name, rival in rivals().items()
+    for codec in sorted(rival.codecs)
 ]
 EDGES: Final = {
     "one record": Records.from_lists([b"value"]),

@@ -27,6 +27,12 @@ def dictionary_cell(kind: Any = "dictionary", workload: str = "user-activity", *
     return replace(cell, workload=CATALOGUE[workload])
 
 
+def rival_cell(kind: Any = "rivals", workload: str = "user-activity", **changes: Any) -> Cell:
+    """Return a cell of a named workload with 40 records in its own batches."""
+    given: dict[str, Any] = {"formats": ("parquet", "v2"), "codec": "zstd", "level": 3, "records": 40, "rounds": 3}
+    return replace(a_cell(kind, **given | changes), workload=CATALOGUE[workload])
+
+
 def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
     return replace(a_cell("model", **changes), workload=CATALOGUE[workload], start=start, records=records)
 
@@ -45,6 +51,11 @@ CELLS_OF_EVERY_KIND = [
     dictionary_cell("dictionary-codecs"),
     dictionary_cell("dictionary-cpu"),
     dictionary_cell("dictionary-broker"),
+    rival_cell(),
+    rival_cell("rivals-json", formats=("parquet-shredded", "v2")),
+    rival_cell("rivals-stream", formats=("arrow-stream", "v2")),
+    rival_cell("rivals-cpu", formats=("arrow-ipc", "v2")),
+    rival_cell("rivals-metadata", formats=("zstd-varint", "columnar"), codec="none", level=None),
     a_cell("model", start=300),
     a_cell("floor", formats=(FLOOR,)),
 ]

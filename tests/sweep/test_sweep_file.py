@@ -54,8 +54,18 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
 
 
 def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
-    said = [(name, sweep_file.read(name)[1].publish) for name in ("default", "fleet", "full", "smoke", "dictionary")]
-    assert said == [("default", True), ("fleet", True), ("full", True), ("smoke", False), ("dictionary", True)]
+    said = [
+        (name, sweep_file.read(name)[1].publish)
+        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals")
+    ]
+    assert said == [
+        ("default", True),
+        ("fleet", True),
+        ("full", True),
+        ("smoke", False),
+        ("dictionary", True),
+        ("rivals", True),
+    ]
     below = HEAD + "publish = true\n" + block()
     assert not extend(below, 'extends = "below.toml"').publish
     whole = extend(HEAD + block(), 'extends = "below.toml"\npublish = true')
@@ -232,6 +242,23 @@ BAD = {
     "a block's own dictionary": (
         block("dictionary = { trained_share = [] }"), "grid 'g' .*dictionary.trained_share: empty"
     ),
+    "a rival in cells of bytes": (block(formats='["v2", "parquet"]'), "formats: no format 'parquet' "),
+    "a format without metadata columns": (
+        block(measure='["rivals-metadata"]', formats='["v2", "pcodec"]'), "formats: no format 'v2' in rivals-metadata"
+    ),
+    "rivals with another codec": (
+        block("codecs = { gzip = [] }", measure='["rivals"]', formats='["parquet"]'), "codecs.gzip: rivals cells have"
+    ),
+    "metadata columns with a codec": (
+        block("codecs = { zstd = [] }", measure='["rivals-metadata"]', formats='["pcodec"]'), "metadata .* no codec"
+    ),
+    "streams at another level": (
+        block("codecs = { zstd = [1] }", measure='["rivals-stream"]', formats='["arrow-stream"]'), "have level 3 only"
+    ),
+    "times of rivals without v2": (
+        block(measure='["rivals-cpu"]', formats='["columnar", "parquet"]'), "rivals-cpu cells need v2"
+    ),
+    "a block's own rivals": (block("rivals = { batches = 0 }"), "grid 'g' .*rivals.batches: 0 is below 1"),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
 
@@ -277,7 +304,7 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidConfig, match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, smoke"
+        InvalidConfig, match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, rivals, smoke"
     ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):

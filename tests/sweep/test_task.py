@@ -17,7 +17,7 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.schema import SCHEMA
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run import cell as cell_module
-from kfbench.sweep.run import dictionary_rows
+from kfbench.sweep.run import dictionary_rows, rival_rows
 from kfbench.sweep.run import task as task_module
 from kfbench.sweep.run.task import measure_task
 from kfbench.workloads import Sample
@@ -68,11 +68,11 @@ class Crowded(BatchedFormat):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
 
 
-@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-2], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
+@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-3], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
 def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
     name = cell.formats[-1]
     broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    for module in (cell_module, dictionary_rows):
+    for module in (cell_module, dictionary_rows, rival_rows):
         monkeypatch.setattr(module, "FORMATS", {**FORMATS, name: broken})
     found = measure_task([cell])
     assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})

@@ -19,10 +19,14 @@ MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 
 
 class Amount(NamedTuple):
-    """The wanted size of a measurement: about `records` records, and at most `payload_bytes` bytes of payload."""
+    """The wanted size of a measurement: about `records` records, and at most `payload_bytes` bytes of payload.
+
+    batches: at most this number of batches.
+    """
 
     records: int
     payload_bytes: int
+    batches: int = BLOCK_RECORDS
 
 
 class Extent(NamedTuple):
@@ -71,12 +75,13 @@ class FirstBatches:
         shapes, ends = self.sample.shapes, self.sample.bounds[1:]
         if self.is_uniform:
             batch = len(shapes)
-            count = max(1, min(-(-amount.records // batch), amount.payload_bytes // max(shapes.payload_bytes, 1)))
+            by_payload = amount.payload_bytes // max(shapes.payload_bytes, 1)
+            count = max(1, min(-(-amount.records // batch), by_payload, amount.batches))
             return Extent(count * batch, count, count * shapes.payload_bytes)
         payload = _payload_until(shapes, ends)
         by_records = int(np.searchsorted(ends, amount.records)) + 1
         by_payload = int(np.searchsorted(payload, amount.payload_bytes, side="right"))
-        last = max(0, min(by_records, by_payload, len(ends)) - 1)
+        last = max(0, min(by_records, by_payload, amount.batches, len(ends)) - 1)
         return Extent(int(ends[last]), last + 1, int(payload[last]))
 
 
@@ -93,33 +98,36 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
     return payload
 
 
-def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
+def first_batches(
+    where: str, point: Workload, seed: int, records: int, most_bytes: int | None = None
+) -> FirstBatches | None:
     """Generate the first batches of a workload, to plan its cells (measurements).
 
     Named workloads: whole blocks of 65,536 records, with at least `records` records. Recorded topics: `records`
     records, or all of them. Grid workloads: one batch.
 
-    Return None if the sweep's axes make batches above MAX_BATCH_BYTES, which a broker would refuse. Raises
+    Return None if the sweep's axes make batches above `most_bytes`; None: MAX_BATCH_BYTES, a broker's limit. Raises
     InvalidConfig if a named workload without the axis batch_size has batches above this limit.
 
     where: the file and the block, for messages.
     """
+    most_bytes = MAX_BATCH_BYTES if most_bytes is None else most_bytes
     axes = axes_of(point)
     is_named, is_recorded = isinstance(point, NamedWorkload), isinstance(point, RecordedTopic)
     batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
     if isinstance(point, RecordedTopic):
         batch = min(records, point.recorded)
-    elif not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to generate
+    elif not is_named and batch * (1 + axes.get("headers", 0)) > most_bytes:  # too large to generate
         return None
     sample = point.generate(records=batch, seed=seed)
-    if not (is_named or is_recorded) and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
+    if not (is_named or is_recorded) and sample.shapes.payload_bytes > most_bytes:
         return None
     largest_bytes = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
-    if largest_bytes <= MAX_BATCH_BYTES:
+    if largest_bytes <= most_bytes:
         return FirstBatches(sample=sample, is_uniform=not (is_named or is_recorded))
     if isinstance(point, NamedWorkload) and point.batch_size is None:
         raise InvalidConfig(
             f"{where}: workloads: {workload_label(point)}: a batch has {largest_bytes:,} bytes in {BASE_FORMAT}, but a "
-            f"broker accepts at most {MAX_BATCH_BYTES:,} (message.max.bytes)"
+            f"broker accepts at most {most_bytes:,} (message.max.bytes)"
         )
     return None

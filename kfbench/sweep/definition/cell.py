@@ -69,10 +69,10 @@ class Cell:
     def key(self) -> tuple[object, ...]:
         """The values that identify a cell in its sweep. Two cells with the same key are one measurement.
 
-        Blocks do not share cells with dictionaries, because each block has its own settings of them.
+        Blocks do not share cells with dictionaries or rivals, because each block has its own settings of them.
         """
         slice_: object = (self.start, self.records) if self.kind == "model" else None
-        if self.dictionary is not None:
+        if self.dictionary is not None or self.kind.startswith("rivals"):
             slice_ = tuple(self.grids)
         return self.kind, self.cell_id, self.seed, self.codec, self.level, self.path, self.to, self.cache, slice_
 

@@ -12,6 +12,7 @@ from kfbench.measure.cpu import READINGS
 from kfbench.measure.paths import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.sweep.definition.points import named_workloads
+from kfbench.sweep.definition.rival_kinds import names_of, rival_problems
 from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 from kfbench.workloads.recorded.topics import TOPICS
@@ -43,10 +44,10 @@ def check_grid(where: str, grid: Grid, model: ModelSettings, dictionary: Diction
     """
     for problem in chain(
         _format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid),
-        _dictionary_problems(grid, dictionary.preceded_by),
+        _dictionary_problems(grid, dictionary.preceded_by), rival_problems(grid),
     ):  # fmt: skip
         raise InvalidConfig(f"{where}: {problem}")
-    check_settings(where, grid, ("bytes", "cpu", "model", "dictionary"))
+    check_settings(where, grid, ("bytes", "cpu", "model", "dictionary", "rivals"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs = _codec_levels(where, grid)
@@ -77,8 +78,13 @@ def _format_problems(grid: Grid) -> Iterator[str]:
         if not getattr(grid, key):
             yield f"{key}: empty"
     for name in grid.formats:
-        if name not in FORMATS:
-            yield _unknown_format("formats", name)
+        for kind in grid.measure:
+            if name not in (known := names_of(kind)):
+                yield (
+                    f"formats: no format {name!r} in {kind} cells (formats: {', '.join(known)})"
+                    if (known != tuple(FORMATS))
+                    else _unknown_format("formats", name)
+                )
         if grid.formats.count(name) > 1:
             yield f"formats: {name!r} is listed twice"
 
@@ -100,7 +106,7 @@ def _path_problems(grid: Grid) -> Iterator[str]:
 
 
 def _kind_problems(grid: Grid) -> Iterator[str]:
-    formats, measured = [(name, FORMATS[name]) for name in grid.formats], set(grid.measure)
+    formats, measured = [(name, FORMATS[name]) for name in grid.formats if name in FORMATS], set(grid.measure)
     without_codec = set(grid.codecs) == {"none"}
     if "model" in measured:
         if not without_codec:
@@ -153,7 +159,7 @@ def _codec_levels(where: str, grid: Grid) -> list[CodecLevel]:
             wanted: list[int | None] = [*levels] or [None]
             codecs |= dict.fromkeys(CodecLevel(codec, CODECS[codec].check_level(level)) for level in wanted)
             if grid.illegal == "refuse":
-                for name in (*grid.formats, *grid.to):
+                for name in FORMATS.keys() & {*grid.formats, *grid.to}:
                     FORMATS[name].check_codec(codec)
         except IllegalCombination as error:
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from kfbench.errors import InvalidConfig
+from kfbench.formats import FORMATS
 from kfbench.measure.floor import FLOOR
 from kfbench.sweep.definition.batch_plan import (
     MAX_BATCH_BYTES,
@@ -24,6 +25,7 @@ from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
 from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, PathTarget, check_grid, path_targets
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.points import points
+from kfbench.sweep.definition.rival_kinds import MOST_BATCH_BYTES, RIVALS_OF_KIND
 from kfbench.sweep.definition.sweep_file import CpuSettings, DictionarySettings, Grid, Kind, ModelSettings, SweepFile
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
@@ -53,6 +55,7 @@ class _Block:
         self.file = file
         self.model = grid.model or file.model
         self.dictionary: DictionarySettings = grid.dictionary or file.dictionary
+        self.rivals = grid.rivals or file.rivals
         self.codecs = check_grid(where, grid, self.model, self.dictionary)
         self.paths = path_targets(grid)
 
@@ -69,7 +72,8 @@ class _Block:
                 yield from self._measured_cells(cell, None, amounts)
                 continue
             most_records = max(amount.records for amount in amounts.values())
-            batches = first_batches(self.where, point, cell.seed, most_records)
+            most_bytes = MOST_BATCH_BYTES if kind in RIVALS_OF_KIND else None
+            batches = first_batches(self.where, point, cell.seed, most_records, most_bytes)
             if batches is None:
                 continue
             if kind == floor_kind:
@@ -98,11 +102,14 @@ class _Block:
             return Amount(counted.records, counted.payload_bytes)
         if kind in DICTIONARY_KINDS:
             return Amount(self.dictionary.records, self.dictionary.payload_bytes)
+        if kind in RIVALS_OF_KIND:
+            return Amount(self.rivals.records, self.rivals.payload_bytes, self.rivals.batches)
         timed = self._settings(kind)
         return Amount(timed.records, timed.payload_bytes if codec == "none" else timed.codec_payload_bytes)
 
     def _refuse_illegal(self, kind: Kind, sample: Sample) -> None:
-        for name, (path, to) in product(self.grid.formats, self.paths if kind == "broker" else _NO_PATH):
+        names = [name for name in self.grid.formats if name in FORMATS]
+        for name, (path, to) in product(names, self.paths if kind == "broker" else _NO_PATH):
             if reason := illegal(name, sample, "none", path, to):
                 raise InvalidConfig(f'{self.where}: formats: {reason}; illegal = "skip" leaves these cells out')
 
@@ -123,7 +130,9 @@ class _Block:
             cell = replace(cell, dictionary=self.dictionary)
             if cell.kind != "dictionary":
                 cell = replace(cell, rounds=self.dictionary.rounds, sample_us=self.dictionary.sample_us)
-        elif cell.kind != "bytes":
+        elif cell.kind == "rivals-cpu":
+            cell = replace(cell, rounds=self.rivals.rounds, sample_us=self.rivals.sample_us)
+        elif cell.kind != "bytes" and cell.kind not in RIVALS_OF_KIND:
             settings = self._settings(cell.kind)
             cell = replace(cell, rounds=settings.rounds, sample_us=settings.sample_us)
             if cell.kind == "cpu":

@@ -22,7 +22,9 @@ SWEEPS: Final = DATASETS / "sweeps"
 Kind = Literal[
     "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
     "dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker",
+    "rivals", "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu",
 ]  # fmt: skip
+SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals")
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 
@@ -108,6 +110,22 @@ class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     sample_us: int = 300
 
 
+class RivalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The settings of the kinds of measurement that begin with "rivals".
+
+    Args:
+        records, payload_bytes: the size of the records, as in BytesSettings. At least one batch is measured.
+        batches: at most this number of batches, because a rival takes up to 30 ms per batch.
+        rounds, sample_us: as in CpuSettings, for "rivals-cpu".
+    """
+
+    records: int = 10_000
+    payload_bytes: int = 4 << 20
+    batches: int = 40
+    rounds: int = 19
+    sample_us: int = 200
+
+
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
 
@@ -118,7 +136,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
         workload: a family of workloads, used unless `workloads` is given.
         workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
             may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
-        bytes, cpu, model, dictionary: replace the settings of the file.
+        bytes, cpu, model, dictionary, rivals: replace the settings of the file.
         seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
         paths: the broker paths, such as "append", for the kind "broker".
@@ -139,6 +157,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     cpu: CpuSettings | None = None
     model: ModelSettings | None = None
     dictionary: DictionarySettings | None = None
+    rivals: RivalSettings | None = None
     seeds: list[int] = []
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
@@ -159,14 +178,15 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
     broker: CpuSettings = CpuSettings()
     model: ModelSettings = ModelSettings()
     dictionary: DictionarySettings = DictionarySettings()
+    rivals: RivalSettings = RivalSettings()
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The content of a sweep's file that extends another file.
 
-    Its title, analysis and seed replace the values of the other file. Its sections (bytes, cpu, broker, model,
-    dictionary) replace single keys of the other file's sections. A [[grid]] block with the name of an existing block
-    replaces single keys of that block. Other blocks are added. `publish` is never inherited.
+    Its title, analysis and seed replace the values of the other file. Its sections (see SECTIONS) replace single keys
+    of the other file's sections. A [[grid]] block with the name of an existing block replaces single keys of that
+    block. Other blocks are added. `publish` is never inherited.
 
     extends: the name of a profile, or a path that ends in .toml and is relative to this file.
     """
@@ -182,6 +202,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     broker: dict[str, Any] = {}
     model: dict[str, Any] = {}
     dictionary: dict[str, Any] = {}
+    rivals: dict[str, Any] = {}
 
 
 class ReadSweep(NamedTuple):
@@ -200,7 +221,7 @@ def read(name_or_path: str | Path) -> ReadSweep:
         file = msgspec.convert(tables, SweepFile)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(path, tables, error)) from None
-    check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model", "dictionary"))
+    check_settings(f"{path}: $", file, SECTIONS)
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
     return ReadSweep(path, file, text)
@@ -324,7 +345,7 @@ def _merged(base: Mapping[str, Any], own: _Extension) -> dict[str, Any]:
     for name in ("title", "analysis", "seed"):
         if (value := getattr(own, name)) is not msgspec.UNSET:
             found[name] = value
-    for name in ("bytes", "cpu", "broker", "model", "dictionary"):
+    for name in SECTIONS:
         if section := getattr(own, name):
             found[name] = {**found.get(name, {}), **section}
     blocks = {block["name"]: block for block in base["grid"]}

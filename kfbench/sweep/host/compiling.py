@@ -81,7 +81,10 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
     readings: dict[str, dict[Operation, None]] = defaultdict(dict)
     with_headers: set[str] = set()
     for cell in (each for each in cells if each.kind != "floor"):
-        names = (*cell.formats, *([cell.to] if cell.to else []))
+        names = [name for name in (*cell.formats, cell.to or "") if name in FORMATS]  # without rivals
+        if cell.kind == "rivals-cpu":
+            for name in names:
+                readings[name] |= {"read-times": None, "fetch-record": None}
         formats |= dict.fromkeys(names)
         if not with_headers.issuperset(names) and _has_headers(cell):
             with_headers.update(names)

@@ -13,6 +13,7 @@ from kfbench.measure.cpu import READINGS, Samples
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.rivals_cpu import EACH, RIVAL_OPERATIONS
 from kfbench.measure.schema import Row
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run.estimate import operations_of
@@ -78,6 +79,8 @@ def parts_of(cell: Cell) -> list[Row]:
             return [{"arm": "measure", "operation": operation} for operation in operations_of(cell)]
         case "dictionary-cpu":
             return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
+        case "rivals-cpu":
+            return [{"arm": EACH, "operation": operation} for operation in RIVAL_OPERATIONS]
         case "dictionary-broker":
             return [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
         case "dictionary-codecs":
@@ -94,7 +97,10 @@ def skipped(name: str, reason: str) -> Row:
     return {"format": name, "status": "skipped", "error": reason}
 
 
-def failed(cell: Cell, name: str, error: Exception) -> Row:
+def failed(cell: Cell, name: str, error: Exception | str) -> Row:
+    """Return the row of a format that has failed. Raises the error if it is one of a busy host."""
+    if isinstance(error, str):
+        return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error}"}
     if isinstance(error, BUSY):
         raise error
     if isinstance(error, NotFetched):

@@ -2,7 +2,8 @@
 
 The constants were fitted to the times of cells in the run ESTIMATED_FROM. The constants of codec levels that this run
 does not have were fitted to some cells of the profile `full`. Those of dictionaries were fitted to a run of the profile
-`dictionary` of 2026-11-25, on two cores of an AMD EPYC. A test compares the estimates with a newer run.
+`dictionary` of 2026-11-25, on two cores of an AMD EPYC. Those of rivals were fitted to some cells of the profile
+`rivals`. A test compares the estimates with a newer run.
 """
 
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.prefix import ARMS
+from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.sweep.definition.cell import Cell
 
 ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
@@ -47,6 +49,15 @@ _OTHER_CODECS_LOGS: Final = 7
 _DICTIONARY_CPU_S: Final = 0.2  # training, and compressing for the sizes, in one format
 _TRAINED_BYTES_PER_S: Final = 3e7
 _DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
+
+_RIVAL_CELL_S: Final = 0.02
+_RIVAL_S: Final = {  # seconds per batch and per record, in one arm
+    "rivals": (3e-3, 1.1e-5), "rivals-metadata": (8e-4, 2e-6), "rivals-json": (5e-3, 4e-5),
+    "rivals-stream": (4e-4, 2e-6),
+}  # fmt: skip
+_RIVAL_CPU_S: Final = 1.0
+_RIVAL_CALL_S: Final = 5e-4  # one call per batch, in the mean over all arms and operations
+_RIVAL_CALL_RECORD_S: Final = 3e-6
 
 
 def operations_of(cell: Cell) -> tuple[Operation, ...]:
@@ -95,6 +106,14 @@ def estimate_s(cell: Cell) -> float:
             once_s = share * (2 * codec_s + 2 * plain_s + payload / _BROKER_BYTES_PER_S)
             arms = len(DICTIONARY_PATHS) * (2 * len(cell.formats) + 1)
             return _CPU_S + payload / _TRAINED_BYTES_PER_S + arms * rounds * max(once_s, sample_s)
+        case "rivals-cpu":
+            arms = len(RIVAL_OPERATIONS) * (len(cell.formats) + 3)
+            return _RIVAL_CPU_S + arms * 2 * rounds * (
+                cell.batches * _RIVAL_CALL_S + cell.records * _RIVAL_CALL_RECORD_S
+            )
+        case "rivals" | "rivals-metadata" | "rivals-json" | "rivals-stream":
+            batch_s, record_s = _RIVAL_S[cell.kind]
+            return _RIVAL_CELL_S + len(cell.formats) * (cell.batches * batch_s + cell.records * record_s)
         case "prefix":
             return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(codec_s / 4, sample_s)
     arms = len(operations_of(cell)) * (len(cell.formats) + 1)

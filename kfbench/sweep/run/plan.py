@@ -21,10 +21,15 @@ TASKS_PER_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # longer, because no other task runs while Spark plans a task that runs alone
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
-PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "dictionary-codecs"})
+_RIVAL_SIZES: Final[tuple[Kind, ...]] = ("rivals", "rivals-metadata", "rivals-json", "rivals-stream")
+PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "dictionary-codecs", *_RIVAL_SIZES})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
 # Kinds that run in the stage of another kind, because their own stage would be mostly overhead.
-WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes", "dictionary-codecs": "dictionary"}
+WITH: Final[Mapping[Kind, Kind]] = {
+    "floor": "bytes",
+    "dictionary-codecs": "dictionary",
+    **dict.fromkeys(_RIVAL_SIZES[1:], "rivals"),
+}
 
 Task = tuple[Cell, ...]
 
@@ -161,7 +166,7 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
 def key_of(row: StoredRow) -> tuple[object, ...]:
     """Return the key (`Cell.key`) of the cell that a stored row belongs to. A cell is one measurement."""
     slice_: object = (row.start, row.records) if row.kind == "model" else None
-    if row.kind.startswith("dictionary"):
+    if row.kind.startswith(("dictionary", "rivals")):
         slice_ = (row.grid,)
     path, to = (row.operation, row.to_format) if row.kind == "broker" else ("", None)
     cache = row.cache if row.kind == "cpu" else "resident"

@@ -1,0 +1,157 @@
+"""Measure one cell of a kind with rivals. A rival that fails, or is not installed, gets rows with the reason."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from kfbench.errors import IllegalCombination
+from kfbench.formats import FORMATS
+from kfbench.measure.bytes import measure_size
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.rivals import measure_rival
+from kfbench.measure.rivals_cpu import EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
+from kfbench.measure.schema import Row
+from kfbench.rivals import missing, rivals
+from kfbench.rivals.metadata_columns import metadata_sizes
+from kfbench.rivals.metadata_columns import missing as missing_packers
+from kfbench.rivals.shredded import shredded_sizes
+from kfbench.rivals.sizes import RivalSize
+from kfbench.rivals.streams import stream_sizes
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.legality import illegal
+from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
+from kfbench.workloads import Sample
+
+NO_JSON: Final = "no value is a JSON object"
+
+
+def rival_rows(cell: Cell) -> Iterator[Row]:
+    """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
+    for name in cell.formats:
+        yield _format_row(cell, name) if name in FORMATS else _rival_row(cell, name)
+
+
+def rival_metadata_rows(cell: Cell) -> Iterator[Row]:
+    """Measure the sizes of the metadata columns alone, for each packer and for columnar."""
+    absent = missing_packers()
+    for name in cell.formats:
+        if name in absent:
+            yield skipped(name, absent[name])
+    yield from _size_rows(cell, [name for name in cell.formats if name not in absent], _metadata)
+
+
+def rival_json_rows(cell: Cell) -> Iterator[Row]:
+    """Measure the sizes with JSON in typed columns, and Kafka's formats on the same records."""
+    yield from _with_formats(cell, partial(_with_codec, shredded_sizes), NO_JSON)
+
+
+def rival_stream_rows(cell: Cell) -> Iterator[Row]:
+    """Measure the size of one Arrow stream, and Kafka's formats on the same records."""
+    yield from _with_formats(cell, partial(_with_codec, stream_sizes))
+
+
+def _format_row(cell: Cell, name: str) -> Row:
+    try:
+        sample = sample_of(cell)
+        if reason := illegal(name, sample, cell.codec):
+            return skipped(name, reason)
+        return {"format": name, "status": "ok"} | measure_size(FORMATS[name], encode_input(cell, sample))
+    except Exception as error:
+        return failed(cell, name, error)
+
+
+def _rival_row(cell: Cell, name: str) -> Row:
+    if name in missing():
+        return skipped(name, missing()[name])
+    rival = rivals()[name]
+    common: Row = {"arm": rival.setting}
+    try:
+        row = measure_rival(rival, encode_input(cell, sample_of(cell)))
+    except IllegalCombination as error:
+        return common | skipped(name, error_text(error))
+    except Exception as error:
+        return common | failed(cell, name, error)
+    return common | {"format": name, "status": "ok"} | row
+
+
+Sizes = Callable[[Sample, str], list[RivalSize]]
+
+
+def _metadata(sample: Sample, codec: str) -> list[RivalSize]:  # noqa: ARG001
+    return metadata_sizes(sample.records, sample.bounds)
+
+
+def _with_codec(sizes: Callable[..., list[RivalSize]], sample: Sample, codec: str) -> list[RivalSize]:
+    return sizes(sample.records, sample.bounds, codec)
+
+
+def _with_formats(cell: Cell, sizes: Sizes, nothing: str = "") -> Iterator[Row]:
+    for name in cell.formats:
+        if name in FORMATS:
+            yield _format_row(cell, name)
+    yield from _size_rows(cell, [name for name in cell.formats if name not in FORMATS], sizes, nothing)
+
+
+def _size_rows(cell: Cell, names: Iterable[str], sizes: Sizes, nothing: str = "") -> Iterator[Row]:
+    """Yield the rows of `sizes` for the arms with these names. nothing: the reason if an arm has no row."""
+    wanted = list(names)
+    try:
+        found = sizes(sample_of(cell), cell.codec)
+    except Exception as error:
+        yield from (failed(cell, name, error) for name in wanted)
+        return
+    for row in found:
+        if row.name not in wanted:
+            continue
+        common: Row = {"arm": row.setting, "records": row.records, "batches": row.batches}
+        if row.size_bytes is None:
+            yield common | failed(cell, row.name, row.error or "no size")
+        else:
+            yield common | {"format": row.name, "status": "ok", "size_bytes": row.size_bytes}
+    yield from (skipped(name, nothing or "no row") for name in wanted if name not in {row.name for row in found})
+
+
+def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
+    """Time the operations of rivals and of Kafka's formats on the same batches. The base is v2, once per batch."""
+    absent = missing()
+    for name in cell.formats:
+        if name in absent:
+            yield from (skipped(name, absent[name]) | part for part in parts_of(cell))
+    here = [name for name in cell.formats if name not in absent]
+    try:
+        sample = sample_of(cell)
+        source = encode_input(cell, sample)
+        legal = []
+        for name in (each for each in here if each in FORMATS):
+            if why := illegal(name, sample, cell.codec):
+                yield from (skipped(name, why) | part for part in parts_of(cell))
+            else:
+                legal.append(name)
+        given = _input(cell, legal, source)
+    except Exception as error:
+        yield from (failed(cell, name, error) | part for name in here for part in parts_of(cell))
+        return
+    for name, reason in given.failed.items():
+        is_illegal = isinstance(reason, IllegalCombination)
+        row = skipped(name, error_text(reason)) if is_illegal else failed(cell, name, reason)
+        yield from (row | part for part in parts_of(cell))
+    timing = Timing(rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed)
+    for operation in RIVAL_OPERATIONS:
+        try:
+            arms = time_rivals(given, operation, timing)
+        except Exception as error:
+            names = [name for name in here if name not in given.failed]
+            yield from (failed(cell, name, error) | {"arm": EACH, "operation": operation} for name in names)
+            continue
+        for arm in arms:
+            row = {"format": arm.columns["format"], "batches": cell.batches}
+            if arm.samples is None:
+                row |= failed(cell, arm.columns["format"], arm.error or "it was not timed")
+            else:
+                row |= times_of(cell, arm.samples)
+            yield row | arm.columns
+
+
+def _input(cell: Cell, formats: Iterable[str], source: EncodeInput) -> RivalInput:
+    arms = [rivals()[name] for name in cell.formats if name in rivals()]
+    return RivalInput([FORMATS[name] for name in formats], arms, source)
