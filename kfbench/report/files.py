@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
-from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_parquet, joined_run
+from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_parquet, joined_runs
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
@@ -52,8 +52,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     facts = manifest.get("noise")
-    joined = joined_run(run, DICTIONARY)
-    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), joined)
+    joined = joined_runs(run)
+    dictionaries, others = joined.get(DICTIONARY), {name: each for name, each in joined.items() if not each.is_own}
+    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), dictionaries)
     shown = {
         "title": "What does a Kafka record cost?",
         "subtitle": subtitle(manifest),
@@ -64,7 +65,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "aa": control.aa_sentence(results),
         "prose": analysis_of(manifest),
         "chapters": page.chapters,
-        "joined": f"{FOLDER}/{DICTIONARY}" if joined and not joined.is_own else "",
+        "joined": [f"{FOLDER}/{name}" for name in others],
         "command": manifest["command"],
         "environment": facts_of(manifest),
     }
@@ -72,8 +73,8 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}
-        if joined and chapter.name == DICTIONARIES:
-            of_joined = joined.run.manifest
+        if dictionaries and chapter.name == DICTIONARIES:
+            of_joined = dictionaries.run.manifest
             own |= {"quiet": noise.state_words(of_joined.get("noise")), "subtitle": subtitle(of_joined)}
         yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
     yield "README.md", _markdown(shown).encode()
@@ -81,9 +82,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
-    if joined and not joined.is_own:
-        yield f"{FOLDER}/{DICTIONARY}/measurements.parquet", joined_parquet(joined.run)
-        yield f"{FOLDER}/{DICTIONARY}/manifest.json", (joined.run.path / "manifest.json").read_bytes()
+    for name, each in others.items():
+        yield f"{FOLDER}/{name}/measurements.parquet", joined_parquet(each.run)
+        yield f"{FOLDER}/{name}/manifest.json", (each.run.path / "manifest.json").read_bytes()
     yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
 
 

@@ -22,6 +22,8 @@ from kfbench.store.manifest import MANIFEST, read_complete
 
 FOLDER: Final = "joined"
 DICTIONARY: Final = "dictionary"  # the profile, and the kind of its sizes
+RIVALS: Final = "rivals"  # the profile, and the kind of its sizes
+PROFILES: Final = (DICTIONARY, RIVALS)  # the profiles that a report joins
 DICTIONARY_CPU: Final = "dictionary-cpu"
 DICTIONARY_CODECS: Final = "dictionary-codecs"
 SAMPLES: Final = ("cpu_ns", "wall_ns")
@@ -64,7 +66,13 @@ def joined_run(run: Run, profile: str) -> Joined | None:
     return _opened(max(started, key=lambda path: started[path])) if started else None
 
 
-@lru_cache(maxsize=2)
+def joined_runs(run: Run) -> dict[str, Joined]:
+    """Return, per profile of PROFILES, the run that `joined_run` finds. Profiles without a run are left out."""
+    found = {profile: joined_run(run, profile) for profile in PROFILES}
+    return {profile: joined for profile, joined in found.items() if joined}
+
+
+@lru_cache(maxsize=2 * len(PROFILES))
 def _opened(path: Path) -> Joined:
     return Joined(run=open_run(path), is_own=False)
 

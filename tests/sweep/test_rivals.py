@@ -1,0 +1,135 @@
+"""Cells with rivals: what is missing, fails or is lost is a row, and Spark gives the same rows again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.measure.noise import base_pairs
+from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
+from kfbench.measure.schema import table
+from kfbench.rivals import NAMES, rivals
+from kfbench.rivals.arrow_ipc import ArrowIpc
+from kfbench.store import open_run
+from kfbench.sweep.definition.profile import load_profile
+from kfbench.sweep.run import rival_rows as module
+from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.runner import RunOptions, run_sweep
+from tests.runs import deterministic
+from tests.sweep.cells import rival_cell
+
+SWEEP = """
+title = "rivals"
+analysis = "a"
+rivals = { records = 40, batches = 3, rounds = 3, sample_us = 20 }
+
+[[grid]]
+name = "sizes"
+title = "Sizes"
+analysis = "a"
+measure = ["rivals"]
+workloads = ["user-activity", "log-shipping"]
+formats = ["v2", "columnar", "parquet-best", "avro", "vortex"]
+codecs = { none = [], lz4 = [] }
+axes = { batch_size = [1, 10] }
+
+[[grid]]
+name = "metadata"
+title = "Metadata columns"
+analysis = "a"
+measure = ["rivals-metadata"]
+workloads = ["user-activity"]
+formats = ["columnar", "pcodec", "parquet-delta", "zstd-varint"]
+
+[[grid]]
+name = "json"
+title = "JSON"
+analysis = "a"
+measure = ["rivals-json"]
+workloads = ["user-activity", "log-shipping"]
+formats = ["v2", "parquet-shredded", "arrow-shredded"]
+codecs = { zstd = [3] }
+
+[[grid]]
+name = "stream"
+title = "A stream"
+analysis = "a"
+measure = ["rivals-stream"]
+workloads = ["user-activity"]
+formats = ["v2", "arrow-stream"]
+
+[[grid]]
+name = "times"
+title = "Times"
+analysis = "a"
+measure = ["rivals-cpu"]
+workloads = ["user-activity"]
+formats = ["v2", "columnar", "arrow-ipc", "avro-best", "vortex"]
+codecs = { lz4 = [] }
+"""
+
+
+class PanicException(BaseException):
+    """An error as a Rust library raises it."""
+
+
+class Panics(ArrowIpc):
+    name = "parquet"
+
+    def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
+        raise PanicException("index out of bounds")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_sweep_of_rivals_has_the_same_rows_again(tmp_path: Path) -> None:
+    path = tmp_path / "rivals.toml"
+    path.write_text(SWEEP)
+    one, two = (run_sweep(load_profile(path), tmp_path, RunOptions(master=f"local[{n}]")) for n in (1, 2))
+    assert deterministic(one).equals(deterministic(two))
+    rows = open_run(one).measurements()
+    assert set(rows["status"]) == {"ok", "skipped"}
+    skipped = rows[rows["status"] == "skipped"]
+    assert {(row.format, row.workload) for row in skipped.itertuples()} == {
+        ("vortex", "user-activity"), ("vortex", "log-shipping"),  # no lz4
+        ("parquet-shredded", "log-shipping"), ("arrow-shredded", "log-shipping"),  # no JSON
+    }  # fmt: skip
+    sizes = rows[(rows["kind"] != "rivals-cpu") & (rows["status"] == "ok")]
+    assert (sizes["size_bytes"] > 0).all() and (sizes["records"] > 0).all()
+    times = rows[(rows["kind"] == "rivals-cpu") & (rows["status"] == "ok")]
+    found = {(row.format, row.arm, row.operation) for row in times.itertuples()}
+    arms = [(name, way) for name in ("v2", "columnar") for way in ("each", "together")]
+    arms += [("arrow-ipc", "each"), ("avro-best", "each"), ("v2", "aa")]
+    assert found == {(*arm, operation) for arm in arms for operation in RIVAL_OPERATIONS}
+    assert times["library"].notna().equals(times["format"].isin(NAMES))
+    assert len(base_pairs(open_run(one).table)) == len(RIVAL_OPERATIONS)
+
+
+def test_a_panic_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "rivals", lambda: {"parquet": Panics()})
+    rows = {row["format"]: row for row in measure_cell(rival_cell())}
+    assert rows["v2"]["status"] == "ok" and rows["parquet"]["status"] == "error"
+    assert rows["parquet"]["error"].endswith("parquet: RivalFailed: PanicException: index out of bounds")
+    times = measure_cell(rival_cell("rivals-cpu", formats=("parquet", "v2")))
+    failed = [(row["format"], row["operation"], row["arm"]) for row in times if row["status"] == "error"]
+    assert failed == [("parquet", operation, "each") for operation in RIVAL_OPERATIONS]
+    assert sum(row["status"] == "ok" for row in times) == 3 * len(RIVAL_OPERATIONS)
+    assert table(times).num_rows == len(times)
+
+
+@pytest.mark.parametrize("kind", ["rivals", "rivals-cpu"])
+def test_a_missing_library_is_a_skipped_row(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(module, "rivals", dict)
+    monkeypatch.setattr(module, "missing", lambda: {"parquet": "ModuleNotFoundError: No module named 'x'"})
+    rows = [row for row in measure_cell(rival_cell(kind)) if row["format"] == "parquet"]
+    assert {(row["status"], row["error"]) for row in rows} == {("skipped", "ModuleNotFoundError: No module named 'x'")}
+    assert len(rows) == (1 if kind == "rivals" else len(RIVAL_OPERATIONS))
+
+
+def test_the_shipped_sweep_has_every_arm_and_workload() -> None:
+    cells = load_profile("rivals").cells
+    sizes = [cell for cell in cells if cell.kind == "rivals"]
+    assert len(sizes) == (19 * 11 - 3) * 3  # batches of large-payload above 16 MiB are left out
+    assert {cell.formats for cell in sizes} == {("v2", "columnar", *NAMES)}
+    assert {cell.codec for cell in sizes} == {"none", "lz4", "zstd"} and rivals().keys() <= {*NAMES}
+    assert max(cell.batches for cell in sizes) == 25
