@@ -11,7 +11,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinja2
 import pyarrow.parquet as pq
@@ -20,21 +20,25 @@ from markupsafe import Markup, escape
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
-from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_parquet, joined_runs
+from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parquet, joined_runs
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
-from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES
+from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
 from kfbench.report.topics.explorer.data import report_content
 from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.report.topics.rivals.section import CHAPTER as RIVALS_CHAPTER
 from kfbench.shipped import DATASETS
 from kfbench.store import Run
 from kfbench.tables import listed, prose
 
 TEMPLATES = Path(__file__).parent / "templates"
 NO_NUMBERS = "no row of this run is a number"
+
+
+JOINED_CHAPTERS: Final = {DICTIONARIES_CHAPTER: DICTIONARY, RIVALS_CHAPTER: RIVALS}
 
 
 def run_date(manifest: Mapping[str, Any]) -> str:
@@ -53,8 +57,8 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         raise RunError(f"{run.path}: {why}: nothing to report")
     facts = manifest.get("noise")
     joined = joined_runs(run)
-    dictionaries, others = joined.get(DICTIONARY), {name: each for name, each in joined.items() if not each.is_own}
-    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), dictionaries)
+    others = {profile: each for profile, each in joined.items() if not each.is_own}
+    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), joined)
     shown = {
         "title": "What does a Kafka record cost?",
         "subtitle": subtitle(manifest),
@@ -65,7 +69,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "aa": control.aa_sentence(results),
         "prose": analysis_of(manifest),
         "chapters": page.chapters,
-        "joined": [f"{FOLDER}/{name}" for name in others],
+        "joined": [f"{FOLDER}/{profile}" for profile in others],
         "command": manifest["command"],
         "environment": facts_of(manifest),
     }
@@ -73,8 +77,8 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}
-        if dictionaries and chapter.name == DICTIONARIES:
-            of_joined = dictionaries.run.manifest
+        if each := joined.get(JOINED_CHAPTERS.get(chapter.name, "")):
+            of_joined = each.run.manifest
             own |= {"quiet": noise.state_words(of_joined.get("noise")), "subtitle": subtitle(of_joined)}
         yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
     yield "README.md", _markdown(shown).encode()
@@ -82,9 +86,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
-    for name, each in others.items():
-        yield f"{FOLDER}/{name}/measurements.parquet", joined_parquet(each.run)
-        yield f"{FOLDER}/{name}/manifest.json", (each.run.path / "manifest.json").read_bytes()
+    for profile, each in others.items():
+        yield f"{FOLDER}/{profile}/measurements.parquet", joined_parquet(each.run)
+        yield f"{FOLDER}/{profile}/manifest.json", (each.run.path / "manifest.json").read_bytes()
     yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
 
 

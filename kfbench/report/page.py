@@ -1,6 +1,6 @@
 """Build a whole report: its front page, and the sections of its chapters in the order of CHAPTERS."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import NONE
 from kfbench.report.data.results import Results
-from kfbench.report.data.views import Views
+from kfbench.report.data.views import NONE_JOINED, Views
 from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics import (
     axis,
@@ -40,6 +40,7 @@ from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
 from kfbench.report.topics.dictionaries import section as dictionaries
 from kfbench.report.topics.front import Front
+from kfbench.report.topics.rivals import section as rivals
 
 
 class Entry(NamedTuple):
@@ -150,6 +151,18 @@ CHAPTERS: Final = (
                 "half-live", "Many dictionaries", "What if a process has many dictionaries?", dictionaries.live_answer
             ),
             Entry("half-age", "Ageing", "How fast does a dictionary age?", dictionaries.age_answer),
+        ),
+    ),
+    Chapter(
+        rivals.CHAPTER,
+        "Rivals",
+        "Why not Parquet, Arrow or Avro?",
+        (
+            Entry("rivals", "Bytes", "How many bytes do existing containers take?", rivals.bytes_answer),
+            Entry("rivals-cpu", "CPU", "What do existing containers cost in CPU?", rivals.cpu_answer),
+            Entry("rivals-schema", "Known schema", "What if the broker knew the schema?", rivals.schema_answer),
+            Entry("rivals-state", "State", "What does state across batches save?", rivals.state_answer),
+            Entry("rivals-columns", "Metadata", "How small can the metadata be packed?", rivals.metadata_answer),
         ),
     ),
     Chapter(
@@ -279,7 +292,7 @@ def page(
     sweep: Sequence[Block],
     noise_facts: noise.Facts | None = None,
     profile: str = "default",
-    joined: Joined | None = None,
+    joined: Mapping[str, Joined] = NONE_JOINED,
 ) -> Page:
     """Build the report. A section without any row in the run is left out, and the last section lists it.
 
@@ -289,7 +302,7 @@ def page(
             block that no section shows gets its own section.
         noise_facts: the noise checks from the run's manifest.
         profile: the name of the run's sweep.
-        joined: the run with dictionaries, this one or another one.
+        joined: the runs of other profiles, by profile. One may be this run.
     """
     run = Views(results, noise_facts, joined)
     head = [reference.overhead_figure(results, run.verdicts.named_formats)]

@@ -92,10 +92,10 @@ def overhead(table: pd.DataFrame, floor: "pd.Series[float] | None" = None) -> "F
 
 
 @as_svg
-def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
+def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT, what: str = "overhead") -> "Figure":
     """Draw overhead relative to the base format over batch size. Below 1, a format has less overhead than the base.
 
-    ratios: a row per batch size, a column per format.
+    ratios: a row per batch size, a column per format. what: what is drawn instead of overhead.
     """
     figure, (axes,) = new_figure(5.7, 3.6)
     axes.set_xscale("log")
@@ -105,7 +105,7 @@ def break_even(ratios: pd.DataFrame, base: str = BASE_FORMAT) -> "Figure":
     axes.set_yticklabels([f"{v:g}×" for v in axes.get_yticks()])
     set_ticks(axes, "x", thinned([float(v) for v in ratios.index]))
     axes.set_xlabel("records per batch")
-    axes.set_ylabel(f"overhead relative to {base}")
+    axes.set_ylabel(f"{what} relative to {base}")
     label_line_ends(figure, axes, ends)
     return figure
 

@@ -1,0 +1,264 @@
+"""Tables about rivals."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+import pandas as pd
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.rivals import (
+    AGAIN,
+    COLUMNAR,
+    CPU,
+    EACH,
+    JSON,
+    METADATA,
+    OPAQUE,
+    STREAM,
+    TOGETHER,
+    BreakEven,
+    Rivals,
+)
+from kfbench.tables import Cell, Column, Ranked, Table, number, plain_columns
+
+BASES: Final = (BASE_FORMAT, COLUMNAR)
+BASE: Final = f"{BASE_FORMAT} + zstd 3"
+TRIAL: Final = "user-activity"
+MEANS: Final = "rivals-means"
+OPERATIONS: Final = {
+    "encode": "encode",
+    "decode": "decode to columns",
+    "read-times": "offsets and times only",
+    "fetch-record": "one record",
+}
+CALLS: Final = {EACH: "one batch", TOGETHER: "all batches", AGAIN: "one batch, again"}
+
+
+def means_frame(found: Rivals) -> pd.DataFrame:
+    """Return the mean ratios for the figure: a row per batch size, a column per format."""
+    names = [BASE_FORMAT, COLUMNAR, *found.best]
+    return pd.DataFrame(
+        {name: {batch: found.mean(OPAQUE, batch, name) for batch in found.batches()} for name in names}, dtype=float
+    )
+
+
+def _batch_columns(batches: list[int], digits: int) -> tuple[Column, ...]:
+    return tuple(Column(name=number(batch), digits=digits) for batch in batches)
+
+
+def means_table(found: Rivals) -> Table:
+    batches = found.batches()
+    return Table(
+        name=MEANS,
+        caption=f"Bytes relative to {BASE}, by records per batch: means over {len(found.workloads(OPAQUE))} workloads",
+        columns=(*plain_columns("container"), *_batch_columns(batches, 3)),
+        rows=tuple((name, *(found.mean(OPAQUE, batch, name) for batch in batches)) for name in (COLUMNAR, *found.arms)),
+        notes=(
+            "Geometric means, all under zstd 3. An arm “-best” or “-bare” has the smallest settings that we found.",
+        ),
+    )
+
+
+def codecs_table(found: Rivals) -> Table:
+    """Return a table of the mean ratios under the other codecs, each relative to v2 with the same codec."""
+    batches = [batch for batch in found.batches() if batch in (1, 10, 100, 1_000, 10_000)]
+    body = [
+        (codec, name, *(found.mean(OPAQUE, batch, name, codec=codec) for batch in batches))
+        for codec, name in product(("none", "lz4"), (COLUMNAR, *found.arms))
+    ]
+    return Table(
+        name="rivals-codecs",
+        caption=f"Bytes relative to {BASE_FORMAT} with the same codec",
+        columns=(*plain_columns("codec", "container"), *_batch_columns(batches, 3)),
+        rows=tuple(row for row in body if any(cell is not None for cell in row[2:])),
+    )
+
+
+def bytes_table(found: Rivals) -> Table:
+    """Return a table of the bytes per record of one workload."""
+    batches = found.batches()
+    return Table(
+        name="rivals-user-activity",
+        caption=f"Bytes per record of {TRIAL} under zstd 3, by records per batch",
+        columns=(*plain_columns("container"), *_batch_columns(batches, 1)),
+        rows=tuple(
+            (name, *(found.size(OPAQUE, TRIAL, batch, name) for batch in batches))
+            for name in (BASE_FORMAT, COLUMNAR, *found.arms)
+        ),
+    )
+
+
+def _break_even_cells(found: BreakEven | None) -> tuple[Cell, ...]:
+    if found is None:
+        return (None, None, None)
+    ends = "–".join("never" if math.isinf(each) else number(round(each)) for each in (found.low, found.high))
+    middle = Ranked("never", math.inf) if math.isinf(found.records) else round(found.records)
+    return (middle, ends if found.low != found.high else ends.partition("–")[0], found.never)
+
+
+def break_even_table(found: Rivals) -> Table:
+    """Return a table of the batch sizes from which rivals take no more bytes than v2 and than columnar."""
+    return _break_even_table(
+        "rivals-break-even",
+        "From which batch size on a rival takes no more bytes, under zstd 3",
+        {name: [found.break_even(name, base) for base in BASES] for name in found.arms},
+    )
+
+
+def schema_break_even_table(found: Rivals) -> Table:
+    typed = [(name, arm) for name, arm in arms(found, JSON) if arm]
+    return _break_even_table(
+        "rivals-json-break-even",
+        "From which batch size on typed columns take no more bytes, under zstd 3",
+        {f"{name} ({arm})": [found.break_even(name, base, JSON, arm) for base in BASES] for name, arm in typed},
+    )
+
+
+def _break_even_table(name: str, caption: str, of_arms: Mapping[str, Sequence[BreakEven | None]]) -> Table:
+    labels = [
+        label
+        for base in BASES
+        for label in (f"from, {base} (records)", f"quartiles, {base} (records)", f"never, {base} (workloads)")
+    ]
+    return Table(
+        name=name,
+        caption=caption,
+        columns=plain_columns("container", *labels),
+        rows=tuple(
+            (arm, *(cell for each in of_bases for cell in _break_even_cells(each))) for arm, of_bases in of_arms.items()
+        ),
+        notes=(
+            "Medians and quartiles over workloads. From this size on, no larger size that was measured takes more.",
+            "Between two measured sizes the ratio is interpolated in logarithms.",
+        ),
+    )
+
+
+def losses_table(found: Rivals) -> Table:
+    return Table(
+        name="rivals-losses",
+        caption=f"Where a rival takes fewer bytes than {COLUMNAR}, under zstd 3",
+        columns=(
+            *plain_columns("workload", "records per batch", "smallest rival"),
+            Column(name=f"relative to {COLUMNAR}", unit="×", digits=3),
+        ),
+        rows=tuple((loss.workload, loss.batch, loss.rival, loss.ratio) for loss in found.losses),
+    )
+
+
+def cpu_table(found: Rivals, codec: str) -> Table:
+    """Return a table of the mean CPU ratios under one codec."""
+    batches = sorted({key.batch for key in found.times})
+    timed = list(dict.fromkeys((key.format, key.arm) for key in found.times))
+    body: list[tuple[Cell, ...]] = []
+    for operation, words in OPERATIONS.items():
+        for name, arm in timed:
+            cells = [found.mean_time(batch, codec, name, arm, operation) for batch in batches]
+            if (name, arm) != (BASE_FORMAT, EACH) and any(cells):
+                body.append((words, name, CALLS[arm], *cells))
+    return Table(
+        name=f"rivals-cpu-{codec}",
+        caption=f"CPU time under {codec} relative to {BASE_FORMAT}, one batch a call, by records per batch",
+        columns=(*plain_columns("operation", "container", "a call has"), *_batch_columns(batches, 2)),
+        rows=tuple(body),
+        notes=(
+            f"Geometric means over {', '.join(sorted({key.workload for key in found.times}))}.",
+            f"Rivals are called once per batch. {BASE_FORMAT} and {COLUMNAR} are made for many batches a call.",
+            "So small batches flatter rivals. Rows of “all batches” show what a call costs.",
+        ),
+    )
+
+
+def memory_table(found: Rivals) -> Table:
+    """Return a table of the memory of a call, as the median over workloads."""
+    rows = found.rows[(found.rows["kind"] == CPU) & found.rows["call_bytes"].notna() & (found.rows["arm"] == EACH)]
+    rows = rows[rows["codec"] == "zstd"]
+    batches = sorted(rows["batch_size"].dropna().astype(int).unique().tolist())
+    middle = rows.groupby(["operation", "format", "batch_size"], sort=False)["call_bytes"].median() / 1000
+    keys = list(dict.fromkeys((operation, name) for operation, name, _ in middle.index))
+    return Table(
+        name="rivals-memory",
+        caption="Most memory of a sample's calls under zstd (KB), by records per batch",
+        columns=(*plain_columns("operation", "container"), *_batch_columns(batches, 0)),
+        rows=tuple(
+            (OPERATIONS[operation], name, *(_cell(middle, operation, name, batch) for batch in batches))
+            for operation, name in keys
+            if operation in ("encode", "decode")
+        ),
+        notes=("Medians over workloads of Python's, NumPy's and Arrow's memory. Vortex and Lance allocate in Rust.",),
+    )
+
+
+def _cell(values: Any, *key: Any) -> float | None:
+    return float(values[key]) if key in values.index else None
+
+
+def arms(found: Rivals, kind: str) -> list[tuple[str, str]]:
+    """Return the formats of a kind with their settings, in the order of the run."""
+    return list(dict.fromkeys((key.format, key.arm) for key in found.sizes if key.kind == kind))
+
+
+def _arm_rows(found: Rivals, kind: str, base: str) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row per arm of a kind: its mean ratio to `base` by batch size."""
+    return tuple(
+        (
+            f"{name} ({arm})" if arm else name,
+            *(found.mean(kind, batch, name, base, arm=arm) for batch in found.batches(kind)),
+        )
+        for name, arm in arms(found, kind)
+        if name != base
+    )
+
+
+def schema_table(found: Rivals) -> Table:
+    return Table(
+        name="rivals-json",
+        caption=f"JSON in typed columns: bytes relative to {COLUMNAR} + zstd 3, by records per batch",
+        columns=(*plain_columns("container"), *_batch_columns(found.batches(JSON), 3)),
+        rows=_arm_rows(found, JSON, COLUMNAR),
+        notes=(
+            f"Geometric means over the workloads with JSON: {', '.join(found.workloads(JSON))}.",
+            "Typed columns give back an equal meaning, not equal bytes: white space and the order of names are gone.",
+        ),
+    )
+
+
+def state_table(found: Rivals) -> Table:
+    return Table(
+        name="rivals-stream",
+        caption=f"One Arrow stream per topic: bytes relative to {BASE}, by records per batch",
+        columns=(*plain_columns("container"), *_batch_columns(found.batches(STREAM), 3)),
+        rows=_arm_rows(found, STREAM, BASE_FORMAT),
+    )
+
+
+def metadata_table(found: Rivals) -> Table:
+    """Return a table of the bytes of the metadata columns, relative to columnar's."""
+    batches = found.batches(METADATA)
+    codec = next((key.codec for key in found.sizes if key.kind == METADATA), "")
+    return Table(
+        name="rivals-metadata",
+        caption=f"Metadata alone: bytes relative to {COLUMNAR}'s columns, by records per batch",
+        columns=(*plain_columns("packer", "settings"), *_batch_columns(batches, 3)),
+        rows=tuple(
+            (name, arm, *(found.mean(METADATA, batch, name, COLUMNAR, codec, arm) for batch in batches))
+            for name, arm in arms(found, METADATA)
+            if name != COLUMNAR
+        ),
+        notes=("Offsets, times, lengths and counts. Geometric means over workloads.",),
+    )
+
+
+def failed_table(found: Rivals) -> Table | None:
+    """Return a table of the arms that raised an error or lost something; None if there is none."""
+    if found.failed.empty:
+        return None
+    counted = found.failed.groupby(["format", "error"], sort=False).size()
+    return Table(
+        name="rivals-failed",
+        caption="Arms that failed",
+        columns=plain_columns("container", "error", "rows"),
+        rows=tuple((name, error.partition(": ")[2][:200], int(rows)) for (name, error), rows in counted.items()),
+    )

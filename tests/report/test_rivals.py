@@ -1,0 +1,135 @@
+"""The chapter about rivals: its numbers computed apart, and the run that it joins."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kfbench.report.data.joined import FOLDER, RIVALS, Joined
+from kfbench.report.data.rivals import COLUMNAR, JSON, METADATA, STREAM, Rivals, crossing, quantile
+from kfbench.report.files import files_of
+from kfbench.report.topics.rivals import tables
+from kfbench.shipped import DATASETS
+from kfbench.store import Run, open_run
+from kfbench.tables import Table
+from tests.report.test_sentences import long_of_run
+
+SHIPPED = DATASETS / FOLDER / RIVALS
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Run:
+    return open_run(SHIPPED)
+
+
+@pytest.fixture(scope="module")
+def rows(shipped: Run) -> pd.DataFrame:
+    found = shipped.measurements()
+    return found[(found["status"] == "ok") & found["batch_size"].notna()]
+
+
+@pytest.fixture(scope="module")
+def found(shipped: Run) -> Rivals:
+    return Rivals(Joined(run=shipped, is_own=True))
+
+
+def by(table: Table, *key: Any) -> dict[str, Any]:
+    """Return the cells of the row with this key, by the names of their columns."""
+    (row,) = [row for row in table.rows if row[: len(key)] == key]
+    return dict(zip([column.name for column in table.columns], row, strict=True))
+
+
+def per_record(rows: pd.DataFrame, name: str) -> "pd.Series[float]":
+    part = rows[rows["format"] == name].set_index("workload")
+    return part["size_bytes"] / part["records"]
+
+
+def test_means_are_geometric_over_workloads(rows: pd.DataFrame, found: Rivals) -> None:
+    at = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd") & (rows["batch_size"] == 100)]
+    for name in (COLUMNAR, "parquet-best", "avro"):
+        ratios = (per_record(at, name) / per_record(at, "v2")).dropna()
+        assert len(ratios) >= 15
+        wanted = float(np.exp(np.log(ratios).mean()))
+        assert by(tables.means_table(found), name)["100"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "wanted"),
+    [
+        ([(1, 0.9), (10, 0.8)], 1),
+        ([(1, 4.0), (100, 0.25)], 10),
+        ([(1, 2.0), (10, 0.5), (100, 2.0), (1_000, 0.5)], 100 * 10**0.5),
+        ([(1, 0.5), (10, 2.0)], math.inf),
+        ([(1, 3.0)], math.inf),
+    ],
+)
+def test_break_even_is_where_the_ratio_stays_at_one_or_below(ratios: list[tuple[int, float]], wanted: float) -> None:
+    assert crossing(ratios) == pytest.approx(wanted)
+
+
+def test_quantiles_are_values() -> None:
+    values = [5.0, 1.0, math.inf, 2.0]
+    assert [quantile(values, share) for share in (0, 0.25, 0.5, 0.75, 1)] == [1, 2, 5, math.inf, math.inf]
+
+
+def test_break_evens_are_of_all_workloads(rows: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd")]
+    for base in ("v2", COLUMNAR):
+        each = found.break_even("parquet-best", base)
+        assert each is not None and each.workloads == part["workload"].nunique()
+        largest = part[part["batch_size"] == part["batch_size"].max()]
+        still_larger = (per_record(largest, "parquet-best") > per_record(largest, base)).sum()
+        assert each.never >= still_larger
+        assert each.low <= each.records <= each.high
+
+
+def test_losses_are_where_a_rival_is_smaller_than_columnar(rows: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd")]
+    part = part.assign(per=part["size_bytes"] / part["records"]).pivot_table(
+        values="per", index=["workload", "batch_size"], columns="format"
+    )
+    others = part.drop(columns=[COLUMNAR, "v2"])
+    smaller = part.index[(others.min(axis=1) < part[COLUMNAR])]
+    assert {(loss.workload, loss.batch) for loss in found.losses} == {*smaller}
+    for loss in found.losses:
+        row = others.loc[(loss.workload, loss.batch)]
+        assert row.idxmin() == loss.rival
+        assert loss.ratio == pytest.approx(row.min() / part[COLUMNAR][loss.workload, loss.batch])
+
+
+def test_cpu_ratios_are_paired_with_v2_of_the_same_rounds(rows: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(rows["kind"] == "rivals-cpu") & (rows["codec"] == "zstd") & (rows["batch_size"] == 100)]
+    part = part[part["operation"] == "encode"]
+    medians = []
+    for _, one in part.groupby("workload"):
+        ns = {(row.format, row.arm): np.asarray(row.cpu_ns, np.float64) / row.inner_loops for row in one.itertuples()}
+        medians.append(float(np.median(ns["parquet-best", "each"] / ns["v2", "each"])))
+    shown = by(tables.cpu_table(found, "zstd"), "encode", "parquet-best", "one batch")["100"]
+    assert shown == pytest.approx(float(np.exp(np.mean(np.log(medians)))))
+
+
+@pytest.mark.parametrize("kind", [JSON, STREAM, METADATA])
+def test_each_kind_has_a_table_with_numbers(found: Rivals, kind: str) -> None:
+    table = {JSON: tables.schema_table, STREAM: tables.state_table, METADATA: tables.metadata_table}[kind](found)
+    assert len(table.rows) >= 2 and all(any(isinstance(cell, float) for cell in row) for row in table.rows)
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_run_of_rivals_has_a_report_of_its_own(shipped: Run) -> None:
+    files = dict(files_of(shipped))
+    page = files["rivals.html"].decode()
+    for fact in ("This run was measured", "parquet-best", "Typed columns are as small as"):
+        assert fact in page
+    assert not any(name.startswith(f"{FOLDER}/{RIVALS}/") for name in files)
+    assert long_of_run(shipped) == []
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_report_joins_the_run_of_rivals(run: Run, shipped: Run) -> None:
+    files = dict(files_of(run))
+    page = files["rivals.html"].decode()
+    for fact in (shipped.manifest["started"][:10], shipped.manifest["environment"]["cpu"], "kfbench sweep rivals"):
+        assert fact in page
+    assert files[f"{FOLDER}/{RIVALS}/manifest.json"] == (SHIPPED / "manifest.json").read_bytes()
