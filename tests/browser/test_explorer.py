@@ -135,6 +135,19 @@ def test_a_workload_brings_its_own_measurements(chromium: Chromium, explorer: Pa
     assert tab.ask("document.getElementById('c-workload').value") == ""
 
 
+def test_a_workload_brings_rivals_as_measured(chromium: Chromium, explorer: Path) -> None:
+    data = json.loads(chromium.open(explorer).ask("document.getElementById('kfbench-explorer').textContent"))
+    (stored,) = [each["rivals"]["zstd"] for each in data["workloads"] if each["name"] == "service-events"]
+    tab = with_address(chromium, explorer, "#workload=service-events&codec=zstd")
+    for name, size, of_v2 in stored:
+        row = row_of(tab, name)
+        assert number(row[1]) == pytest.approx(size, abs=0.51)
+        assert number(row[2].rstrip(" %")) == pytest.approx(100 * (size / of_v2 - 1), abs=0.51)
+    assert [name for name, *_ in stored] == ["arrow-ipc-bare", "avro-best", "parquet-best", "vortex-best"]
+    tab = with_address(chromium, explorer, "#records=10&codec=zstd")
+    assert "parquet-best" not in [row[0] for row in tab.ask(ROWS)]
+
+
 def test_measured_bytes_say_how_far_away_they_are(chromium: Chromium, explorer: Path) -> None:
     source = "document.getElementById('explorer-source').textContent"
     near = with_address(chromium, explorer, "#records=100&span_ms=0&codec=gzip").ask(source)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.arms import Band, middle_95
-from kfbench.report.data.dictionaries import Pair, geometric_mean_of
+from kfbench.report.data.dictionaries import OWN, Pair, geometric_mean_of
 from kfbench.report.data.joined import RIVALS, Joined
 
 COLUMNAR: Final = "columnar"
@@ -71,8 +71,8 @@ class Rivals:
     def __init__(self, joined: Joined) -> None:
         self.origin, self.is_own = joined.origin, joined.is_own
         self.rows = joined.rows[joined.rows["kind"].str.startswith(RIVALS)]
-        rows = self.rows[(self.rows["status"] == "ok") & self.rows["batch_size"].notna()]
-        self._ok = rows.assign(batch=rows["batch_size"].astype(int), arm=rows["arm"].fillna(""))
+        rows = self.rows[self.rows["status"] == "ok"]
+        self._ok = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int), arm=rows["arm"].fillna(""))
 
     @cached_property
     def sizes(self) -> dict[Key, float]:
@@ -113,7 +113,8 @@ class Rivals:
         return [name for name in self.arms if settings[name] == BEST and not name.startswith("lance")]
 
     def batches(self, kind: str = OPAQUE) -> list[int]:
-        return sorted({key.batch for key in self.sizes if key.kind == kind})
+        """Return the batch sizes of a kind, without OWN."""
+        return sorted({key.batch for key in self.sizes if key.kind == kind} - {OWN})
 
     def size(self, kind: str, workload: str, batch: int, name: str, codec: str = CODEC, arm: str = "") -> float | None:
         """Return the bytes per record; without `arm`, those of the only settings of `name`."""
@@ -177,7 +178,7 @@ class Rivals:
     def compared(self) -> int:
         """The number of workloads and batch sizes in which a rival was compared with columnar."""
         keys = {(key.workload, key.batch) for key in self.sizes if (key.kind, key.codec) == (OPAQUE, CODEC)}
-        return sum(self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
+        return sum(key[1] != OWN and self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
 
     def mean_time(self, batch: int, codec: str, name: str, arm: str, operation: str) -> float | None:
         """Return the geometric mean over workloads of CPU time relative to v2's, called once per batch."""

@@ -109,7 +109,8 @@
     if (isNamed) {
       const found = `${measuredWord(codec)} on ${workload} in its own batches, ${how}.`;
       const span = "span_ms" in measured.workload(workload).settings ? "" : ", and your time span";
-      return `${bytes ? found : `${workload} was not measured ${how}.`} The bars use its mean lengths${span}. `
+      const rivals = measured.workload(workload).rivals[codec] ? " Rivals (last rows) have their smallest settings." : "";
+      return `${bytes ? found : `${workload} was not measured ${how}.`} The bars use its mean lengths${span}.${rivals} `
         + `${ABSENT}: not measured.`;
     }
     const parts = codec === "none" ? ["Bytes: exact, without a codec. "]
@@ -133,17 +134,22 @@
       const interval = element("small", {}, ` ${number(found.low, 2)} to ${number(found.high, 2)}`);
       return [`${number(found.ratio, 2)}×`, interval];
     };
-    const body = rows.map(row => {
-      const size = sizeOf(row), cost = size && ofBase ? measured.bill(settings.mb_per_s * MB * size / ofBase) : null;
+    const tableRow = ({name, isNear}, size, v2, cpus) => {
+      const cost = size && v2 ? measured.bill(settings.mb_per_s * MB * size / v2) : null;
       const cells = [
-        size ? [`${isExact && row.isNear ? "≈ " : ""}${bytes(size)}`] : [ABSENT],
-        size && ofBase ? [row.name === base ? "base" : change(size, ofBase)] : [ABSENT],
-        ...operations.map(operation => cpu(row, operation)),
+        size ? [`${isExact && isNear ? "≈ " : ""}${bytes(size)}`] : [ABSENT],
+        size && v2 ? [name === base ? "base" : change(size, v2)] : [ABSENT],
+        ...cpus,
         cost === null ? [ABSENT] : [number(cost)],
       ];
-      const head = element("th", {scope: "row"}, swatch(colours[row.name]), row.name);
+      const head = element("th", {scope: "row"}, swatch(colours[name] ?? OTHER), name);
       return element("tr", {}, head, ...cells.map(content => element("td", {className: "n"}, ...content)));
-    });
+    };
+    const rivals = (from.isNamed && from.timed.rivals[codec]) || [];
+    const body = [
+      ...rows.map(row => tableRow(row, sizeOf(row), ofBase, operations.map(operation => cpu(row, operation)))),
+      ...rivals.map(([name, size, v2]) => tableRow({name}, size, v2, operations.map(() => [ABSENT]))),
+    ];
     const cpuHeads = operations.map(name => `${name[0].toUpperCase()}${name.slice(1)} CPU`);
     const heads = ["Format", "Bytes per record", `Bytes vs ${base}`, ...cpuHeads, "US$ a month"];
     const table = byId("explorer-table");

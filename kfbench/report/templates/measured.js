@@ -2,7 +2,8 @@
 /**
  * The measured cells of the run: bytes under a codec, CPU times, and a month's bill.
  *
- * A cell is a grid point or a named workload. Its numbers stand in the order of `formats`; 0 is missing.
+ * A cell is a grid point or a named workload. Its numbers stand in the order of `formats`; 0 is missing. A workload also
+ * has `rivals`: codec -> [[name, bytes, those of v2 on the same records]].
  */
 window.kfbench.measured = (() => {
   const {base, cells, workloads, month, formats} = JSON.parse(document.getElementById("kfbench-explorer").textContent);

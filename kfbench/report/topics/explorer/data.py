@@ -9,6 +9,7 @@ from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.migration.bills import DAYS_A_MONTH, PRICES_ASSUMED, Prices, Traffic
 from kfbench.report.data.results import Results
+from kfbench.report.data.rivals import Rivals
 from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.render import look
 from kfbench.report.topics.explorer import measured, rules
@@ -49,6 +50,7 @@ class Content:
     Args:
         cells: see `measured.grid_cells`.
         workloads: see `measured.workload_cells`.
+        rivals: see `measured.rival_bytes`.
         sets: the sets of formats that a reader can choose from, by name. The first set is shown first.
         first: the settings of a page whose address has none. The others are those of FIRST.
         operations: the operations with CPU times.
@@ -57,6 +59,7 @@ class Content:
 
     cells: Sequence[measured.Numbers] = ()
     workloads: Sequence[measured.Numbers] = ()
+    rivals: Mapping[str, measured.Numbers] = field(default_factory=dict)
     sets: Mapping[str, Sequence[str]] = field(default_factory=format_sets)
     first: Mapping[str, float | str] = field(default_factory=dict)
     operations: Sequence[str] = ()
@@ -65,10 +68,13 @@ class Content:
     prices: Prices = field(default_factory=Prices)
 
 
-def report_content(results: Results) -> Content:
-    """Return what the explorer of a report shows: the rows of its run."""
+def report_content(results: Results, rivals: Rivals | None = None) -> Content:
+    """Return what the explorer of a report shows: the rows of its run, and those of rivals."""
     return Content(
-        cells=measured.grid_cells(results), workloads=measured.workload_cells(results), operations=OPERATIONS
+        cells=measured.grid_cells(results),
+        workloads=measured.workload_cells(results),
+        rivals=measured.rival_bytes(rivals) if rivals else {},
+        operations=OPERATIONS,
     )
 
 
@@ -90,7 +96,8 @@ def page_data(content: Content) -> dict[str, Any]:
             {"settings": list(cell["settings"].values())} | _by_position(cell, formats) for cell in content.cells
         ],
         "workloads": [
-            {"name": cell["name"], "settings": cell["settings"]} | _by_position(cell, formats)
+            {"name": cell["name"], "settings": cell["settings"], "rivals": content.rivals.get(cell["name"], {})}
+            | _by_position(cell, formats)
             for cell in content.workloads
         ],
         "codecs": measured.codecs_of([*content.cells, *content.workloads]),

@@ -16,7 +16,9 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import NULL_LENGTH
 from kfbench.report.data.arms import arms_of, one_per_arm, paired
 from kfbench.report.data.axes import GRID, REFERENCE
+from kfbench.report.data.dictionaries import OWN
 from kfbench.report.data.results import Results
+from kfbench.report.data.rivals import OPAQUE, Rivals
 from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -138,6 +140,21 @@ def _add_cpu(cell: Numbers, row: Any, ratio: Interval) -> None:
     elif ratio.low is not None and ratio.high is not None:
         median, low, high = (round(1000 * x) for x in (ratio.median, ratio.low, ratio.high))
         of_codec[row.format] = [median, low - median, high - median]
+
+
+def rival_bytes(found: Rivals) -> dict[str, Numbers]:
+    """Return workload -> codec -> [name, bytes per record, those of v2] of each rival, in the workload's own batches.
+
+    v2 was measured again on the records of the rivals, which may be fewer than those of the workload's cell.
+    """
+    rivals: dict[str, Numbers] = {}
+    for key, size in found.sizes.items():
+        if (key.kind, key.batch) == (OPAQUE, OWN) and key.format in found.best:
+            base = found.size(OPAQUE, key.workload, OWN, BASE_FORMAT, key.codec)
+            if base:
+                of_codec = rivals.setdefault(key.workload, {}).setdefault(key.codec, [])
+                of_codec.append([key.format, round(size, 2), round(base, 2)])
+    return rivals
 
 
 def codecs_of(cells: Iterable[Numbers]) -> list[str]:
