@@ -2,7 +2,8 @@
 
 A rival is an existing container format (Parquet, Arrow IPC, Avro, …) that stands where a v2 batch has its records. Its
 container holds six things per record, as v2 does: offset delta, timestamp delta, key, value, headers in their order.
-Deltas are relative to the first record of the batch. Building the library's input is not timed, which favours rivals.
+Deltas are relative to the base offset and base timestamp of the batch's header. Building the library's input is not
+timed, which favours rivals.
 Damaged or hostile containers are out of scope.
 """
 
@@ -44,7 +45,7 @@ class Fetched(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The deltas of all records, int64[n], relative to the first record. timestamp_deltas: in ms."""
+    """The deltas of all records, int64[n]. timestamp_deltas: in ms."""
 
     offset_deltas: Int64
     timestamp_deltas: Int64
@@ -72,7 +73,7 @@ class Rival(ABC):
             raise IllegalCombination(f"{self.name} has no codec {codec!r} (codecs: {', '.join(sorted(self.codecs))})")
 
     def prepare(self, records: Records) -> Any:
-        """Return the records as the library takes them. Not timed."""
+        """Return the records as the library takes them. Not timed. Their offsets and timestamps are deltas."""
         return to_table(records)
 
     @abstractmethod
@@ -97,7 +98,7 @@ class Rival(ABC):
     def records(self, decoded: Any) -> Records:
         """Return the result of `decode` as Records. Not timed.
 
-        Offsets and timestamps are the stored deltas: the result equals `relative(records)`.
+        Offsets and timestamps are the stored deltas: the result equals the records that were prepared.
         """
         return from_table(decoded)
 
@@ -123,8 +124,11 @@ def relative(records: Records) -> Records:
 
 
 def to_table(records: Records) -> pa.Table:
-    """Return one batch as a table with the columns of SCHEMA. Raises WouldLose for offset deltas beyond int32."""
-    table = relative(records).to_arrow()
+    """Return one batch as a table with the columns of SCHEMA. Its offsets and timestamps are deltas.
+
+    Raises WouldLose for offset deltas beyond int32.
+    """
+    table = records.to_arrow()
     try:
         headers = table["headers"].combine_chunks().cast(pa.large_list(_HEADER)).cast(SCHEMA.field("headers").type)
         columns = [table["offset"].cast(pa.int32()), table["timestamp_ms"]]

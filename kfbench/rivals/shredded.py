@@ -58,7 +58,7 @@ import pyarrow.parquet as pq
 from kfbench.arrays import Int64
 from kfbench.records import Records
 from kfbench.rivals import whole
-from kfbench.rivals.base import buffer_codec, to_table, without_defaults, zstd_level
+from kfbench.rivals.base import buffer_codec, relative, to_table, without_defaults, zstd_level
 from kfbench.rivals.envelope import ENVELOPE_BYTES
 from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, check_same, size_row
 
@@ -111,7 +111,7 @@ class Shredded:
         first = 0
         for batch in batches_of(records, bounds):
             end = first + len(batch)
-            table = to_table(batch)
+            table = to_table(relative(batch))
             if is_best:
                 table = without_defaults(table)
             elif not records.shapes.has_headers:

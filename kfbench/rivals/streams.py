@@ -66,7 +66,7 @@ def encode_stream(records: Records, bounds: Int64, codec: str) -> TopicStream:
     keys, header_keys = _GrowingDictionary(), _GrowingDictionary()
     out, writer, schema, pieces = BytesIO(), None, b"", []
     for batch in batches_of(records, bounds):
-        table = to_table(batch)
+        table = to_table(relative(batch))
         columns = {name: table[name].combine_chunks() for name in table.column_names}
         if not records.shapes.has_headers:
             del columns["headers"]
@@ -109,7 +109,7 @@ def _header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array
 def stream_sizes(records: Records, bounds: Int64, codec: str) -> list[RivalSize]:
     """Return the size of the stream: one row for all batches with the schema, one for the middle third of the batches.
 
-    bounds: int64[batches + 1]. The middle never includes the first batch. Its row has an error if there is no other.
+    bounds: int64[batches + 1]. The middle never includes the first batch. A stream of one batch has no middle.
     """
     batches = batches_of(records, bounds)
     streams: list[TopicStream] = []
@@ -126,12 +126,12 @@ def stream_sizes(records: Records, bounds: Int64, codec: str) -> list[RivalSize]
     middle = batches[first:end]
 
     def middle_bytes() -> int:
-        if not middle:
-            raise ValueError(f"a stream of {len(batches)} batches has no middle")
         return sum(ENVELOPE_BYTES + len(data) for data in streams[0].batches[first:end])
 
     row = size_row(NAME, "all", len(records), len(bounds) - 1, whole)
     counts = sum(map(len, middle)), len(middle)
+    if not middle:
+        return [row]
     if row.error:
         return [row, row._replace(setting="middle")]
     return [row, size_row(NAME, "middle", *counts, middle_bytes)]

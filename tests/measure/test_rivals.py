@@ -8,15 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.rivals import RivalFailed, measure_rival
+from kfbench.measure.rivals import RivalFailed, batches_of, encode_batch, measure_rival
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS, RivalInput, Timing, peak_bytes, time_rivals
 from kfbench.records import Records
 from kfbench.rivals import rivals
 from kfbench.rivals.arrow_ipc import ArrowIpc
-from kfbench.rivals.envelope import ENVELOPE_BYTES
+from kfbench.rivals.base import relative
+from kfbench.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.workloads.catalogue import WORKLOADS
 
 TIMING = Timing(rounds=3, sample_ns=20_000, seed=1)
@@ -87,10 +89,20 @@ def test_a_rerun_gives_the_same_sizes_with_all_headers_counted(codec: str) -> No
         row = measure_rival(rival, source)
         assert row == measure_rival(rival, source)
         containers = [
-            len(rival.encode(rival.prepare(source.between(b, b + 1).records), codec, source.level)) for b in range(5)
+            len(rival.encode(rival.prepare(relative(source.between(b, b + 1).records)), codec, source.level))
+            for b in range(5)
         ]
         assert row["size_bytes"] == sum(containers) + 5 * ENVELOPE_BYTES
         assert (row["records"], row["batches"]) == (50, 5)
+
+
+def test_deltas_are_those_to_the_header_of_a_compacted_batch() -> None:
+    records = Records.from_lists([b"a", b"b"], offsets=[105, 109], timestamps_ms=[7, 9])
+    source = EncodeInput(records=records, bounds=np.array([0, 2]), batch_fields=BatchFields(base_offset=[100]))
+    (batch,) = batches_of(source)
+    times = ArrowIpc().read_times(open_sealed(encode_batch(ArrowIpc(), batch, "none", None)))
+    assert times.offset_deltas.tolist() == [5, 9] and times.timestamp_deltas.tolist() == [0, 2]
+    assert measure_rival(ArrowIpc(), source)["records"] == 2
 
 
 def test_a_batch_without_records_is_a_header() -> None:

@@ -17,9 +17,10 @@ from kfbench.rivals import (
     shredded,
     streams,
 )
+from kfbench.rivals.base import relative
 from kfbench.workloads.catalogue import WORKLOADS
 
-RECORDS = WORKLOADS["user-activity"].generate(records=1_000, seed=7).records
+RECORDS = relative(WORKLOADS["user-activity"].generate(records=1_000, seed=7).records)
 
 
 def python(code: str) -> list[str]:
