@@ -134,13 +134,6 @@ def test_errors_of_the_host_are_not_those_of_a_library() -> None:
         measure_rival(DiskFull(), a_source())
 
 
-def test_a_header_without_the_start_of_the_deltas_is_refused() -> None:
-    source = a_source()
-    moved = replace(source, batch_fields=source.batch_fields.replace(base_timestamp_ms=5))
-    with pytest.raises(RivalFailed, match="base timestamp"):
-        measure_rival(ArrowIpc(), moved)
-
-
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_every_arm_and_operation_is_timed_in_the_same_rounds(codec: str) -> None:
     names = ["parquet", "arrow-ipc", "avro-best"]

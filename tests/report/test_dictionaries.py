@@ -141,9 +141,9 @@ def test_other_codecs_have_a_table(shipped: Run, lines: pd.DataFrame) -> None:
 def test_a_run_of_the_profile_has_the_chapter_from_its_own_rows(shipped: Run) -> None:
     files = dict(files_of(shipped))
     page = files["dictionaries.html"].decode()
-    assert "This run was measured" in page and not any(name.startswith(FOLDER) for name in files)
+    assert "This run was measured" in page and not any(name.startswith(f"{FOLDER}/{DICTIONARY}") for name in files)
     assert {name for name in files if name.endswith(".html")} == {
-        "index.html", "dictionaries.html", "claims.html", "trust.html",
+        "index.html", "dictionaries.html", "rivals.html", "claims.html", "trust.html",
     }  # fmt: skip
     assert "columnar + dictionary takes" in files["README.md"].decode()
     assert long_of_run(shipped) == []
@@ -173,7 +173,7 @@ def test_a_report_joins_the_newest_run_with_its_date_and_machine(run: Run, shipp
 def test_without_a_stored_run_the_chapter_is_missing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joined, "DATASETS", tmp_path)
     files = dict(files_of(run))
-    assert "dictionaries.html" not in files and not any(name.startswith(FOLDER) for name in files)
+    assert "dictionaries.html" not in files and not any(name.startswith(f"{FOLDER}/{DICTIONARY}") for name in files)
     assert "kfbench sweep dictionary" in files["trust.html"].decode()
 
 

@@ -25,7 +25,7 @@ def shipped() -> Run:
 
 
 @pytest.fixture(scope="module")
-def rows(shipped: Run) -> pd.DataFrame:
+def measured(shipped: Run) -> pd.DataFrame:
     found = shipped.measurements()
     return found[(found["status"] == "ok") & found["batch_size"].notna()]
 
@@ -42,12 +42,12 @@ def by(table: Table, *key: Any) -> dict[str, Any]:
 
 
 def per_record(rows: pd.DataFrame, name: str) -> "pd.Series[float]":
-    part = rows[rows["format"] == name].set_index("workload")
+    part = measured[measured["format"] == name].set_index("workload")
     return part["size_bytes"] / part["records"]
 
 
-def test_means_are_geometric_over_workloads(rows: pd.DataFrame, found: Rivals) -> None:
-    at = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd") & (rows["batch_size"] == 100)]
+def test_means_are_geometric_over_workloads(measured: pd.DataFrame, found: Rivals) -> None:
+    at = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)]
     for name in (COLUMNAR, "parquet-best", "avro"):
         ratios = (per_record(at, name) / per_record(at, "v2")).dropna()
         assert len(ratios) >= 15
@@ -74,8 +74,8 @@ def test_quantiles_are_values() -> None:
     assert [quantile(values, share) for share in (0, 0.25, 0.5, 0.75, 1)] == [1, 2, 5, math.inf, math.inf]
 
 
-def test_break_evens_are_of_all_workloads(rows: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd")]
+def test_break_evens_are_of_all_workloads(measured: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
     for base in ("v2", COLUMNAR):
         each = found.break_even("parquet-best", base)
         assert each is not None and each.workloads == part["workload"].nunique()
@@ -85,8 +85,8 @@ def test_break_evens_are_of_all_workloads(rows: pd.DataFrame, found: Rivals) -> 
         assert each.low <= each.records <= each.high
 
 
-def test_losses_are_where_a_rival_is_smaller_than_columnar(rows: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd")]
+def test_losses_are_where_a_rival_is_smaller_than_columnar(measured: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
     part = part.assign(per=part["size_bytes"] / part["records"]).pivot_table(
         values="per", index=["workload", "batch_size"], columns="format"
     )
@@ -99,8 +99,8 @@ def test_losses_are_where_a_rival_is_smaller_than_columnar(rows: pd.DataFrame, f
         assert loss.ratio == pytest.approx(row.min() / part[COLUMNAR][loss.workload, loss.batch])
 
 
-def test_cpu_ratios_are_paired_with_v2_of_the_same_rounds(rows: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(rows["kind"] == "rivals-cpu") & (rows["codec"] == "zstd") & (rows["batch_size"] == 100)]
+def test_cpu_ratios_are_paired_with_v2_of_the_same_rounds(measured: pd.DataFrame, found: Rivals) -> None:
+    part = rows[(measured["kind"] == "rivals-cpu") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)]
     part = part[part["operation"] == "encode"]
     medians = []
     for _, one in part.groupby("workload"):

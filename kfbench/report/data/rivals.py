@@ -131,7 +131,9 @@ class Rivals:
         return found
 
     def workloads(self, kind: str, codec: str = CODEC) -> list[str]:
-        return sorted({key.workload for key in self.sizes if (key.kind, key.codec) == (kind, codec)})
+        """Return the workloads in which a rival was measured."""
+        found = (key for key in self.sizes if (key.kind, key.codec) == (kind, codec) and key.format not in FORMATS)
+        return sorted({key.workload for key in found})
 
     def ratio(
         self, kind: str, workload: str, batch: int, name: str, base: str, codec: str = CODEC, arm: str = ""

@@ -1,5 +1,6 @@
 """Choose the number of records of a cell (one measurement), in whole batches."""
 
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -26,7 +27,7 @@ class Amount(NamedTuple):
 
     records: int
     payload_bytes: int
-    batches: int = BLOCK_RECORDS
+    batches: int = sys.maxsize
 
 
 class Extent(NamedTuple):

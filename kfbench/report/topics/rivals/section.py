@@ -51,9 +51,10 @@ def _lead_sentence(found: Rivals) -> str:
         of = {name: each for name in found.best if (each := found.break_even(name, base))}
         reached = {name: each for name, each in of.items() if not math.isinf(each.records)}
         for i, (name, each) in enumerate(reached.items()):
-            where = "Under zstd 3, in the median workload, " if not sentences else ""
+            at = batch_words(round(each.records))
             verb = f"takes as few bytes as {base}" if not i else "does"
-            sentences.append(f"{where}{name} {verb} from {batch_words(round(each.records))} on.")
+            where = " under zstd 3 (median workload)" if not sentences else ""
+            sentences.append(f"From {at} on, {name} {verb}{where}.")
         if never := [name for name in of if name not in reached]:
             sentences.append(f"As few bytes as {base}, never: {listed(never)}.")
     return " ".join(sentences)
@@ -94,10 +95,11 @@ def _cpu_sentence(found: Rivals) -> str:
     for operation in ("encode", "decode"):
         base = found.mean_time(batch, "zstd", BASE_FORMAT, TOGETHER, operation)
         ratios = {name: found.mean_time(batch, "zstd", name, EACH, operation) for name in found.best}
-        parts = [f"{name} {ratio / base:.1f} ×" for name, ratio in ratios.items() if base and ratio]
+        parts = [f"{name} {ratio / base:.1f}" for name, ratio in ratios.items() if base and ratio]
         if parts:
-            at = f", at {batch_words(batch)} under zstd" if not sentences else ""
-            sentences.append(f"CPU time to {operation}, relative to {BASE_FORMAT}{at}: {listed(parts)}.")
+            sentences.append(f"CPU time to {operation} under zstd, {BASE_FORMAT} = 1: {listed(parts)}.")
+    if sentences:
+        sentences.append(f"That is at {batch_words(batch)}.")
     if noise := found.noise:
         sentences.append(f"The middle 95 % of {BASE_FORMAT} against itself is {span(noise)} × (A/A).")
     return " ".join(sentences)

@@ -94,7 +94,7 @@ def _break_even_cells(found: BreakEven | None) -> tuple[Cell, ...]:
     if found is None:
         return (None, None, None)
     ends = "–".join("never" if math.isinf(each) else number(round(each)) for each in (found.low, found.high))
-    middle = Ranked("never", math.inf) if math.isinf(found.records) else round(found.records)
+    middle = Ranked("never", None) if math.isinf(found.records) else round(found.records)
     return (middle, ends if found.low != found.high else ends.partition("–")[0], found.never)
 
 
