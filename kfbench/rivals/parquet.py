@@ -13,6 +13,8 @@ Bytes per record of user-activity in batches of 1, 10, 100, 1,000 and 10,000 rec
 | or DELTA_BYTE_ARRAY byte strings | 1,013 | 164 | 45.9 | 29.0 | 25.5 |
 | pages 1.0, delta and length encodings, zstd around the file | 608 | 120 | 40.4 | 27.8 | 25.1 |
 | and no column that holds only defaults (`parquet-best`) | 436 | 107 | 38.9 | 27.6 | 25.1 |
+
+Column names of one letter would save 9 bytes per record in batches of 1, 2 in batches of 10, 0.2 in batches of 100.
 """
 
 from typing import Any, ClassVar, Final
