@@ -42,12 +42,12 @@ def by(table: Table, *key: Any) -> dict[str, Any]:
 
 
 def per_record(rows: pd.DataFrame, name: str) -> "pd.Series[float]":
-    part = measured[measured["format"] == name].set_index("workload")
+    part = rows[rows["format"] == name].set_index("workload")
     return part["size_bytes"] / part["records"]
 
 
 def test_means_are_geometric_over_workloads(measured: pd.DataFrame, found: Rivals) -> None:
-    at = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)]
+    at = measured[(measured["kind"] == "rivals") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)]
     for name in (COLUMNAR, "parquet-best", "avro"):
         ratios = (per_record(at, name) / per_record(at, "v2")).dropna()
         assert len(ratios) >= 15
@@ -75,7 +75,7 @@ def test_quantiles_are_values() -> None:
 
 
 def test_break_evens_are_of_all_workloads(measured: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
+    part = measured[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
     for base in ("v2", COLUMNAR):
         each = found.break_even("parquet-best", base)
         assert each is not None and each.workloads == part["workload"].nunique()
@@ -86,7 +86,7 @@ def test_break_evens_are_of_all_workloads(measured: pd.DataFrame, found: Rivals)
 
 
 def test_losses_are_where_a_rival_is_smaller_than_columnar(measured: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
+    part = measured[(measured["kind"] == "rivals") & (measured["codec"] == "zstd")]
     part = part.assign(per=part["size_bytes"] / part["records"]).pivot_table(
         values="per", index=["workload", "batch_size"], columns="format"
     )
@@ -100,7 +100,9 @@ def test_losses_are_where_a_rival_is_smaller_than_columnar(measured: pd.DataFram
 
 
 def test_cpu_ratios_are_paired_with_v2_of_the_same_rounds(measured: pd.DataFrame, found: Rivals) -> None:
-    part = rows[(measured["kind"] == "rivals-cpu") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)]
+    part = measured[
+        (measured["kind"] == "rivals-cpu") & (measured["codec"] == "zstd") & (measured["batch_size"] == 100)
+    ]
     part = part[part["operation"] == "encode"]
     medians = []
     for _, one in part.groupby("workload"):
