@@ -31,7 +31,7 @@ from crc32c import crc32c
 from kfbench.formats import FORMATS
 from kfbench.layouts import V2_HEADER
 from kfbench.records import Records
-from kfbench.rivals import RIVALS
+from kfbench.rivals import rivals
 from kfbench.rivals.arrow_ipc import ArrowIpc
 from kfbench.rivals.base import from_table, relative
 
@@ -88,12 +88,14 @@ def arm(name: str) -> Arm:
     if name in BASES:
         return _base(name, records)
     if name == VALIDATED:
-        rival = RIVALS["arrow-ipc"]
+        rival = rivals()["arrow-ipc"]
         return Arm(
-            container=rival.encode(rival.prepare(records), "none"), decode=_validated, expected=relative(records)
+            container=rival.encode(rival.prepare(relative(records)), "none"),
+            decode=_validated,
+            expected=relative(records),
         )
-    rival = RIVALS[name]
-    container = rival.encode(rival.prepare(records), "none")
+    rival = rivals()[name]
+    container = rival.encode(rival.prepare(relative(records)), "none")
     return Arm(container=container, decode=lambda data: rival.records(rival.decode(data)), expected=relative(records))
 
 
@@ -213,7 +215,7 @@ def report(name: str, first: int, end: int) -> None:
 
 def arms() -> dict[str, str]:
     """Return the package and version per arm that can be tried here."""
-    versions = {name: f"{rival.needs} {rival.version()}" for name, rival in RIVALS.items()}
+    versions = {name: f"{rival.needs} {rival.version()}" for name, rival in rivals().items()}
     return {**dict.fromkeys(BASES, "kfbench"), **versions, VALIDATED: versions["arrow-ipc"]}
 
 

@@ -17,7 +17,7 @@ ARMS: Final[dict[Format, str]] = {
     "Vortex": "vortex",
     "Lance": "lance",
 }
-"""The arm of `RIVALS` that has the documented settings."""
+"""The arm of `rivals()` that has the documented settings."""
 
 
 @dataclass(frozen=True, kw_only=True)

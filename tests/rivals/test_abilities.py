@@ -13,11 +13,11 @@ from fastavro import reader, writer
 from kfbench.formats import FORMATS
 from kfbench.layouts import V2_HEADER
 from kfbench.records import Records
-from kfbench.rivals import RIVALS, missing
 from kfbench.rivals import abilities as table
+from kfbench.rivals import missing, rivals
 from kfbench.rivals.abilities import ABILITIES, ARMS, Ability, Format, ability
 from kfbench.rivals.base import TIMES, Rival, relative, to_table
-from kfbench.rivals.envelope import ENVELOPE_BYTES, header_of, open_sealed, seal
+from kfbench.rivals.envelope import ENVELOPE_BYTES, headers_of, open_sealed, seal
 from kfbench.rivals.memory_file import memory_file
 
 N, WANTED = 200, 100
@@ -36,9 +36,9 @@ EVERY_FORMAT: Final = [*table.FORMATS]
 
 def rival_of(name: Format) -> Rival:
     arm = ARMS[name]
-    if arm not in RIVALS:
+    if arm not in rivals():
         pytest.skip(missing()[arm])
-    return RIVALS[arm]
+    return rivals()[arm]
 
 
 def batch_of(name: Format, codec: str) -> bytes:
@@ -46,7 +46,8 @@ def batch_of(name: Format, codec: str) -> bytes:
     if name not in ARMS:
         return FORMATS[name].encode(RECORDS, N, codec).data.tobytes()
     rival = rival_of(name)
-    return seal(rival.encode(rival.prepare(RECORDS), codec, 3), header_of(RECORDS))
+    (header,) = headers_of(RECORDS, np.array([0, N]))
+    return seal(rival.encode(rival.prepare(relative(RECORDS)), codec, 3), header)
 
 
 def damaged(batch: bytes, begin: float, end: float) -> bytes:
@@ -214,12 +215,12 @@ def with_new_column(name: Format) -> bytes:
     """Return a container of RECORDS with a column that readers do not know."""
     rival = rival_of(name)
     if name == "Avro":
-        old = reader(BytesIO(rival.encode(rival.prepare(RECORDS), "none"))).writer_schema
-        rows = [{**row, "new": i} for i, row in enumerate(rival.prepare(RECORDS))]
+        old = reader(BytesIO(rival.encode(rival.prepare(relative(RECORDS)), "none"))).writer_schema
+        rows = [{**row, "new": i} for i, row in enumerate(rival.prepare(relative(RECORDS)))]
         out = BytesIO()
         writer(out, {**old, "fields": [*old["fields"], {"name": "new", "type": "int"}]}, rows)
         return out.getvalue()
-    wider = to_table(RECORDS).append_column("new", pa.array(range(N)))
+    wider = to_table(relative(RECORDS)).append_column("new", pa.array(range(N)))
     if name == "Arrow IPC":
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, wider.schema) as stream:
