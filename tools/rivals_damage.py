@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -130,7 +130,7 @@ def damaged(container: bytes, number: int) -> tuple[str, bytes]:
     if kind == "bit flipped":
         found[at] ^= 1 << int(rng.integers(8))
     else:
-        order = "little" if rng.integers(2) else "big"
+        order: Literal["little", "big"] = "little" if rng.integers(2) else "big"
         found[at : at + 4] = int(rng.choice(_EDGES)).to_bytes(4, order)[: len(container) - at]
     return kind, bytes(found)
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kfbench.report.data.joined import Joined
+from kfbench.report.data.rivals import EACH, Rivals
 from kfbench.rivals.abilities import ABILITIES, FORMATS, Entry
 from kfbench.store import open_run
 from tools.block import Block
@@ -23,6 +25,7 @@ RUN: Final = ROOT / "datasets" / "joined" / "rivals"
 DAMAGE: Final = ROOT / "docs" / "rivals-damage.json"
 BYTES: Final = Block(page=PAGE, name="bytes", by="`python -m tools.rivals_page` from datasets/joined/rivals")
 JSON: Final = Block(page=PAGE, name="typed columns", by="`python -m tools.rivals_page` from datasets/joined/rivals")
+CPU: Final = Block(page=PAGE, name="CPU", by="`python -m tools.rivals_page` from datasets/joined/rivals")
 ABLE: Final = Block(page=PAGE, name="abilities", by="`python -m tools.rivals_page` from kfbench/rivals/abilities.py")
 DAMAGED: Final = Block(page=PAGE, name="damage", by="`python -m tools.rivals_page` from docs/rivals-damage.json")
 WORKLOAD, CODEC, LEVEL = "user-activity", "zstd", 3
@@ -46,14 +49,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def answer(entry: Entry) -> str:
+def is_foreign(source: str) -> bool:
+    return "://" in source
+
+
+def answer(entry: Entry, foreign: Sequence[str]) -> str:
+    """Return the answer, with a link to a page of ours or the number of a foreign document."""
     words = f"{entry.answer}: {entry.note}" if entry.note else entry.answer
+    if is_foreign(entry.source):
+        return f"{words} ({foreign.index(entry.source) + 1})"
     return f"[{words}]({entry.source})" if entry.source else words
 
 
 def abilities_table() -> str:
-    rows = [[each.words, *(answer(each.entries[name]) for name in FORMATS)] for each in ABILITIES]
-    return table(["", *FORMATS], rows).replace("---:", "---")
+    sources = [each.entries[name].source for each in ABILITIES for name in FORMATS]
+    foreign = [*dict.fromkeys(filter(is_foreign, sources))]
+    rows = [[each.words, *(answer(each.entries[name], foreign) for name in FORMATS)] for each in ABILITIES]
+    shown_places = (f"({i}) {source.partition('://')[2]}" for i, source in enumerate(foreign, 1))
+    return f"{table(['', *FORMATS], rows).replace('---:', '---')}\n\nDocuments: {', '.join(shown_places)}."
 
 
 def damage_table() -> str:
@@ -110,6 +123,17 @@ def json_table(found: Sizes) -> str:
     return table(["workloads smaller than columnar, records per batch", *(f"{batch:,}" for batch in batches)], rows)
 
 
+def cpu_table(found: Rivals) -> str:
+    """CPU time of Parquet's two arms relative to v2's, at 100 records per batch, one batch a call."""
+    at = [(operation, codec) for operation in ("encode", "decode") for codec in ("none", CODEC)]
+    rows = [
+        [name, *(shown(found.mean_time(100, codec, name, EACH, operation)) for operation, codec in at)]
+        for name in ("parquet", "parquet-best")
+    ]
+    heads = (f"{operation}, {'no codec' if codec == 'none' else codec}" for operation, codec in at)
+    return table(["CPU relative to v2, 100 records per batch", *heads], rows)
+
+
 def shown(size: float | None) -> str:
     if size is None:
         return "–"
@@ -122,7 +146,9 @@ def blocks() -> list[tuple[Block, str]]:
     if DAMAGE.is_file():
         found.append((DAMAGED, damage_table()))
     if RUN.is_dir():
-        rows = open_run(RUN).table.to_pylist()
+        run = open_run(RUN)
+        found.append((CPU, cpu_table(Rivals(Joined(run=run, is_own=True)))))
+        rows = run.table.to_pylist()
         found.append((BYTES, bytes_table(sizes(rows, "rivals-batches"))))
         found.append((JSON, json_table(sizes(rows, "rivals-json"))))
     return found

@@ -1,6 +1,7 @@
 """Each answer of the table of abilities is tried on the real libraries, or has a document."""
 
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any, Final
 
@@ -69,7 +70,7 @@ def beside_damage(name: Format, codec: str, check: Callable[[bytes], Any]) -> bo
     """Return True if the check holds for each damaged batch. It must hold for the batch without damage."""
     batch = batch_of(name, codec)
     assert check(batch)
-    return all(holds(lambda part=part: check(damaged(batch, *part))) for part in DAMAGED)
+    return all(holds(partial(check, damaged(batch, *part))) for part in DAMAGED)
 
 
 def assert_answer(found: dict[str, bool], of: Ability, name: Format) -> None:
@@ -89,7 +90,7 @@ def times_are_right(name: Format, batch: bytes) -> bool:
     return np.array_equal(offsets, expected.offsets) and np.array_equal(timestamps, expected.timestamps_ms)
 
 
-def keys_of(name: Format, container: bytes) -> list[bytes]:
+def keys_of(name: Format, container: bytes) -> Any:
     """Read only the keys of a container, with the library's own call."""
     match name:
         case "Parquet":
@@ -173,10 +174,7 @@ def test_a_record_is_fetched_beside_damage(name: Format) -> None:
         fetched = FORMATS[name].fetch(batch, np.array([0, len(batch)]), [WANTED])
         return fetched.value(0) == RECORDS.value(WANTED)
 
-    found = {
-        codec: beside_damage(name, codec, lambda batch, codec=codec: is_right(batch, codec))
-        for codec in ("none", "zstd")
-    }
+    found = {codec: beside_damage(name, codec, partial(is_right, codec=codec)) for codec in ("none", "zstd")}
     assert_answer(found, ability("fetch"), name)
 
 
@@ -215,7 +213,7 @@ def with_new_column(name: Format) -> bytes:
     """Return a container of RECORDS with a column that readers do not know."""
     rival = rival_of(name)
     if name == "Avro":
-        old = reader(BytesIO(rival.encode(rival.prepare(relative(RECORDS)), "none"))).writer_schema
+        old: Any = reader(BytesIO(rival.encode(rival.prepare(relative(RECORDS)), "none"))).writer_schema
         rows = [{**row, "new": i} for i, row in enumerate(rival.prepare(relative(RECORDS)))]
         out = BytesIO()
         writer(out, {**old, "fields": [*old["fields"], {"name": "new", "type": "int"}]}, rows)
@@ -225,13 +223,13 @@ def with_new_column(name: Format) -> bytes:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, wider.schema) as stream:
             stream.write_table(wider)
-        return sink.getvalue().to_pybytes()
+        return bytes(sink.getvalue())
     if name == "Lance":
         from lance.file import LanceFileWriter
 
         with memory_file("batch.lance") as path:
-            with LanceFileWriter(str(path), wider.schema) as out:
-                out.write_batch(wider)
+            with LanceFileWriter(str(path), wider.schema) as file:
+                file.write_batch(wider)
             return path.read_bytes()
     return rival.encode(wider, "none")
 
