@@ -134,7 +134,11 @@ ABILITIES: Final = (
                 note="in Java",
                 source="https://avro.apache.org/docs/1.12.0/api/java/org/apache/avro/SystemLimitException.html",
             ),
-            Entry(answer="no", note="none found", source="https://docs.vortex.dev/specs/file-format"),
+            Entry(
+                answer="no",
+                note="none found",
+                source="https://docs.rs/vortex-flatbuffers/latest/vortex_flatbuffers/footer/index.html",
+            ),
             Entry(answer="no", note="none found", source="https://lance.org/format/file/"),
         ),
     ),
