@@ -11,7 +11,7 @@ def test_the_page_is_up_to_date_and_short() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for block, text in blocks():
         assert block.spliced(page, text) == page, f"{block.name} is old: run `python -m tools.rivals_page`"
-    assert len(page.splitlines()) < 100
+    assert len(page.splitlines()) < 110
     assert all(each.words in page for each in ABILITIES)
 
 
