@@ -18,6 +18,8 @@ CODEC: Final = "zstd"  # of the tables that do not vary it
 OPAQUE, METADATA, JSON, STREAM, CPU = RIVALS, "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu"
 EACH, TOGETHER, AGAIN = "each", "together", "aa"  # calls: one per batch, one for all batches; v2 timed twice
 BEST: Final = "best"
+FULL: Final = 0.9  # of the wanted records per batch
+UNTIMED: Final = "lance"  # its threads do most of the work, and thread CPU time misses them
 
 
 class Key(NamedTuple):
@@ -45,8 +47,8 @@ class TimeKey(NamedTuple):
 class BreakEven(NamedTuple):
     """The batch sizes from which a rival is as small as another format, over all workloads.
 
-    records: the median; inf if it is never so in most workloads. low, high: the quartiles. never: the workloads in
-    which no size is large enough.
+    records: the median; inf if no measured size is large enough in most workloads. low, high: the quartiles. never: the
+    workloads in which no measured size is large enough.
     """
 
     records: float
@@ -66,12 +68,16 @@ class Loss(NamedTuple):
 
 
 class Rivals:
-    """The rows of a run of the profile `rivals`. Sizes are bytes per record."""
+    """The rows of a run of the profile `rivals`. Sizes are bytes per record.
+
+    Batches that are much smaller than wanted are left out: a workload's producers may not send so many records.
+    """
 
     def __init__(self, joined: Joined) -> None:
         self.origin, self.is_own = joined.origin, joined.is_own
         self.rows = joined.rows[joined.rows["kind"].str.startswith(RIVALS)]
         rows = self.rows[self.rows["status"] == "ok"]
+        rows = rows[~(rows["records"] / rows["batches"] < FULL * rows["batch_size"])]  # false without batch_size
         self._ok = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int), arm=rows["arm"].fillna(""))
 
     @cached_property
@@ -86,7 +92,7 @@ class Rivals:
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
         names = ["workload", "batch", "codec", "format", "arm", "operation"]
-        rows = self._ok[self._ok["kind"] == CPU]
+        rows = self._ok[(self._ok["kind"] == CPU) & ~self._ok["format"].str.startswith(UNTIMED)]
         ns: dict[TimeKey, Any] = {}
         for *key, cpu_ns, loops in zip(
             *(rows[name] for name in names), rows["cpu_ns"], rows["inner_loops"], strict=True
@@ -108,9 +114,9 @@ class Rivals:
 
     @cached_property
     def best(self) -> list[str]:
-        """The arm with the smallest settings of each container. Lance, the largest by far, is left out."""
+        """The arm of each container that was tuned to be small."""
         settings = {key.format: key.arm for key in self.sizes if key.kind == OPAQUE}
-        return [name for name in self.arms if settings[name] == BEST and not name.startswith("lance")]
+        return [name for name in self.arms if settings[name] == BEST]
 
     def batches(self, kind: str = OPAQUE) -> list[int]:
         """Return the batch sizes of a kind, without OWN."""
@@ -152,12 +158,15 @@ class Rivals:
         return geometric_mean_of(ratio for ratio in ratios if ratio is not None) if any(ratios) else None
 
     def break_even(self, name: str, base: str, kind: str = OPAQUE, arm: str = "") -> BreakEven | None:
-        """Return from which batch size on `name` takes no more bytes than `base`."""
-        found = []
+        """Return from which batch size on `name` takes no more bytes than `base`.
+
+        Workloads that were not measured in the largest batches are left out.
+        """
+        found, largest = [], self.batches(kind)[-1]
         for workload in self.workloads(kind):
             ratios = [(batch, self.ratio(kind, workload, batch, name, base, arm=arm)) for batch in self.batches(kind)]
             measured = [(batch, ratio) for batch, ratio in ratios if ratio is not None]
-            if measured:
+            if measured and measured[-1][0] == largest:
                 found.append(crossing(measured))
         if not found:
             return None
@@ -169,7 +178,7 @@ class Rivals:
         """The batches that a rival makes smaller than columnar, under zstd 3: its smallest rival each."""
         found = []
         for workload in self.workloads(OPAQUE):
-            for batch in self.batches():
+            for batch in (OWN, *self.batches()):
                 ratios = {name: self.ratio(OPAQUE, workload, batch, name, COLUMNAR) for name in self.arms}
                 measured = {name: ratio for name, ratio in ratios.items() if ratio is not None}
                 if measured and measured[smallest := min(measured, key=lambda name: measured[name])] < 1:
@@ -180,7 +189,7 @@ class Rivals:
     def compared(self) -> int:
         """The number of workloads and batch sizes in which a rival was compared with columnar."""
         keys = {(key.workload, key.batch) for key in self.sizes if (key.kind, key.codec) == (OPAQUE, CODEC)}
-        return sum(key[1] != OWN and self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
+        return sum(self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
 
     def mean_time(self, batch: int, codec: str, name: str, arm: str, operation: str) -> float | None:
         """Return the geometric mean over workloads of CPU time relative to v2's, called once per batch."""
