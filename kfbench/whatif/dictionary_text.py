@@ -43,12 +43,17 @@ def dictionary_line(answer: WhatIf) -> str:
 def _current_words(found: DictionaryAnswer, numbers: list[int]) -> str:
     """Compare the dictionaries that the log has with new ones, on the same batches."""
     noun = "dictionary" if len(numbers) == 1 else "dictionaries"
+    size_bytes = max((each.size_bytes for each in found.topics), default=0)
+    new = f"{'a new one' if len(numbers) == 1 else 'new ones'} of {size_bytes:,} bytes"
     saved = [
         f"{percent(each.current_saving or 0.0)} of {each.format} + zstd {LEVEL} "
-        f"({'a new one' if len(numbers) == 1 else 'new ones'}: {percent(each.saving_against_zstd)})"
+        f"({new}: {percent(each.saving_against_zstd)})"
         for each in found.savings
     ]
-    return f"The log has {noun} {listed(list(map(str, numbers)))}, saving {listed(saved)}."
+    return (
+        f"The log has {noun} {listed(list(map(str, numbers)))}, saving {listed(saved)}. Unlike a new one, it may have "
+        "been trained on the tested records."
+    )
 
 
 def _pays(answer: WhatIf, each: DictionarySaving) -> bool:

@@ -1,11 +1,13 @@
 """The summary of a what-if: the log now, the best that Kafka can do today, and the gain of a new format.
 
-A terminal and a page show these tables first. The row marked "best" has the fewest bytes of all rows in its table.
+A terminal and a page show these tables first. The row marked "best" has the fewest bytes of
+all rows in its table that Kafka can store.
 """
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from kfbench.codecs import ZstdDictionary
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.tables import Cell, Column, Mark, Table, plain_columns
 from kfbench.text import counted, shortened
@@ -129,10 +131,11 @@ def today_table(answer: WhatIf) -> Table:
     It has a row for the log as it is stored now.
     """
     rows: list[tuple[Cell, ...]] = []
-    choices = sorted(_choices(answer))
+    choices, best = sorted(_choices(answer)), best_choice(answer)
     shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]
-    for i, choice in enumerate(shown):
-        marks = ["best"] * (i == 0) + ["now"] * (not choice.is_other)
+    for choice in shown:
+        marks = ["best"] * (choice == best) + ["now"] * (not choice.is_other)
+        marks += ["not in Kafka"] * (not _is_in_kafka(choice))
         rows.append(
             (
                 choice.codec,
@@ -157,8 +160,12 @@ def today_table(answer: WhatIf) -> Table:
 
 
 def best_choice(answer: WhatIf) -> Choice:
-    """Return the choice with the fewest bytes. It may be the log now."""
-    return min(_choices(answer))
+    """Return the choice with the fewest bytes that Kafka can store. It may be the log now."""
+    return min(filter(_is_in_kafka, _choices(answer)))
+
+
+def _is_in_kafka(choice: Choice) -> bool:
+    return choice.codec != ZstdDictionary.name
 
 
 def dollars_of(answer: WhatIf, choice: Choice | None = None) -> float | None:

@@ -14,7 +14,7 @@ from kfbench.whatif.answer import AS_RECORDED, WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.dictionary_text import dictionary_line, dictionary_tables
 from kfbench.whatif.stored_dictionary import without_stored
-from kfbench.whatif.summary import today_table
+from kfbench.whatif.summary import best_choice, today_table
 from tests.dictionary_samples import RAW, TRAINED, body, records, segment
 from tests.recorded import FOLDER
 
@@ -58,8 +58,15 @@ def test_sizes_in_other_codecs_are_without_the_dictionary(answer: WhatIf) -> Non
 def test_the_codec_now_is_named(answer: WhatIf) -> None:
     [source] = answer.sources
     assert source.kinds == {"v2 zstd-dictionary": 200}
-    [now] = [row for row in today_table(answer).rows if "now" in str(row[2])]
+    rows = today_table(answer).rows
+    [now] = [row for row in rows if "now" in str(row[2])]
     assert now[0] == "zstd-dictionary" and now[3] == answer.now_bytes
+
+
+def test_the_best_is_something_that_kafka_can_store(answer: WhatIf) -> None:
+    marks = {str(row[0]): str(row[2]) for row in today_table(answer).rows if row[2]}
+    assert marks.pop("zstd-dictionary") == "now, not in Kafka"
+    assert [*marks.values()] == ["best"] and best_choice(answer).codec == next(iter(marks))
 
 
 def test_a_new_dictionary_is_compared_with_the_stored_one(answer: WhatIf) -> None:
