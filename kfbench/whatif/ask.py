@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.log.damage import WithoutDictionary
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Columns, Found, Part, find
@@ -239,7 +240,8 @@ def _why_unreadable(sources: Sequence[Source]) -> str:
         why = first.unreadable
     elif first.damage:
         noun = "batch" if first.unit == "byte" else "row"
-        why = f"no {noun} can be read: {first.damage[0].words(first.unit)}"
+        hint = "; kfbench inspect shows how to join it" if isinstance(first.damage[0], WithoutDictionary) else ""
+        why = f"no {noun} can be read: {first.damage[0].words(first.unit)}{hint}"
     elif first.dictionary_bytes:
         why = "it has dictionaries only, no record"
     elif first.unit == "offset":

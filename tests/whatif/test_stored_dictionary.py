@@ -133,3 +133,9 @@ def test_other_control_batches_stay(tmp_path: Path) -> None:
     for chunk in find([FOLDER / "transactions.log"]).parts[0].chunks():
         assert chunk.log is not None and chunk.log.batch_rows["is_control"].any()
         assert without_stored(chunk).chunk is chunk
+
+
+def test_a_log_without_its_dictionary_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "cut.log").write_bytes(body("v2", TRAINED, of_log(5_000, 5_100)))
+    with pytest.raises(KfbenchError, match="number 1 is missing; kfbench inspect shows how to join it"):
+        what_if(tmp_path / "cut.log", ["v2"])
