@@ -40,8 +40,14 @@ def bytes_answer(run: Views) -> Answer | str:
                 numbers=MEANS,
             ),
         ),
-        tables=(tables.break_even_table(found), tables.means_table(found), tables.bytes_table(found)),
-        more=(tables.losses_table(found), tables.codecs_table(found), tables.failed_table(found)),
+        tables=(
+            tables.break_even_table(found),
+            tables.means_table(found),
+            tables.losses_table(found),
+            tables.bytes_table(found),
+            tables.failed_table(found),
+        ),
+        more=(tables.codecs_table(found),),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.dictionaries import OWN
 from kfbench.report.data.rivals import (
     AGAIN,
     COLUMNAR,
@@ -45,14 +46,14 @@ def means_frame(found: Rivals) -> pd.DataFrame:
 
 
 def _batch_columns(batches: list[int], digits: int) -> tuple[Column, ...]:
-    return tuple(Column(name=number(batch), digits=digits) for batch in batches)
+    return tuple(Column(name=number(batch) if batch else "own batches", digits=digits) for batch in batches)
 
 
 def means_table(found: Rivals) -> Table:
-    batches = found.batches()
+    batches = [*found.batches(), OWN]
     return Table(
         name=MEANS,
-        caption=f"Bytes relative to {BASE}, by records per batch: means over {len(found.workloads(OPAQUE))} workloads",
+        caption=f"Bytes relative to {BASE}, by records per batch: means over up to {len(found.workloads(OPAQUE))} workloads",
         columns=(*plain_columns("container"), *_batch_columns(batches, 3)),
         rows=tuple((name, *(found.mean(OPAQUE, batch, name) for batch in batches)) for name in (COLUMNAR, *found.arms)),
         notes=(
