@@ -53,11 +53,12 @@ def means_table(found: Rivals) -> Table:
     batches = [*found.batches(), OWN]
     return Table(
         name=MEANS,
-        caption=f"Bytes relative to {BASE}, by records per batch: means over up to {len(found.workloads(OPAQUE))} workloads",
+        caption=f"Bytes relative to {BASE}, by records per batch",
         columns=(*plain_columns("container"), *_batch_columns(batches, 3)),
         rows=tuple((name, *(found.mean(OPAQUE, batch, name) for batch in batches)) for name in (COLUMNAR, *found.arms)),
         notes=(
-            "Geometric means, all under zstd 3. “-best” and “-bare” were tuned to be small on user-activity.",
+            f"Geometric means over up to {len(found.workloads(OPAQUE))} workloads, all under zstd 3.",
+            "“-best” and “-bare” were tuned to be small on user-activity.",
             "On some workloads a documented arm is smaller than its tuned one.",
         ),
     )
