@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.dictionaries import at_words
 from kfbench.report.data.rivals import BEST, COLUMNAR, CPU, EACH, JSON, METADATA, OPAQUE, STREAM, TOGETHER, Rivals
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, span
@@ -27,6 +28,8 @@ def bytes_answer(run: Views) -> Answer | str:
     found = run.rivals
     if found is None or not found.arms:
         return MISSING
+    if not found.batches():
+        return "the run of rivals has no batches of several sizes"
     return Answer(
         means=" ".join((_lead_sentence(found), _losses_sentence(found))),
         prose=(found.origin, TERMS, *_failed_sentences(found)),
@@ -105,7 +108,7 @@ def _cpu_sentence(found: Rivals) -> str:
         if parts:
             sentences.append(f"CPU time to {operation} under zstd, {BASE_FORMAT} = 1: {listed(parts)}.")
     if sentences:
-        sentences.append(f"That is at {batch_words(batch)}.")
+        sentences.append(f"That is {at_words(batch)}.")
     if noise := found.noise:
         sentences.append(f"The middle 95 % of {BASE_FORMAT} against itself is {span(noise)} × (A/A).")
     return " ".join(sentences)
