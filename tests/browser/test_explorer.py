@@ -143,7 +143,7 @@ def test_a_workload_brings_rivals_as_measured(chromium: Chromium, explorer: Path
         row = row_of(tab, name)
         assert number(row[1]) == pytest.approx(size, abs=0.51)
         assert number(row[2].rstrip(" %")) == pytest.approx(100 * (size / of_v2 - 1), abs=0.51)
-    assert [name for name, *_ in stored] == ["arrow-ipc-bare", "avro-best", "parquet-best", "vortex-best"]
+    assert {"arrow-ipc-bare", "avro-best", "parquet-best", "vortex-best"} <= {name for name, *_ in stored}
     tab = with_address(chromium, explorer, "#records=10&codec=zstd")
     assert "parquet-best" not in [row[0] for row in tab.ask(ROWS)]
 
