@@ -24,6 +24,11 @@ INDEXED = re.compile(
 )
 
 
+def date_and_number(name: str) -> tuple[str, int]:
+    date, _, number = name.partition(".")
+    return date, int(number)
+
+
 def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
     """The index lists the committed reports and the removed ones.
 
@@ -32,7 +37,7 @@ def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=FOLDER, capture_output=True, text=True, check=True).stdout.split()
     committed = {name.partition("/")[0] for name in listed if "/" in name}
     rows = {row["name"]: row for row in INDEXED.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))}
-    assert list(rows) == sorted(rows, reverse=True)
+    assert list(rows) == sorted(rows, key=date_and_number, reverse=True)
     assert committed <= rows.keys() and len(committed) <= MOST < len(rows)
     for report in (FOLDER / name for name in committed):
         row, manifest = rows[report.name], open_run(report).manifest
