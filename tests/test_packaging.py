@@ -11,6 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from kfbench.formats import FORMATS
+from kfbench.report.data.joined import PROFILES
 from kfbench.whatif.ask import what_if
 from kfbench.workloads.grid import GridPoint
 
@@ -92,9 +93,11 @@ def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
 
 def test_the_wheel_holds_the_runs_that_reports_join(installed: Path) -> None:
     code = (
-        "from kfbench.shipped import DATASETS; print(*sorted(path.name for path in (DATASETS / 'joined').rglob('*.*')))"
+        "from kfbench.shipped import DATASETS as D;"
+        "print(*sorted(path.relative_to(D / 'joined').as_posix() for path in (D / 'joined').rglob('*.*')))"
     )
-    assert run(installed, code).split() == ["manifest.json", "measurements.parquet"]
+    files = ("manifest.json", "measurements.parquet")
+    assert run(installed, code).split() == [f"{profile}/{name}" for profile in sorted(PROFILES) for name in files]
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
