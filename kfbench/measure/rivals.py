@@ -49,7 +49,7 @@ class RivalBatch:
         return sorted({0, len(self.records) // 2, len(self.records) - 1})
 
 
-def batches_of(source: EncodeInput) -> list[RivalBatch]:
+def rival_batches(source: EncodeInput) -> list[RivalBatch]:
     """Return all batches. A base of a header may lie before the first record, as after a compaction."""
     headers = headers_of(source.records, source.bounds, source.batch_fields)
     found = []
@@ -99,7 +99,7 @@ def measure_rival(rival: Rival, source: EncodeInput) -> Row:
     """
     rival.check_codec(source.codec)
     size_bytes = 0
-    for i, batch in enumerate(batches_of(source)):
+    for i, batch in enumerate(rival_batches(source)):
         with library_errors():
             sealed = encode_batch(rival, batch, source.codec, source.level)
             verify_batch(rival, batch, sealed)

@@ -28,10 +28,10 @@ from kfbench.measure.format_arms import output_room
 from kfbench.measure.rivals import (
     RivalBatch,
     RivalFailed,
-    batches_of,
     encode_batch,
     is_record,
     library_errors,
+    rival_batches,
     verify_batch,
 )
 from kfbench.measure.schema import Row
@@ -86,7 +86,7 @@ class RivalInput:
 
     def __init__(self, formats: Sequence[Format], rivals: Sequence[Rival], source: EncodeInput) -> None:
         self.source = source
-        self.batches = batches_of(source)
+        self.batches = rival_batches(source)
         self.indices = np.random.default_rng(0).integers(0, np.diff(source.bounds)).tolist()
         self.formats = {fmt.name: fmt for fmt in formats}
         self.rivals: dict[str, Rival] = {}
@@ -126,7 +126,7 @@ def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) ->
     for arm in arms:
         assert arm.calls is not None
         call = _in_a_row(arm.calls.calls)
-        made = Arm(call=call, before=call, verify=_checked(arm.calls.verify))
+        made = Arm(call=call, before=call, verify=_in_a_row([arm.calls.verify]))
         try:
             with library_errors():
                 arm.columns["warm_up_calls"] = warm_up(made)
@@ -152,13 +152,6 @@ def _in_a_row(calls: Sequence[Call]) -> Callable[[], None]:
             each()
 
     return call
-
-
-def _checked(verify: Call) -> Callable[[], None]:
-    def check() -> None:
-        verify()
-
-    return check
 
 
 def _rival_calls(rival: Rival, operation: RivalOperation, given: RivalInput) -> _Calls:
@@ -200,7 +193,7 @@ def _decode(rival: Rival, data: bytes) -> Any:
 
 
 class _Part(NamedTuple):
-    """What one call of a format works on: some batches, their bytes, and a record of each batch to fetch."""
+    """The batches of one call of a format: records, bytes, and the index of the record to fetch in each batch."""
 
     source: EncodeInput
     data: Bytes

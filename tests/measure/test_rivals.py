@@ -12,7 +12,7 @@ from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.rivals import RivalFailed, batches_of, encode_batch, measure_rival
+from kfbench.measure.rivals import RivalFailed, encode_batch, measure_rival, rival_batches
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS, RivalInput, Timing, peak_bytes, time_rivals
 from kfbench.records import Records
 from kfbench.rivals import rivals
@@ -99,7 +99,7 @@ def test_a_rerun_gives_the_same_sizes_with_all_headers_counted(codec: str) -> No
 def test_deltas_are_those_to_the_header_of_a_compacted_batch() -> None:
     records = Records.from_lists([b"a", b"b"], offsets=[105, 109], timestamps_ms=[7, 9])
     source = EncodeInput(records=records, bounds=np.array([0, 2]), batch_fields=BatchFields(base_offset=[100]))
-    (batch,) = batches_of(source)
+    (batch,) = rival_batches(source)
     times = ArrowIpc().read_times(open_sealed(encode_batch(ArrowIpc(), batch, "none", None)))
     assert times.offset_deltas.tolist() == [5, 9] and times.timestamp_deltas.tolist() == [0, 2]
     assert measure_rival(ArrowIpc(), source)["records"] == 2
