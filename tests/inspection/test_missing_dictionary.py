@@ -1,6 +1,7 @@
 """`inspect` counts batches whose dictionary is missing apart from damage, and says how to read them."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_batches_without_their_dictionary_are_no_damage(tmp_path: Path, name: st
 def test_the_hint_makes_a_log_that_reads(tmp_path: Path) -> None:
     path = written(tmp_path, body("v2"))
     [hint] = [line for line in summary_lines(inspect(path)) if line.startswith("  hint")]
-    assert f"cat DICTIONARY {path} > WHOLE.log" in hint
+    assert f"cat DICTIONARY {shlex.quote(str(path))} > WHOLE.log" in hint
     whole = written(tmp_path, bytes(dictionary_batch(TRAINED)) + path.read_bytes())
     assert (inspect(whole).missing, inspect(whole).record_count) == ((), len(RECORDS) + 1)
 
