@@ -22,7 +22,6 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
 from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parquet, joined_runs
 from kfbench.report.data.results import Results
-from kfbench.report.data.rivals import Rivals
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.section import Block, Figure
@@ -74,8 +73,7 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         "command": manifest["command"],
         "environment": facts_of(manifest),
     }
-    rivals = Rivals(joined[RIVALS]) if RIVALS in joined else None
-    explorer = {"explorer": explorer_parts(report_content(results, rivals))}
+    explorer = {"explorer": explorer_parts(report_content(results, page.rivals))}
     yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
     for chapter in page.chapters:
         own = {"chapter": chapter, **page.opening(chapter)._asdict()}

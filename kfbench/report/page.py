@@ -9,6 +9,7 @@ from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import NONE
 from kfbench.report.data.results import Results
+from kfbench.report.data.rivals import Rivals
 from kfbench.report.data.views import NONE_JOINED, Views
 from kfbench.report.section import Answer, Block, Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics import (
@@ -254,11 +255,13 @@ class Page:
         front: the sentences and cards of the front page.
         figures: the figures of the front page.
         sections: the sections of all chapters, in their order. `Section.chapter` names the chapter.
+        rivals: the rows about rivals; None without such a run.
     """
 
     front: Front
     figures: tuple[Figure, ...]
     sections: tuple[Section, ...]
+    rivals: Rivals | None
 
     @property
     def chapters(self) -> list[Chapter]:
@@ -325,6 +328,7 @@ def page(
             *_with_texts(sections, results, sweep, profile),
             Section.of(TRUST, "failures", "What is missing", "What is missing?", failed),
         ),
+        rivals=run.rivals,
     )
 
 

@@ -155,6 +155,19 @@ def test_each_kind_has_a_table_with_numbers(found: Rivals, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("drawn")
+def test_a_report_reads_the_rows_of_rivals_once(shipped: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Joined] = []
+    build = Rivals.__init__
+
+    def counted(self: Rivals, joined: Joined) -> None:
+        built.append(joined)
+        build(self, joined)
+
+    monkeypatch.setattr(Rivals, "__init__", counted)
+    assert len([*files_of(shipped)]) > 1 and len(built) == 1
+
+
+@pytest.mark.usefixtures("drawn")
 def test_a_run_of_rivals_has_a_report_of_its_own(shipped: Run) -> None:
     files = dict(files_of(shipped))
     page = files["rivals.html"].decode()
