@@ -1,36 +1,44 @@
-"""Write the tables of docs/why-not-parquet.md.
+"""Write the generated parts of docs/why-not-parquet.md (one screen) and docs/rivals.md (the details).
 
 usage: rivals_page.py
 
-The abilities come from kfbench/rivals/abilities.py, the damage from docs/rivals-damage.json, and the bytes from the
-stored run in datasets/joined/rivals. Without that run the bytes stay empty. tests/tools/test_rivals_page.py fails if
-the page is out of date.
+The figures are those of the report's chapter about rivals (kfbench/report/data/rivals.py), from the stored run in
+datasets/joined/rivals. The abilities come from kfbench/rivals/abilities.py, the damage from docs/rivals-damage.json.
+tests/tools/test_rivals_page.py fails if a page is out of date.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final
 
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
-from kfbench.report.data.rivals import EACH, Rivals
-from kfbench.rivals.abilities import ABILITIES, FORMATS, Entry
+from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, OPAQUE, STREAM, TOGETHER, Rivals, crossing
+from kfbench.report.topics.rivals.sentences import TYPED
+from kfbench.report.topics.rivals.trial import BATCHES, WORKLOAD
+from kfbench.rivals.abilities import ABILITIES, FORMATS, Ability, Entry
 from kfbench.store import open_run
+from kfbench.tables import ABSENT, listed
 from tools.block import Block
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "why-not-parquet.md"
+DETAILS: Final = ROOT / "docs" / "rivals.md"
 RUN: Final = ROOT / "datasets" / "joined" / "rivals"
 DAMAGE: Final = ROOT / "docs" / "rivals-damage.json"
-BYTES: Final = Block(page=PAGE, name="bytes", by="`python -m tools.rivals_page` from datasets/joined/rivals")
-JSON: Final = Block(page=PAGE, name="typed columns", by="`python -m tools.rivals_page` from datasets/joined/rivals")
-CPU: Final = Block(page=PAGE, name="CPU", by="`python -m tools.rivals_page` from datasets/joined/rivals")
-ABLE: Final = Block(page=PAGE, name="abilities", by="`python -m tools.rivals_page` from kfbench/rivals/abilities.py")
-DAMAGED: Final = Block(page=PAGE, name="damage", by="`python -m tools.rivals_page` from docs/rivals-damage.json")
-WORKLOAD, CODEC, LEVEL = "user-activity", "zstd", 3
-BASES: Final = ("v2", "columnar")
-BATCHES: Final = (1, 10, 100, 1_000, 10_000)  # records per batch
+BY: Final = "`python -m tools.rivals_page`"
+BYTES: Final = Block(page=PAGE, name="bytes", by=BY)
+FACTS: Final = Block(page=PAGE, name="facts", by=BY)
+ABLE: Final = Block(page=PAGE, name="abilities", by=BY)
+SHOWN_BY: Final = Block(page=DETAILS, name="abilities", by=f"{BY} from kfbench/rivals/abilities.py")
+DAMAGED: Final = Block(page=DETAILS, name="damage", by=f"{BY} from docs/rivals-damage.json")
+CLAIMED: Final = Block(page=DETAILS, name="claims", by=f"{BY} from datasets/joined/rivals")
+WIDTH: Final = 140
 ENDINGS: Final = {
     "error": "exception",
     "wrong": "other records",
@@ -39,9 +47,8 @@ ENDINGS: Final = {
     "crash": "process dies",
     "hang": "hang",
 }
-
-Cell = tuple[str, int]  # workload, records per batch
-Sizes = Mapping[str, Mapping[Cell, float]]
+OTEL_LOGS: Final = {10: (1_013, 2_473, 984), 100: (6_377, 6_557, 3_872), 500: (28_004, 22_398, 15_160)}
+"""otel-arrow's docs/benchmarks-phase1.md: bytes of OTLP, Arrow without state, Arrow's stream, per message of n logs."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -49,24 +56,115 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def is_foreign(source: str) -> bool:
-    return "://" in source
+def bullet(text: str) -> str:
+    return fill(text, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def size_words(size: float | None) -> str:
+    if size is None:
+        return ABSENT
+    return f"{size:,.0f}" if size >= 100 else f"{size:.1f}"
+
+
+def bytes_table(found: Rivals) -> str:
+    """Bytes per record of one workload, and in how many sets of batches an arm is smaller than columnar."""
+    rows = []
+    for name in (BASE_FORMAT, COLUMNAR, *sorted(found.arms)):
+        won = found.won(name)
+        sizes = [size_words(found.size(OPAQUE, WORKLOAD, batch, name)) for batch in BATCHES]
+        counts = "" if name in (BASE_FORMAT, COLUMNAR) else f"{won.smaller} of {won.compared}"
+        rows.append([name, *sizes, counts])
+    head = [f"{WORKLOAD}, {CODEC} 3, bytes per record at", *(f"{batch:,}" for batch in BATCHES)]
+    return table([*head, f"sets in which it is smaller than {COLUMNAR}"], rows)
+
+
+def break_even_words(found: Rivals, base: str) -> str:
+    """Name the arms that reach `base` in the median workload, with their batch sizes, the smallest first."""
+    of = {name: each.records for name in found.best if (each := found.break_even(name, base))}
+    reached = sorted((name for name in of if not math.isinf(of[name])), key=lambda name: of[name])
+    return listed([f"{name} {of[name]:,.0f}" for name in reached]) or "none"
+
+
+def cpu_words(found: Rivals, arms: Iterable[tuple[str, str]]) -> str:
+    """CPU to encode and to decode at the largest batches, relative to v2 with all batches in one call."""
+    batch, words = max(key.batch for key in found.times), []
+    for name, arm in arms:
+        ratios = []
+        for operation in ("encode", "decode"):
+            base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
+            ratio = found.mean_time(batch, CODEC, name, arm, operation)
+            ratios.append(f"{ratio / base:.1f}" if ratio and base else ABSENT)
+        if any(ratio != ABSENT for ratio in ratios):
+            words.append(f"{name} {'/'.join(ratios)}")
+    return ", ".join(words)
+
+
+def typed_words(found: Rivals, arm: str) -> str:
+    """Say from which batch size on Parquet's typed columns are as small as v2 and as columnar."""
+    words = []
+    for base in (BASE_FORMAT, COLUMNAR):
+        each = found.break_even(TYPED, base, JSON, arm)
+        if each:
+            words.append(f"{base} from {each.records:,.0f}" if not math.isinf(each.records) else f"{base} never")
+    return listed(words)
+
+
+def facts(found: Rivals, state: str) -> str:
+    """One line each on break-even, CPU, schema and losses."""
+    lost = sorted({loss.workload for loss in found.losses})
+    least = min(found.losses, key=lambda loss: loss.ratio)
+    where = f"{least.workload}, {f'{least.batch:,} records per batch' if least.batch else 'own batches'}"
+    batch = max(key.batch for key in found.times)
+    in_one = cpu_words(found, [(COLUMNAR, TOGETHER)])
+    alone = cpu_words(found, [(name, EACH) for name in (BASE_FORMAT, COLUMNAR, *found.best)])
+    even = f"{break_even_words(found, BASE_FORMAT)}. With {COLUMNAR}: {break_even_words(found, COLUMNAR)}"
+    typed = f"{typed_words(found, BEST)} records per batch on"
+    without = typed_words(found, f"{BEST} without schema")
+    sets = f"in {len(found.losses)} of {found.compared} sets of batches, of {listed(lost)}"
+    loss = f"Its largest loss is to {least.rival}, {least.ratio:.2f} × its bytes ({where})"
+    scale = f"{CODEC}, {batch:,} records per batch, {BASE_FORMAT} with all batches in one call = 1"
+    group = f"{len(found.workloads(JSON))} workloads of JSON, medians"
+    lines = (
+        f"**Break-even** with {BASE_FORMAT}, records per batch, median workload: {even}.",
+        f"**CPU** to encode/decode, {scale}: {in_one}. One batch per call: {alone}. {state}.",
+        f"**Known schema** ({group}): Parquet's typed columns reach {typed}. If readers have the schema: {without}.",
+        f"**Where {COLUMNAR} loses**: {sets}. {loss}.",
+    )
+    return "\n".join(map(bullet, lines))
+
+
+def short_abilities_table() -> str:
+    rows = [[each.words, *(each.entries[name].answer for name in FORMATS)] for each in ABILITIES]
+    return table(["", *FORMATS], rows).replace("---:", "---")
+
+
+def is_ours(source: str) -> bool:
+    return ".md#" in source
 
 
 def answer(entry: Entry, foreign: Sequence[str]) -> str:
     """Return the answer, with a link to a page of ours or the number of a foreign document."""
     words = f"{entry.answer}: {entry.note}" if entry.note else entry.answer
-    if is_foreign(entry.source):
-        return f"{words} ({foreign.index(entry.source) + 1})"
-    return f"[{words}]({entry.source})" if entry.source else words
+    if is_ours(entry.source):
+        return f"[{words}]({entry.source})"
+    return f"{words} ({foreign.index(entry.source) + 1})" if entry.source else words
+
+
+def tests_words(each: Ability) -> str:
+    return ", ".join(f"`{test}`" for test in each.tests) or "documents"
 
 
 def abilities_table() -> str:
+    """The answers with their conditions, and what shows each."""
     sources = [each.entries[name].source for each in ABILITIES for name in FORMATS]
-    foreign = [*dict.fromkeys(filter(is_foreign, sources))]
-    rows = [[each.words, *(answer(each.entries[name], foreign) for name in FORMATS)] for each in ABILITIES]
-    shown_places = (f"({i}) {source.partition('://')[2]}" for i, source in enumerate(foreign, 1))
-    return f"{table(['', *FORMATS], rows).replace('---:', '---')}\n\nDocuments: {', '.join(shown_places)}."
+    foreign = [*dict.fromkeys(source for source in sources if source and not is_ours(source))]
+    rows = [
+        [each.words, *(answer(each.entries[name], foreign) for name in FORMATS), tests_words(each)]
+        for each in ABILITIES
+    ]
+    places = "\n".join(f"{i}. {source}" for i, source in enumerate(foreign, 1))
+    head = ["", *FORMATS, "shown by"]
+    return f"{table(head, rows).replace('---:', '---')}\n\nDocuments:\n\n{places}"
 
 
 def damage_table() -> str:
@@ -84,77 +182,69 @@ def damage_table() -> str:
     return table(head, rows)
 
 
-def sizes(rows: Iterable[Mapping[str, Any]], grid: str) -> Sizes:
-    """Return the bytes per record per arm and cell of a grid, for zstd 3. Rows without a size are left out."""
-    found: dict[str, dict[Cell, float]] = {}
-    for row in rows:
-        wanted = row["grid"] == grid and row["codec"] == CODEC and row["level"] in (None, LEVEL)
-        if wanted and row["size_bytes"] and row["records"]:
-            name = row["format"] + (f", {row['arm']}" if "shredded" in row["format"] else "")
-            found.setdefault(name, {})[row["workload"], row["batch_size"]] = row["size_bytes"] / row["records"]
-    return found
+def crossing_words(found: Rivals, name: str, kind: str, arm: str) -> str:
+    each = found.break_even(name, BASE_FORMAT, kind, arm)
+    if each is None:
+        return "not measured"
+    return "not reached" if math.isinf(each.records) else f"from {each.records:,.0f} records per batch on"
 
 
-def bytes_table(found: Sizes) -> str:
-    """Bytes per record of one workload, and in how many cells of all workloads an arm is smaller than columnar."""
-    columnar = found["columnar"]
-
-    def smaller(arm: Mapping[Cell, float]) -> str:
-        cells = arm.keys() & columnar.keys()
-        return f"{sum(arm[cell] < columnar[cell] for cell in cells)} of {len(cells)}"
-
-    names = [*(name for name in BASES if name in found), *sorted(found.keys() - {*BASES})]
-    rows = [
-        [name, *(shown(found[name].get((WORKLOAD, batch))) for batch in BATCHES), smaller(found[name])]
-        for name in names
-    ]
-    head = [f"{WORKLOAD}, zstd {LEVEL}, records per batch", *(f"{batch:,}" for batch in BATCHES)]
-    return table([*head, "smaller than columnar, cells of all workloads"], rows)
+def parquet_words(found: Rivals) -> str:
+    """Parquet's encode CPU relative to v2 with one batch per call, at the largest batches."""
+    batch = max(key.batch for key in found.times)
+    parts = []
+    for codec in ("none", CODEC):
+        ratios = [found.mean_time(batch, codec, name, EACH, "encode") for name in ("parquet", "parquet-best")]
+        parts.append(" and ".join(f"{ratio:.1f}" for ratio in ratios if ratio) + f" × (codec {codec})")
+    return f"parquet and parquet-best take {', '.join(parts)} {BASE_FORMAT}'s CPU to encode {batch:,} records"
 
 
-def json_table(found: Sizes) -> str:
-    """The number of workloads in which JSON in typed columns is smaller than columnar with opaque values."""
-    columnar = found["columnar"]
-    batches = sorted({batch for _, batch in columnar})
-
-    def smaller(arm: Mapping[Cell, float], batch: int) -> str:
-        cells = [cell for cell in arm if cell in columnar and cell[1] == batch]
-        return f"{sum(arm[cell] < columnar[cell] for cell in cells)} of {len(cells)}"
-
-    names = [name for name in sorted(found) if "shredded, best" in name]
-    rows = [[name, *(smaller(found[name], batch) for batch in batches)] for name in names]
-    return table(["workloads smaller than columnar, records per batch", *(f"{batch:,}" for batch in batches)], rows)
-
-
-def cpu_table(found: Rivals) -> str:
-    """CPU time of Parquet's two arms relative to v2's, at 100 records per batch, one batch a call."""
-    at = [(operation, codec) for operation in ("encode", "decode") for codec in ("none", CODEC)]
-    rows = [
-        [name, *(shown(found.mean_time(100, codec, name, EACH, operation)) for operation, codec in at)]
-        for name in ("parquet", "parquet-best")
-    ]
-    heads = (f"{operation}, {'no codec' if codec == 'none' else codec}" for operation, codec in at)
-    return table(["CPU relative to v2, 100 records per batch", *heads], rows)
-
-
-def shown(size: float | None) -> str:
-    if size is None:
-        return "–"
-    return f"{size:,.0f}" if size >= 100 else f"{size:.1f}"
+def claims_table(found: Rivals) -> str:
+    """What others published, and the same figure of the stored run where there is one."""
+    alone = crossing([(n, arrow / otlp) for n, (otlp, arrow, _) in OTEL_LOGS.items()])
+    streamed = crossing([(n, stream / otlp) for n, (otlp, _, stream) in OTEL_LOGS.items()])
+    arrow, stream = "arrow-shredded", "arrow-stream"
+    arm = next((key.arm for key in found.sizes if (key.kind, key.format) == (STREAM, stream)), "")
+    return table(
+        ["source", "figure", "here"],
+        [
+            ["KIP-1008, “Motivation”: Parquet compresses larger batches better", "no number", "the chapter's tables"],
+            [
+                "KIP-1008, “Motivation”: overhead of Parquet's encryption",
+                "5.7 % in writing, 3.7 % in reading",
+                "no number: nothing here is encrypted",
+            ],
+            [
+                "otel-arrow, docs/benchmarks-phase1.md: logs under zstd, messages alone",
+                f"its bytes cross at about {alone:,.0f} logs",
+                f"{arrow} against {BASE_FORMAT}: {crossing_words(found, arrow, JSON, BEST)}",
+            ],
+            [
+                "the same, one stream",
+                f"Arrow is smaller from {streamed:,.0f} logs on, the least it has",
+                f"{stream} ({arm}) against {BASE_FORMAT}: {crossing_words(found, stream, STREAM, arm)}",
+            ],
+            [
+                "J. Vanlightly, “Why I’m not a fan of zero-copy Apache Kafka-Apache Iceberg”, a summary of it",
+                "“order of magnitude” more CPU and memory to write Parquet than to copy segments; no measurement",
+                parquet_words(found),
+            ],
+        ],
+    ).replace("---:", "---")
 
 
 def blocks() -> list[tuple[Block, str]]:
-    """Return each generated part of the page, with its text."""
-    found = [(ABLE, abilities_table())]
-    if DAMAGE.is_file():
-        found.append((DAMAGED, damage_table()))
-    if RUN.is_dir():
-        run = open_run(RUN)
-        found.append((CPU, cpu_table(Rivals(Joined(run=run, is_own=True)))))
-        rows = run.table.to_pylist()
-        found.append((BYTES, bytes_table(sizes(rows, "rivals-batches"))))
-        found.append((JSON, json_table(sizes(rows, "rivals-json"))))
-    return found
+    """Return each generated part of the pages, with its text."""
+    joined = Joined(run=open_run(RUN), is_own=True)
+    found, state = Rivals(joined), noise.state_words(joined.run.manifest.get("noise"))
+    return [
+        (BYTES, bytes_table(found)),
+        (FACTS, facts(found, state)),
+        (ABLE, short_abilities_table()),
+        (SHOWN_BY, abilities_table()),
+        (DAMAGED, damage_table()),
+        (CLAIMED, claims_table(found)),
+    ]
 
 
 def main() -> None:

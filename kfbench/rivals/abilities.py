@@ -1,7 +1,8 @@
 """The table of abilities: what a broker or client can do with a batch of each format, and what shows it.
 
 Rivals have their documented settings and stand in v2's header (see `envelope`). A container that is compressed as
-a whole, as in the best settings, cannot be read in part. tests/rivals/test_abilities.py tries what can be tried.
+a whole, as in the best settings, cannot be read in part. Each entry has a test of tests/rivals/test_abilities.py that
+tries it, or the section of a document.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Entry:
     Args:
         answer: "yes", "partly" or "no".
         note: the condition, in a few words; may be empty.
-        source: a document that shows it; empty: the ability's test shows it.
+        source: a page of ours with its section ("columnar.md#in-place"), or the name and section of a foreign
+            document; empty: the ability's test shows it.
     """
 
     answer: Answer
@@ -37,12 +39,21 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Ability:
-    """A row of the table. test: a test in tests/rivals/test_abilities.py; empty: each entry has a source."""
+    """A row of the table.
+
+    Args:
+        tests: the ids of tests in tests/rivals/test_abilities.py, with NAME for the format. Empty: all entries have a
+            source.
+    """
 
     name: str
     words: str
     entries: dict[Format, Entry]
-    test: str = ""
+    tests: tuple[str, ...] = ()
+
+    def tests_of(self, name: Format) -> tuple[str, ...]:
+        """Return the ids of the tests that try this entry; none if a document shows it."""
+        return () if self.entries[name].source else tuple(test.replace("NAME", name) for test in self.tests)
 
 
 def _row(v2: Entry, columnar: Entry, *rivals: Entry) -> dict[Format, Entry]:
@@ -54,37 +65,40 @@ def _row(v2: Entry, columnar: Entry, *rivals: Entry) -> dict[Format, Entry]:
 YES: Final = Entry(answer="yes")
 NO: Final = Entry(answer="no")
 _BY_ENVELOPE: Final = Entry(answer="yes", note="v2's header")
+_IN_PLACE: Final = Entry(answer="partly", note="create times may be lost", source="columnar.md#in-place")
 _WITHOUT_CODEC: Final = Entry(answer="partly", note="without a codec")
 
 ABILITIES: Final = (
     Ability(
         name="offsets",
         words="assign offsets in place",
-        test="test_offsets_are_assigned_in_the_header",
+        tests=("test_offsets_are_assigned_in_the_header[NAME]",),
         entries=_row(YES, YES, _BY_ENVELOPE),
     ),
     Ability(
         name="append-time",
         words="set the append time in place",
-        test="test_the_append_time_is_set_in_the_header",
-        entries=_row(YES, Entry(answer="partly", note="create times may be lost"), _BY_ENVELOPE),
+        tests=("test_the_append_time_is_set_in_the_header[NAME]",),
+        entries=_row(
+            YES, Entry(answer="partly", note="create times may be lost", source="columnar.md#in-place"), _BY_ENVELOPE
+        ),
     ),
     Ability(
         name="validate",
         words="check offsets and times without decompressing the payload",
-        test="test_offsets_and_times_are_read_beside_damage",
+        tests=("test_offsets_and_times_are_read_beside_damage[validate-NAME]",),
         entries=_row(NO, YES, YES, YES, NO, YES, YES),
     ),
     Ability(
         name="find-time",
         words="find an offset by time without decompressing the payload",
-        test="test_a_time_is_found_beside_damage",
+        tests=("test_offsets_and_times_are_read_beside_damage[find-time-NAME]",),
         entries=_row(NO, YES, YES, YES, NO, YES, YES),
     ),
     Ability(
         name="compact",
         words="read keys without values, to compact",
-        test="test_keys_are_read_beside_damage",
+        tests=("test_keys_are_read_beside_damage[NAME]",),
         entries=_row(
             NO,
             Entry(answer="partly", note="keys come first", source="columnar.md#in-place"),
@@ -98,48 +112,52 @@ ABILITIES: Final = (
     Ability(
         name="fetch",
         words="fetch one record without reading the others",
-        test="test_a_record_is_fetched_beside_damage",
+        tests=("test_a_record_is_fetched_beside_damage[NAME]",),
         entries=_row(NO, _WITHOUT_CODEC, NO, _WITHOUT_CODEC, NO, Entry(answer="partly", note="without zstd"), YES),
     ),
     Ability(
         name="zero-copy",
         words="return values without a copy, without a codec",
-        test="test_a_value_is_a_view_of_the_batch",
+        tests=("test_a_value_is_a_view_of_the_batch[NAME]",),
         entries=_row(YES, YES, NO, YES, NO, NO, NO),
     ),
     Ability(
         name="extension",
         words="read a batch with an unknown column",
-        test="test_an_unknown_column_is_ignored",
-        entries=_row(NO, NO, YES),
+        tests=("test_an_unknown_column_is_ignored[NAME]",),
+        entries=_row(
+            Entry(answer="no", source="formats.md#v2-batch"),
+            Entry(answer="no", note="refused", source="columnar.md#extensions"),
+            YES,
+        ),
     ),
     Ability(
         name="limits",
         words="limits for hostile input in its documents",
         entries=_row(
-            Entry(answer="partly", note="size only", source="https://kafka.apache.org/documentation/#brokerconfigs"),
+            Entry(answer="partly", note="size only", source="Kafka documentation, “Broker Configs”, message.max.bytes"),
             Entry(answer="yes", source="columnar.md#hostile-input"),
             Entry(
                 answer="partly",
                 note="best effort",
-                source="https://github.com/apache/parquet-java/security/policy",
+                source="parquet-java, SECURITY.md, “Threat model”",
             ),
             Entry(
                 answer="no",
                 note="caller validates",
-                source="https://arrow.apache.org/docs/dev/format/Security.html",
+                source="Arrow documentation, “Security Considerations”, “Columnar Format”, “Invalid data”",
             ),
             Entry(
                 answer="partly",
                 note="in Java",
-                source="https://avro.apache.org/docs/1.12.0/api/java/org/apache/avro/SystemLimitException.html",
+                source="Avro 1.12.0 Java API, class SystemLimitException",
             ),
             Entry(
                 answer="no",
                 note="none found",
-                source="https://docs.rs/vortex-flatbuffers/latest/vortex_flatbuffers/footer/index.html",
+                source="Vortex, crate vortex-flatbuffers, module footer",
             ),
-            Entry(answer="no", note="none found", source="https://lance.org/format/file/"),
+            Entry(answer="no", note="none found", source="Lance documentation, “Format”, “File format”"),
         ),
     ),
 )

@@ -1,41 +1,56 @@
-"""The tables of docs/why-not-parquet.md are those of their sources."""
+"""The generated parts of docs/why-not-parquet.md and docs/rivals.md are those of their sources."""
 
 import json
+import re
 
+import pytest
+
+from kfbench.report.data.joined import Joined
+from kfbench.report.data.rivals import Rivals
 from kfbench.rivals.abilities import ABILITIES
+from kfbench.store import open_run
 from tools.rivals_damage import KINDS, OUTCOMES, STORED, Ended, arm, damaged, ended, try_all
-from tools.rivals_page import PAGE, blocks, bytes_table, json_table, sizes
+from tools.rivals_page import OTEL_LOGS, PAGE, RUN, blocks, bytes_table, claims_table, facts
 
 
-def test_the_page_is_up_to_date_and_short() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def found() -> Rivals:
+    return Rivals(Joined(run=open_run(RUN), is_own=True))
+
+
+def test_the_pages_are_up_to_date_and_the_first_is_short() -> None:
     for block, text in blocks():
+        page = block.page.read_text(encoding="utf-8")
         assert block.spliced(page, text) == page, f"{block.name} is old: run `python -m tools.rivals_page`"
-    assert len(page.splitlines()) < 110
+    page = PAGE.read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 53
     assert all(each.words in page for each in ABILITIES)
 
 
-def row(name: str, size_bytes: int | None, workload: str = "user-activity", **other: object) -> dict[str, object]:
-    cell = {"grid": "rivals-batches", "workload": workload, "batch_size": 10, "codec": "zstd", "level": 3}
-    return {**cell, "format": name, "arm": "documented", "size_bytes": size_bytes, "records": 10, **other}
+def test_bytes_and_counts_are_those_of_the_stored_rows(found: Rivals) -> None:
+    rows = open_run(RUN).measurements()
+    rows = rows[(rows["kind"] == "rivals") & (rows["codec"] == "zstd") & (rows["status"] == "ok")]
+    rows = rows[~(rows["records"] / rows["batches"] < 0.9 * rows["batch_size"])]
+    rows = rows.assign(size=rows["size_bytes"] / rows["records"], batch_size=rows["batch_size"].fillna(0))
+    sizes = rows.pivot_table(values="size", index=["workload", "batch_size"], columns="format")
+    smaller = int((sizes["parquet-best"] < sizes["columnar"]).sum())
+    one = sizes.loc[("user-activity", 1), "parquet-best"]
+    cells = next(line.split(" | ") for line in bytes_table(found).splitlines() if line.startswith("| parquet-best"))
+    assert cells[1] == f"{one:,.0f}" and cells[-1].startswith(f"{smaller} of {len(sizes)}")
 
 
-def test_bytes_are_per_record_and_compared_with_columnar() -> None:
-    rows = [row("columnar", 700), row("parquet", 2_250), row("columnar", 50, "other"), row("parquet", 40, "other")]
-    rows += [row("parquet", 1, level=9), row("lance", None)]
-    lines = bytes_table(sizes(rows, "rivals-batches")).splitlines()
-    assert lines[2:] == [
-        "| columnar | – | 70.0 | – | – | – | 0 of 2 |",
-        "| parquet | – | 225 | – | – | – | 1 of 2 |",
-    ]
+def test_facts_have_the_numbers_of_the_chapter(found: Rivals) -> None:
+    text = facts(found, "Quiet run")
+    assert f"in {len(found.losses)} of {found.compared} sets" in text.replace("\n  ", " ")
+    even = found.break_even("parquet-best", "v2")
+    assert even is not None and f"parquet-best {even.records:,.0f}" in text
 
 
-def test_typed_columns_are_compared_with_columnar_per_batch_size() -> None:
-    def at(batch: int, name: str, size: int) -> dict[str, object]:
-        return row(name, size, grid="rivals-json", arm="best", batch_size=batch)
-
-    rows = [at(1, "columnar", 5), at(1, "parquet-shredded", 9), at(200, "columnar", 5), at(200, "parquet-shredded", 4)]
-    assert json_table(sizes(rows, "rivals-json")).splitlines()[2:] == ["| parquet-shredded, best | 0 of 1 | 1 of 1 |"]
+def test_otel_arrows_bytes_cross_where_the_claim_says(found: Rivals) -> None:
+    """At 100 logs Arrow's message is larger than OTLP's, at 500 it is smaller."""
+    assert OTEL_LOGS[100][1] > OTEL_LOGS[100][0] and OTEL_LOGS[500][1] < OTEL_LOGS[500][0]
+    at = re.search(r"cross at about (\d+) logs", claims_table(found))
+    assert at is not None and 100 < int(at[1]) < 500
 
 
 def test_the_stored_damage_counts_every_container() -> None:

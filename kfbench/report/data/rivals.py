@@ -67,6 +67,13 @@ class Loss(NamedTuple):
     ratio: float
 
 
+class Won(NamedTuple):
+    """Sets of batches (a workload and a batch size each). smaller: those in which a rival is smaller than columnar."""
+
+    smaller: int
+    compared: int
+
+
 class Rivals:
     """The rows of a run of the profile `rivals`. Sizes are bytes per record.
 
@@ -88,6 +95,15 @@ class Rivals:
         for *key, size_bytes, records in zip(*(rows[name] for name in names), strict=True):
             found.setdefault(Key(*key), float(size_bytes) / float(records))
         return found
+
+    @cached_property
+    def batch_counts(self) -> dict[Key, int]:
+        """The number of batches behind a size."""
+        rows = self._ok[self._ok["size_bytes"].notna() & (self._ok["kind"] != CPU)]
+        names = ["kind", "workload", "batch", "codec", "format", "arm"]
+        return {
+            Key(*key): int(count) for *key, count in zip(*(rows[name] for name in [*names, "batches"]), strict=True)
+        }
 
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
@@ -191,6 +207,12 @@ class Rivals:
         keys = {(key.workload, key.batch) for key in self.sizes if (key.kind, key.codec) == (OPAQUE, CODEC)}
         return sum(self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
 
+    def won(self, name: str) -> Won:
+        """Count the sets of batches in which `name` takes fewer bytes than columnar, under zstd 3."""
+        cells = [(workload, batch) for workload in self.workloads(OPAQUE) for batch in (OWN, *self.batches())]
+        ratios = [ratio for cell in cells if (ratio := self.ratio(OPAQUE, *cell, name, COLUMNAR)) is not None]
+        return Won(sum(ratio < 1 for ratio in ratios), len(ratios))
+
     def mean_time(self, batch: int, codec: str, name: str, arm: str, operation: str) -> float | None:
         """Return the geometric mean over workloads of CPU time relative to v2's, called once per batch."""
         at = (batch, codec, name, arm, operation)
@@ -201,6 +223,14 @@ class Rivals:
     def failed(self) -> pd.DataFrame:
         """The rows with an error: a library that raised or lost something."""
         return self.rows[self.rows["status"] == "error"]
+
+    @cached_property
+    def unmeasured(self) -> dict[str, str]:
+        """The arms without any number, such as those of a library that was not installed: the reason of each."""
+        named = self.rows[self.rows["format"].notna()]
+        without = named[~named["format"].isin(named.loc[named["status"] == "ok", "format"])]
+        first = without[without["status"] == "skipped"].drop_duplicates("format")
+        return dict(zip(first["format"], first["error"].fillna("no reason stored").astype(str), strict=True))
 
 
 def crossing(ratios: Iterable[tuple[int, float]]) -> float:

@@ -19,6 +19,7 @@ from kfbench.report.data.rivals import (
     OPAQUE,
     STREAM,
     TOGETHER,
+    UNTIMED,
     BreakEven,
     Rivals,
 )
@@ -34,6 +35,7 @@ OPERATIONS: Final = {
     "read-times": "offsets and times only",
     "fetch-record": "one record",
 }
+NO_LANCE: Final = "Lance is left out: its threads do most of its work, and thread CPU time misses them."
 CALLS: Final = {EACH: "one batch", TOGETHER: "all batches", AGAIN: "one batch, again"}
 
 
@@ -76,6 +78,29 @@ def codecs_table(found: Rivals) -> Table:
         caption=f"Bytes relative to {BASE_FORMAT} with the same codec",
         columns=(*plain_columns("codec", "container"), *_batch_columns(batches, 3)),
         rows=tuple(row for row in body if any(cell is not None for cell in row[2:])),
+    )
+
+
+def own_table(found: Rivals) -> Table:
+    """Return a table of each workload in its own batches: v2's bytes per record, and ratios to them."""
+    names = (COLUMNAR, *found.arms)
+    return Table(
+        name="rivals-own",
+        caption=f"Named workloads in their own batches: bytes relative to {BASE}",
+        columns=(
+            *plain_columns("workload"),
+            Column(name=BASE_FORMAT, unit="bytes per record", digits=1),
+            *(Column(name=name, digits=3) for name in names),
+        ),
+        rows=tuple(
+            (
+                workload,
+                found.size(OPAQUE, workload, OWN, BASE_FORMAT),
+                *(found.ratio(OPAQUE, workload, OWN, name, BASE_FORMAT) for name in names),
+            )
+            for workload in found.workloads(OPAQUE)
+        ),
+        notes=("The batches are those that the workload's file describes.",),
     )
 
 
@@ -171,7 +196,7 @@ def cpu_table(found: Rivals, codec: str) -> Table:
             f"Rivals are called once per batch. {BASE_FORMAT} and {COLUMNAR} are made for many batches a call.",
             "So small batches flatter rivals. Rows of “all batches” show what a call costs.",
             "fastavro builds a Python object per record; the others return columns.",
-            "Lance is left out: its threads do most of its work, and thread CPU time misses them.",
+            *(() if any(name.startswith(UNTIMED) for name, _ in timed) else (NO_LANCE,)),
         ),
     )
 
@@ -179,20 +204,23 @@ def cpu_table(found: Rivals, codec: str) -> Table:
 def memory_table(found: Rivals) -> Table:
     """Return a table of the memory of a call, as the median over workloads."""
     rows = found.rows[(found.rows["kind"] == CPU) & found.rows["call_bytes"].notna() & (found.rows["arm"] == EACH)]
-    rows = rows[rows["codec"] == "none"]  # zstd's own memory is seen for some libraries only
     batches = sorted(rows["batch_size"].dropna().astype(int).unique().tolist())
-    middle = rows.groupby(["operation", "format", "batch_size"], sort=False)["call_bytes"].median() / 1000
-    keys = list(dict.fromkeys((operation, name) for operation, name, _ in middle.index))
+    middle = rows.groupby(["operation", "codec", "format", "batch_size"], sort=False)["call_bytes"].median() / 1000
+    keys = sorted(dict.fromkeys(key[:3] for key in middle.index), key=lambda key: (*OPERATIONS,).index(key[0]))
     return Table(
         name="rivals-memory",
-        caption="Most memory of a sample's calls without a codec (KB), by records per batch",
-        columns=(*plain_columns("operation", "container"), *_batch_columns(batches, 0)),
+        caption="Most memory of a sample's calls (KB), by records per batch",
+        columns=(*plain_columns("operation", "codec", "container"), *_batch_columns(batches, 0)),
         rows=tuple(
-            (OPERATIONS[operation], name, *(_cell(middle, operation, name, batch) for batch in batches))
-            for operation, name in keys
+            (OPERATIONS[operation], codec, name, *(_cell(middle, operation, codec, name, batch) for batch in batches))
+            for operation, codec, name in keys
             if operation in ("encode", "decode")
         ),
-        notes=("Medians over workloads of Python's, NumPy's and Arrow's memory. Vortex and Lance allocate in Rust.",),
+        notes=(
+            "Medians over workloads of Python's, NumPy's and Arrow's memory. Vortex and Lance allocate in Rust.",
+            "zstd's own memory is not counted, but the output buffer of Python's zstandard is.",
+            f"{BASE_FORMAT}, {COLUMNAR} and the arms that compress a container as a whole have that buffer.",
+        ),
     )
 
 
@@ -257,13 +285,19 @@ def metadata_table(found: Rivals) -> Table:
 
 
 def failed_table(found: Rivals) -> Table | None:
-    """Return a table of the arms that raised an error or lost something; None if there is none."""
-    if found.failed.empty:
-        return None
+    """Return a table of arms without numbers; None if there are none.
+
+    An arm raised an error, lost something, or has a library that was not installed.
+    """
     counted = found.failed.groupby(["format", "error"], sort=False).size()
+    failed = [(name, error.partition(": ")[2][:200], int(rows)) for (name, error), rows in counted.items()]
+    skipped = found.rows[found.rows["status"] == "skipped"]
+    absent = [(name, reason[:200], int((skipped["format"] == name).sum())) for name, reason in found.unmeasured.items()]
+    if not failed and not absent:
+        return None
     return Table(
         name="rivals-failed",
-        caption="Arms that failed",
-        columns=plain_columns("container", "error", "rows"),
-        rows=tuple((name, error.partition(": ")[2][:200], int(rows)) for (name, error), rows in counted.items()),
+        caption="Arms that failed or were not measured",
+        columns=plain_columns("container", "reason", "rows"),
+        rows=(*failed, *absent),
     )

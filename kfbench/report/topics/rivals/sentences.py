@@ -1,0 +1,112 @@
+"""Sentences about rivals: the answers of the chapter, which docs/why-not-parquet.md prints, too."""
+
+import math
+from itertools import product
+from typing import Final
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.dictionaries import at_words
+from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, TOGETHER, Rivals
+from kfbench.report.data.words import batch_words, span
+from kfbench.report.topics.rivals import tables
+from kfbench.tables import listed, number
+
+TYPED: Final = "parquet-shredded"
+
+
+def lead_sentence(found: Rivals) -> str:
+    """Say from which batch size on the tuned arms reach v2 and columnar."""
+    sentences = ["Medians of the workloads, under zstd 3."]
+    for base in (BASE_FORMAT, COLUMNAR):
+        of = {name: each for name in found.best if (each := found.break_even(name, base))}
+        reached = {name: each for name, each in of.items() if not math.isinf(each.records)}
+        for i, (name, each) in enumerate(reached.items()):
+            verb = f"takes as few bytes as {base}" if not i else "does"
+            sentences.append(f"From {batch_words(round(each.records))} on, {name} {verb}.")
+        if others := [name for name in of if name not in reached]:
+            sentences.append(f"In the median workload, these do not reach {base}: {listed(others)}.")
+    return " ".join(sentences)
+
+
+def losses_sentence(found: Rivals) -> str:
+    where = sorted({loss.workload for loss in found.losses})
+    return (
+        f"In {len(found.losses)} of {found.compared} sets of batches, some rival takes fewer bytes than {COLUMNAR}. "
+        f"They are of {number(len(where))} workloads."
+    )
+
+
+def failed_sentences(found: Rivals) -> tuple[str, ...]:
+    """Name the arms whose rows failed, and those without any number. A table has the reasons."""
+    told = []
+    if not found.failed.empty:
+        names = sorted(set(found.failed["format"]))
+        told.append(f"{number(len(found.failed))} rows failed, of {listed(names)}. A table below has the errors.")
+    if found.unmeasured:
+        told.append(f"This run did not measure {listed([*found.unmeasured])}. A table below has the reasons.")
+    return tuple(told)
+
+
+def cpu_sentence(found: Rivals) -> str:
+    """Compare columnar and the smallest arms of rivals with v2 at the largest batches.
+
+    Kafka's formats have all batches in one call. A second sentence has their times with one batch per call.
+    """
+    batch = max(key.batch for key in found.times)
+    sentences: list[str] = []
+    for operation in ("encode", "decode"):
+        base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
+        arms = [(COLUMNAR, TOGETHER), *((name, EACH) for name in found.best)]
+        ratios = {name: found.mean_time(batch, CODEC, name, arm, operation) for name, arm in arms}
+        parts = [f"{name} {ratio / base:.1f}" for name, ratio in ratios.items() if base and ratio]
+        if parts:
+            sentences.append(f"{operation.capitalize()}: {listed(parts)}.")
+    if sentences:
+        sentences.insert(0, f"CPU time under {CODEC} {at_words(batch)}, {BASE_FORMAT} = 1.")
+        sentences.append(f"{BASE_FORMAT} and {COLUMNAR} have all batches in one call, rivals one per call.")
+        sentences += _each_sentences(found, batch)
+    if noise := found.noise:
+        sentences.append(f"The middle 95 % of {BASE_FORMAT} against itself is {span(noise)} × (A/A).")
+    return " ".join(sentences)
+
+
+def _each_sentences(found: Rivals, batch: int) -> list[str]:
+    """Give the CPU time of Kafka's formats with one batch per call, on the scale of `cpu_sentence`."""
+    parts = []
+    for name, operation in product((BASE_FORMAT, COLUMNAR), ("encode", "decode")):
+        base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
+        ratio = found.mean_time(batch, CODEC, name, EACH, operation)
+        if base and ratio:
+            parts.append(f"{name} {operation} {ratio / base:.1f}")
+    return [f"With one batch per call, these are {listed(parts)}."] if parts else []
+
+
+def schema_sentence(found: Rivals) -> str:
+    """Give the batch size from which typed columns win: the tuned Parquet, with its schema and without."""
+    sentences = []
+    for arm in (BEST, f"{BEST} without schema"):
+        for base in (BASE_FORMAT, COLUMNAR):
+            each = found.break_even(TYPED, base, JSON, arm)
+            if each is None:
+                continue
+            where = f"{TYPED} ({arm})"
+            if math.isinf(each.records):
+                sentences.append(f"In the median workload, {where} does not reach {base}.")
+            else:
+                sentences.append(f"From {batch_words(round(each.records))} on, {where} is as small as {base} (median).")
+    return " ".join(sentences)
+
+
+def metadata_sentence(found: Rivals) -> str:
+    """Name the smallest packer at each batch size. It may be columnar itself."""
+    sentences = []
+    table = tables.metadata_table(found)
+    for i, batch in enumerate(found.batches(METADATA), 2):
+        ratios = {str(row[0]): ratio for row in reversed(table.rows) if isinstance(ratio := row[i], float)}
+        if not ratios:
+            continue
+        name = min(ratios, key=lambda each: ratios[each])
+        ratio = ratios[name]
+        smallest = f"{name} is smallest" if ratio < 1 else f"{COLUMNAR} is smallest, and {name} next"
+        sentences.append(f"At {batch_words(batch)}, {smallest}: {ratio:.2f} × {COLUMNAR}'s columns.")
+    return " ".join([*sentences, "The best settings of packers are the smallest of several tries per column."])
