@@ -14,6 +14,7 @@ from kfbench.measure.noise import TIMED_KINDS
 from kfbench.report.data.arms import one_per_arm
 from kfbench.report.data.axes import HEADLINE_BATCHES, setting, with_settings
 from kfbench.report.data.capability import is_our_own, lacking
+from kfbench.report.data.joined import DICTIONARY, RIVALS
 from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, codec_words, under_words
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
@@ -24,6 +25,7 @@ from kfbench.report.topics.cpu import cpu_slice
 from kfbench.report.topics.dictionaries import section as dictionaries
 from kfbench.report.topics.dictionaries.sentences import headline_sentence
 from kfbench.report.topics.dictionaries.tables import MEANS
+from kfbench.report.topics.rivals import sentences as rivals
 from kfbench.report.topics.workloads import size_table_name
 from kfbench.tables import Column, Table, listed, number
 
@@ -82,6 +84,8 @@ def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
     if part is None:
         if run.dictionaries and run.dictionaries.is_own and run.dictionaries.groups:
             return headline_sentence(run.dictionaries)
+        if run.rivals and run.rivals.is_own and run.rivals.arms:
+            return " ".join((rivals.lead_sentence(run.rivals), rivals.losses_sentence(run.rivals)))
         alone = run.verdicts.research_formats
         return f"This run has no sizes over the batch size{f'; it measures {listed(alone)}' if alone else ''}."
     if shares is None:
@@ -275,7 +279,16 @@ def _best_codec(run: Views) -> str:
 
 
 def _counts(results: Results) -> str:
+    """Count the numbers of each sort that the run has."""
     rows = results.every[results.every["status"] == "ok"]
-    timed = rows["kind"].isin(TIMED_KINDS) & (rows["arm"] == "measure")
-    sizes = int((rows["kind"] == "bytes").sum())
-    return f"{number(sizes)} exact sizes, {number(int(timed.sum()))} CPU times"
+    kinds, is_timed = rows["kind"], rows["kind"].isin(TIMED_KINDS)
+    counts = {
+        "exact sizes": int((kinds == "bytes").sum()),
+        "sizes with topic dictionaries": int((kinds.str.startswith(DICTIONARY) & ~is_timed).sum()),
+        "sizes of rivals and their bases": int((kinds.str.startswith(RIVALS) & ~is_timed).sum()),
+        "CPU times": int((is_timed & (rows["arm"] == "measure")).sum()),
+        "CPU times of rivals and their bases": int(
+            (is_timed & kinds.str.startswith(RIVALS) & (rows["arm"] != "aa")).sum()
+        ),
+    }
+    return listed([f"{number(count)} {words}" for words, count in counts.items() if count]) or "No numbers"
