@@ -24,6 +24,7 @@ from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parque
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
+from kfbench.report.render.compact import compact_script
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
 from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
@@ -212,7 +213,7 @@ def html(page: Mapping[str, Any], formats: Sequence[str], template: str) -> str:
     css = plain.get_template("style.css").render(
         light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
     )
-    script = (TEMPLATES / "page.js").read_text()
+    script = compact_script((TEMPLATES / "page.js").read_text())
 
     def draw(figure: Figure, page: str = "") -> Markup:
         """Return the figure with a link to its numbers. page: the file that has them, if it is another one."""

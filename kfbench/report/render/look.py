@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kfbench.measure.floor import FLOOR
+from kfbench.report.render.compact import compact_svg
 from kfbench.tables import slug
 
 INK, GRID, PAPER = (
@@ -77,7 +78,7 @@ def inline(svg: str, name: str, description: str) -> str:
     """Prepare the SVG text of a figure for an HTML page.
 
     The XML prologue is removed. Ids get the prefix `name`. Colours become CSS variables, and the description becomes
-    the alternative text.
+    the alternative text. What a reader cannot see is left out (`compact_svg`).
     """
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
@@ -96,4 +97,4 @@ def inline(svg: str, name: str, description: str) -> str:
     body = body.replace(OTHER.light, "var(--other)")
     # Lines need a contrast of 3:1, text needs 4.5:1. So the colour of text is mixed with ink.
     body = re.sub(r"(<text [^>]*?fill: )(var\([^)]+\))", r"\1color-mix(in srgb, \2 70%, var(--ink))", body)
-    return re.sub(r"\n\s*", "\n", body)
+    return compact_svg(body)

@@ -5,6 +5,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from kfbench.report.render.compact import compact_script
 from kfbench.report.topics.explorer.data import Content, page_data, script_json
 from kfbench.report.topics.explorer.rules import page_rules
 
@@ -19,5 +20,5 @@ def explorer_parts(content: Content) -> dict[str, object]:
         "data": Markup(script_json(page_data(content))),
         "has_cpu": bool(content.operations),
         "css": Markup((TEMPLATES / "explorer.css").read_text()),
-        "scripts": [Markup((TEMPLATES / name).read_text()) for name in SCRIPTS],
+        "scripts": [Markup(compact_script((TEMPLATES / name).read_text())) for name in SCRIPTS],
     }
