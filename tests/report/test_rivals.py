@@ -1,6 +1,7 @@
 """The chapter about rivals: its numbers computed apart, and the run that it joins."""
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -8,13 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.formats import FORMATS
 from kfbench.report.data.joined import FOLDER, RIVALS, Joined
+from kfbench.report.data.results import Results
 from kfbench.report.data.rivals import COLUMNAR, JSON, METADATA, STREAM, Rivals, crossing, quantile
 from kfbench.report.files import files_of
-from kfbench.report.topics.rivals import section, tables
+from kfbench.report.topics.front import _counts
+from kfbench.report.topics.rivals import sentences, tables, trial
 from kfbench.shipped import DATASETS
 from kfbench.store import Run, open_run
+from kfbench.sweep.run.cell_rows import sample_at
 from kfbench.tables import Table
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.test_sentences import long_of_run
 
 SHIPPED = DATASETS / FOLDER / RIVALS
@@ -119,14 +125,14 @@ def test_cpu_ratios_are_paired_with_v2_of_the_same_rounds(measured: pd.DataFrame
 def test_sentences_have_the_numbers_of_their_tables(found: Rivals) -> None:
     each = found.break_even("parquet-best", "v2")
     assert each is not None
-    assert f"From {round(each.records)} records per batch on, parquet-best does." in section._lead_sentence(found)
+    assert f"From {round(each.records)} records per batch on, parquet-best does." in sentences.lead_sentence(found)
     base = found.mean_time(1_000, "zstd", "v2", "together", "encode")
     ours = found.mean_time(1_000, "zstd", "parquet-best", "each", "encode")
-    assert base and ours and f"parquet-best {ours / base:.1f}" in section._cpu_sentence(found)
+    assert base and ours and f"parquet-best {ours / base:.1f}" in sentences.cpu_sentence(found)
     typed = found.break_even("parquet-shredded", COLUMNAR, JSON, "best")
     assert typed is not None
     assert f"From {round(typed.records)} records per batch on, parquet-shredded (best) is as small as {COLUMNAR}" in (
-        section._schema_sentence(found)
+        sentences.schema_sentence(found)
     )
 
 
@@ -135,7 +141,7 @@ def test_the_smallest_packer_is_named(measured: pd.DataFrame, found: Rivals) -> 
     columnar = measured[(measured["kind"] == METADATA) & (measured["batch_size"] == 10_000)]
     ratios = (per_record(at, "pcodec") / per_record(columnar, COLUMNAR)).dropna()
     ratio = float(np.exp(np.log(ratios).mean()))
-    assert f"pcodec is smallest: {ratio:.2f} × {COLUMNAR}'s columns." in section._metadata_sentence(found)
+    assert f"pcodec is smallest: {ratio:.2f} × {COLUMNAR}'s columns." in sentences.metadata_sentence(found)
 
 
 def test_arms_that_failed_are_a_table_with_their_errors(shipped: Run) -> None:
@@ -146,6 +152,63 @@ def test_arms_that_failed_are_a_table_with_their_errors(shipped: Run) -> None:
     vars(joined)["rows"] = rows
     table = tables.failed_table(Rivals(joined))
     assert table is not None and table.rows == (("vortex", "vortex: RivalFailed: PanicException: late", 1),)
+
+
+def test_arms_that_were_not_measured_are_named_with_their_reason(shipped: Run) -> None:
+    rows = shipped.measurements()
+    is_lance = rows["format"] == "lance"
+    rows.loc[is_lance, ["status", "error"]] = ["skipped", "ModuleNotFoundError: No module named 'lance'"]
+    joined = Joined(run=shipped, is_own=True)
+    vars(joined)["rows"] = rows
+    found = Rivals(joined)
+    table = tables.failed_table(found)
+    assert table is not None
+    assert table.rows == (("lance", "ModuleNotFoundError: No module named 'lance'", int(is_lance.sum())),)
+    assert "This run did not measure lance." in " ".join(sentences.failed_sentences(found))
+
+
+def test_workloads_in_their_own_batches_are_a_table(measured: pd.DataFrame, found: Rivals) -> None:
+    part = measured[(measured["kind"] == "rivals") & (measured["codec"] == "zstd") & (measured["batch_size"] == 0)]
+    ratios = per_record(part, "parquet-best") / per_record(part, "v2")
+    table = tables.own_table(found)
+    assert len(table.rows) == len(ratios) == 19
+    for workload, ratio in ratios.items():
+        assert by(table, workload)["parquet-best"] == pytest.approx(ratio)
+
+
+def test_memory_is_shown_without_a_codec_and_under_zstd(measured: pd.DataFrame, found: Rivals) -> None:
+    part = measured[(measured["kind"] == "rivals-cpu") & (measured["arm"] == "each") & (measured["batch_size"] == 100)]
+    part = part[(part["operation"] == "decode") & (part["format"] == "parquet")]
+    for codec in ("none", "zstd"):
+        wanted = part.loc[part["codec"] == codec, "call_bytes"].median() / 1000
+        assert by(tables.memory_table(found), "decode", codec, "parquet")["100"] == pytest.approx(wanted)
+
+
+def test_differences_from_the_trial_above_5_percent_have_a_reason(found: Rivals) -> None:
+    shown = [(row, abs(float(row[3]) / float(row[2]) - 1)) for row in trial.trial_table(found).rows]
+    assert len(shown) == 4 * len(trial.BATCHES)
+    for row, change in shown:
+        assert bool(row[-1]) == (change > 0.05), row
+    one = found.size("rivals", "user-activity", 1, "v2")
+    assert f"v2 234 ({one:.0f} here)" in " ".join(trial.trial_sentences(found))
+
+
+def test_the_trial_took_few_batches_of_small_records() -> None:
+    """v2 of seed 7: the first 50 batches of a record have the trial's bytes, all 10,000 have the run's."""
+    workload = replace(CATALOGUE["user-activity"], batch_size=1)
+    sample = sample_at(workload, 10_000, 7)
+    log = FORMATS["v2"].encode(sample.records, 1, "zstd", 3)
+    sizes = np.diff(log.positions)
+    tried = trial.TRIED["v2"].sizes[0]
+    assert sizes[:50].mean() == pytest.approx(tried, rel=0.02)  # its zstd was one-shot
+    assert sizes.mean() > 1.04 * tried
+
+
+def test_the_front_page_counts_what_the_run_has(shipped: Run, measured: pd.DataFrame) -> None:
+    is_timed = measured["kind"] == "rivals-cpu"
+    sizes = shipped.measurements().query("status == 'ok' and kind != 'rivals-cpu'")
+    times = measured[is_timed & (measured["arm"] != "aa")]
+    assert _counts(Results(shipped.measurements())) == f"{len(sizes):,} sizes of rivals, {len(times):,} CPU times"
 
 
 @pytest.mark.parametrize("kind", [JSON, STREAM, METADATA])
@@ -173,6 +236,10 @@ def test_a_run_of_rivals_has_a_report_of_its_own(shipped: Run) -> None:
     page = files["rivals.html"].decode()
     for fact in ("This run was measured", "parquet-best", "parquet-shredded (best) is as small as v2"):
         assert fact in page
+    front = files["index.html"].decode()
+    assert "parquet-best against v2" in front
+    head = front.partition("<header>")[2].partition("</header>")[0]
+    assert "sizes of rivals" in head and " 0 " not in head and "sets of batches" in front
     assert not any(name.startswith(f"{FOLDER}/{RIVALS}/") for name in files)
     assert long_of_run(shipped) == []
 

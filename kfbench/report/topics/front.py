@@ -26,6 +26,7 @@ from kfbench.report.topics.dictionaries import section as dictionaries
 from kfbench.report.topics.dictionaries.sentences import headline_sentence
 from kfbench.report.topics.dictionaries.tables import MEANS
 from kfbench.report.topics.rivals import sentences as rivals
+from kfbench.report.topics.rivals.tables import MEANS as RIVAL_MEANS
 from kfbench.report.topics.workloads import size_table_name
 from kfbench.tables import Column, Table, listed, number
 
@@ -215,6 +216,8 @@ def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Car
     yield from _columnar_card(run.results)
     if headline := dictionaries.card(run):
         yield Card(*headline, f"{dictionaries.CHAPTER}.html#t-{MEANS}")
+    if run.rivals and run.rivals.is_own and (of_rivals := rivals.card(run.rivals)):
+        yield Card(*of_rivals, f"{RIVALS}.html#t-{RIVAL_MEANS}")
     if cpu.of:
         words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
         link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
@@ -281,14 +284,12 @@ def _best_codec(run: Views) -> str:
 def _counts(results: Results) -> str:
     """Count the numbers of each sort that the run has."""
     rows = results.every[results.every["status"] == "ok"]
-    kinds, is_timed = rows["kind"], rows["kind"].isin(TIMED_KINDS)
+    kinds, is_timed, arms = rows["kind"], rows["kind"].isin(TIMED_KINDS), rows["arm"]
+    is_rival = kinds.str.startswith(RIVALS)
     counts = {
-        "exact sizes": int((kinds == "bytes").sum()),
-        "sizes with topic dictionaries": int((kinds.str.startswith(DICTIONARY) & ~is_timed).sum()),
-        "sizes of rivals and their bases": int((kinds.str.startswith(RIVALS) & ~is_timed).sum()),
-        "CPU times": int((is_timed & (rows["arm"] == "measure")).sum()),
-        "CPU times of rivals and their bases": int(
-            (is_timed & kinds.str.startswith(RIVALS) & (rows["arm"] != "aa")).sum()
-        ),
+        "exact sizes": (kinds == "bytes").sum(),
+        "sizes with dictionaries": (kinds.str.startswith(DICTIONARY) & ~is_timed).sum(),
+        "sizes of rivals": (is_rival & ~is_timed).sum(),
+        "CPU times": (is_timed & ((arms == "measure") | (is_rival & (arms != "aa")))).sum(),
     }
-    return listed([f"{number(count)} {words}" for words, count in counts.items() if count]) or "No numbers"
+    return ", ".join(f"{number(int(count))} {words}" for words, count in counts.items() if count) or "No numbers"

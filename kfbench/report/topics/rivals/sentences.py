@@ -6,8 +6,8 @@ from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import at_words
-from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, TOGETHER, Rivals
-from kfbench.report.data.words import batch_words, span
+from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, OPAQUE, TOGETHER, Rivals
+from kfbench.report.data.words import batch_words, percent, span
 from kfbench.report.topics.rivals import tables
 from kfbench.tables import listed, number
 
@@ -20,7 +20,7 @@ def lead_sentence(found: Rivals) -> str:
     for base in (BASE_FORMAT, COLUMNAR):
         of = {name: each for name in found.best if (each := found.break_even(name, base))}
         reached = {name: each for name, each in of.items() if not math.isinf(each.records)}
-        for i, (name, each) in enumerate(reached.items()):
+        for i, (name, each) in enumerate(sorted(reached.items(), key=lambda item: item[1].records)):
             verb = f"takes as few bytes as {base}" if not i else "does"
             sentences.append(f"From {batch_words(round(each.records))} on, {name} {verb}.")
         if others := [name for name in of if name not in reached]:
@@ -110,3 +110,13 @@ def metadata_sentence(found: Rivals) -> str:
         smallest = f"{name} is smallest" if ratio < 1 else f"{COLUMNAR} is smallest, and {name} next"
         sentences.append(f"At {batch_words(batch)}, {smallest}: {ratio:.2f} × {COLUMNAR}'s columns.")
     return " ".join([*sentences, "The best settings of packers are the smallest of several tries per column."])
+
+
+def card(found: Rivals) -> tuple[str, str] | None:
+    """Return a number for the front page, and what it is of: Parquet's bytes in the smallest batches."""
+    name, batch = "parquet-best", next(iter(found.batches()), None)
+    mean = found.mean(OPAQUE, batch, name) if batch else None
+    if batch is None or mean is None:
+        return None
+    where = f"{batch_words(batch)}, {CODEC} 3, mean of {len(found.workloads(OPAQUE))} workloads"
+    return percent(mean - 1), f"{name} against {BASE_FORMAT}: {where}"

@@ -67,7 +67,7 @@ def trial_sentences(found: Rivals) -> tuple[str, ...]:
         return ()
     counts = {batch: found.batch_counts.get(Key(OPAQUE, WORKLOAD, batch, CODEC, BASE_FORMAT)) for batch in BATCHES}
     parts = [f"{each.name} {each.tried:.0f} ({each.size:.0f} here)" for each in large if each.batch == large[0].batch]
-    first = f"An earlier trial had other bytes per record in batches of {large[0].batch}: {listed(parts)}."
+    first = f"Bytes per record in an earlier trial, in batches of {large[0].batch}: {', '.join(parts)}."
     why = (
         f"It took about 50 batches of smaller records, without producer state. This run took {counts[large[0].batch]}."
     )
