@@ -109,26 +109,32 @@ def typed_words(found: Rivals, arm: str) -> str:
     return listed(words)
 
 
-def facts(found: Rivals, state: str) -> str:
-    """One line each on break-even, CPU, schema and losses."""
-    lost = sorted({loss.workload for loss in found.losses})
+def losses_words(found: Rivals) -> str:
+    """Count the sets of batches that a rival makes smaller, and give the largest difference."""
+    if not found.losses:
+        return f"in none of {found.compared} sets of batches"
     least = min(found.losses, key=lambda loss: loss.ratio)
     where = f"{least.workload}, {f'{least.batch:,} records per batch' if least.batch else 'own batches'}"
+    lost = listed(sorted({loss.workload for loss in found.losses}))
+    sets = f"in {len(found.losses)} of {found.compared} sets of batches, of {lost}"
+    return f"{sets}. Its largest loss is to {least.rival}, {least.ratio:.2f} × its bytes ({where})"
+
+
+def facts(found: Rivals, state: str) -> str:
+    """One line each on break-even, CPU, schema and losses."""
     batch = max(key.batch for key in found.times)
     in_one = cpu_words(found, [(COLUMNAR, TOGETHER)])
     alone = cpu_words(found, [(name, EACH) for name in (BASE_FORMAT, COLUMNAR, *found.best)])
     even = f"{break_even_words(found, BASE_FORMAT)}. With {COLUMNAR}: {break_even_words(found, COLUMNAR)}"
     typed = f"{typed_words(found, BEST)} records per batch on"
     without = typed_words(found, f"{BEST} without schema")
-    sets = f"in {len(found.losses)} of {found.compared} sets of batches, of {listed(lost)}"
-    loss = f"Its largest loss is to {least.rival}, {least.ratio:.2f} × its bytes ({where})"
     scale = f"{CODEC}, {batch:,} records per batch, {BASE_FORMAT} with all batches in one call = 1"
     group = f"{len(found.workloads(JSON))} workloads of JSON, medians"
     lines = (
         f"**Break-even** with {BASE_FORMAT}, records per batch, median workload: {even}.",
         f"**CPU** to encode/decode, {scale}: {in_one}. One batch per call: {alone}. {state}.",
         f"**Known schema** ({group}): Parquet's typed columns reach {typed}. If readers have the schema: {without}.",
-        f"**Where {COLUMNAR} loses**: {sets}. {loss}.",
+        f"**Where {COLUMNAR} loses**: {losses_words(found)}.",
     )
     return "\n".join(map(bullet, lines))
 

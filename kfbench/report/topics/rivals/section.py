@@ -34,7 +34,7 @@ def bytes_answer(run: Views) -> Answer | str:
                 name="rivals",
                 svg=plots.break_even(tables.means_frame(found), BASE, "bytes"),
                 alt=f"Bytes relative to {BASE} over batch size. {sentences.lead_sentence(found)}",
-                caption=f"Bytes relative to {BASE}. Rivals (grey) were tuned to be small on user-activity.",
+                caption=f"Bytes relative to {BASE}. Rivals (grey) have the smallest settings that we found.",
                 numbers=MEANS,
             ),
         ),

@@ -9,15 +9,15 @@ from typing import Final, NamedTuple
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.rivals import CODEC, COLUMNAR, OPAQUE, Key, Rivals
 from kfbench.report.data.words import percent
-from kfbench.tables import Column, Table, listed, plain_columns
+from kfbench.tables import Column, Table, plain_columns
 
 WORKLOAD: Final = "user-activity"
 BATCHES: Final = (1, 10, 100, 1_000, 10_000)  # records per batch
 EXPLAINED: Final = 0.05  # larger differences need a reason
-FEW: Final = "the trial took about 50 batches, of smaller records"
+FEW: Final = "the trial took about 50 batches of smaller records"
 STATE: Final = "the trial had no producer state"
-ARROW_SCHEMA: Final = "the trial had an Arrow schema, no delta encodings, and zstd per page"
-PER_BUFFER: Final = "the trial compressed each buffer, not the whole; its other settings are not known"
+ARROW_SCHEMA: Final = "other settings: the trial kept the Arrow schema and compressed each page"
+PER_BUFFER: Final = "other settings: the trial compressed each buffer and kept all columns"
 
 
 class Tried(NamedTuple):
@@ -91,7 +91,7 @@ def trial_table(found: Rivals) -> Table:
                 each.tried,
                 each.size,
                 percent(each.change),
-                listed(TRIED[each.name].reasons) if each.is_large else None,
+                "; ".join(TRIED[each.name].reasons) if each.is_large else None,
             )
             for each in differences(found)
         ),
