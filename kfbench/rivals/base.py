@@ -8,11 +8,14 @@ Damaged or hostile containers are out of scope.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kfbench.arrays import Int64
 from kfbench.errors import IllegalCombination, WouldLose
@@ -34,6 +37,7 @@ SCHEMA: Final = pa.schema(
 """The columns of a batch. Keys, values and header keys are bytes, because Kafka does not check that they are UTF-8."""
 TIMES: Final = ["offset_delta", "timestamp_delta"]
 PAYLOAD: Final = ["key", "value", "headers"]
+OPTIONAL: Final = ("offset_delta", "timestamp_delta", "key", "headers")  # a batch may leave these columns out
 
 
 class Fetched(NamedTuple):
@@ -74,7 +78,11 @@ class Rival(ABC):
 
     def prepare(self, records: Records) -> Any:
         """Return the records as the library takes them. Not timed. Their offsets and timestamps are deltas."""
-        return to_table(records)
+        return self.prepare_table(to_table(records))
+
+    def prepare_table(self, table: pa.Table) -> Any:
+        """Return one batch as the library takes it. Not timed. table: the columns of SCHEMA."""
+        return table
 
     @abstractmethod
     def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
@@ -82,6 +90,10 @@ class Rival(ABC):
 
         Only zstd has levels here. Other codecs ignore the level.
         """
+
+    def encoder(self, prepared: Any, codec: str, level: int | None = None) -> Callable[[], bytes]:
+        """Return a call that writes the container as `encode` does. CPU cells time it. It searches no settings."""
+        return partial(self.encode, prepared, codec, level)
 
     @abstractmethod
     def decode(self, container: bytes) -> Any:
@@ -100,7 +112,41 @@ class Rival(ABC):
 
         Offsets and timestamps are the stored deltas: the result equals the records that were prepared.
         """
-        return from_table(decoded)
+        return from_table(self.table(decoded))
+
+    def table(self, decoded: Any) -> pa.Table:
+        """Return the result of `decode` as a table with the columns of SCHEMA. Not timed."""
+        return decoded
+
+
+class SmallestRival(Rival):
+    """A rival that writes each batch in every setting of a fixed list, and keeps the smallest container.
+
+    A reader finds the setting in the container. Of equal sizes, the first setting of the list wins.
+    """
+
+    setting: ClassVar[Setting] = "best"
+
+    @abstractmethod
+    def choices(self, prepared: Any, codec: str) -> Sequence[Any]:
+        """Return the settings that are tried for this batch."""
+
+    @abstractmethod
+    def write(self, prepared: Any, codec: str, level: int | None, choice: Any) -> bytes:
+        """Write the container with one setting of `choices`."""
+
+    def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
+        self.check_codec(codec)
+        return min((self.write(prepared, codec, level, each) for each in self.choices(prepared, codec)), key=len)
+
+    def encoder(self, prepared: Any, codec: str, level: int | None = None) -> Callable[[], bytes]:
+        """Return a call that writes the container with the setting that is the smallest for this batch."""
+        self.check_codec(codec)
+
+        def size_bytes(choice: Any) -> int:
+            return len(self.write(prepared, codec, level, choice))
+
+        return partial(self.write, prepared, codec, level, min(self.choices(prepared, codec), key=size_bytes))
 
 
 def zstd_level(codec: str, level: int | None) -> int | None:
@@ -143,9 +189,12 @@ def from_table(table: pa.Table) -> Records:
     return Records.from_arrow(table.rename_columns({"offset_delta": "offset", "timestamp_delta": "timestamp_ms"}))
 
 
-def times_of(table: pa.Table | pa.RecordBatch) -> Times:
-    offsets, timestamps = (table[name].to_numpy() for name in TIMES)
-    return Times(offsets.astype(np.int64), timestamps)
+def times_of(table: pa.Table | pa.RecordBatch, rows: int | None = None) -> Times:
+    """Return the deltas of a table. A column that is missing holds only defaults. rows: None: those of the table."""
+    n, names = table.num_rows if rows is None else rows, table.schema.names
+    offsets = table["offset_delta"].to_numpy().astype(np.int64) if "offset_delta" in names else np.arange(n)
+    timestamps = table["timestamp_delta"].to_numpy() if "timestamp_delta" in names else np.zeros(n, np.int64)
+    return Times(offsets, timestamps.astype(np.int64, copy=False))
 
 
 def row_of(table: pa.Table | pa.RecordBatch, i: int) -> Fetched:
@@ -154,14 +203,24 @@ def row_of(table: pa.Table | pa.RecordBatch, i: int) -> Fetched:
     return Fetched(key, value, tuple((header["key"], header["value"]) for header in headers or ()))
 
 
-def without_defaults(table: pa.Table) -> pa.Table:
-    """Return the table without columns that `with_defaults` restores. columnar and v3 leave them out, too.
+def default_columns(table: pa.Table) -> tuple[str, ...]:
+    """Return the columns with only defaults, which `with_defaults` restores. columnar and v3 leave them out, too.
 
     Offset deltas 0, 1, 2, … are a default, and so are timestamp deltas of 0, null keys and no headers.
     """
-    defaults = with_defaults(table.select(["value"]))
-    optional = [name for name in SCHEMA.names if name != "value"]
-    return table.drop_columns([name for name in optional if table[name].to_pylist() == defaults[name].to_pylist()])
+    offsets, timestamps = (table[name].to_numpy() for name in TIMES)
+    is_default = {
+        "offset_delta": np.array_equal(offsets, np.arange(len(table))),
+        "timestamp_delta": not timestamps.any(),
+        "key": table["key"].null_count == len(table),
+        "headers": not len(pc.list_flatten(table["headers"])),
+    }
+    return tuple(name for name in OPTIONAL if is_default[name])
+
+
+def without_defaults(table: pa.Table) -> pa.Table:
+    """Return the table without the columns that hold only defaults."""
+    return table.drop_columns(list(default_columns(table)))
 
 
 def with_defaults(table: pa.Table) -> pa.Table:
@@ -175,3 +234,15 @@ def with_defaults(table: pa.Table) -> pa.Table:
     }
     columns = [table[name] if name in table.column_names else defaults[name]() for name in SCHEMA.names]
     return pa.table(columns, names=SCHEMA.names)
+
+
+def schema_byte(names: Iterable[str]) -> int:
+    """Return the bits of the optional columns that are missing in `names`: bit i for OPTIONAL[i]."""
+    present = set(names)
+    return sum(1 << i for i, name in enumerate(OPTIONAL) if name not in present)
+
+
+def schema_of_byte(bits: int) -> pa.Schema:
+    """Return SCHEMA without the columns of these bits. Higher bits are ignored."""
+    missing = {name for i, name in enumerate(OPTIONAL) if bits >> i & 1}
+    return pa.schema([field for field in SCHEMA if field.name not in missing])

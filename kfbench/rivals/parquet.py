@@ -1,47 +1,51 @@
 """Parquet, written and read by pyarrow. A batch is a file with one row group.
 
-Bytes per record of user-activity in batches of 1, 10, 100, 1,000 and 10,000 records, zstd 3, with the envelope:
+Bytes per record of user-activity in batches of 1, 10, 100, 1,000 and 10,000 records, zstd 3, with the envelope. Means
+of the first 100 batches of seed 7, or of all batches in 10,000 records:
 
 | settings | 1 | 10 | 100 | 1,000 | 10,000 |
 |---|---:|---:|---:|---:|---:|
-| pyarrow's defaults: dictionaries, statistics, pages 1.0, Arrow schema (`parquet`) | 3,006 | 369 | 71.2 | 37.8 | 33.2 |
-| no dictionaries | 2,785 | 345 | 66.3 | 33.4 | 29.0 |
-| and no statistics, no Arrow schema | 1,018 | 166 | 48.5 | 31.6 | 28.8 |
-| and data pages 2.0 | 979 | 164 | 48.3 | 31.6 | 28.8 |
-| and DELTA_BINARY_PACKED deltas | 976 | 159 | 45.8 | 29.3 | 26.0 |
-| and DELTA_LENGTH_BYTE_ARRAY byte strings | 993 | 161 | 45.1 | 29.0 | 25.8 |
-| or DELTA_BYTE_ARRAY byte strings | 1,013 | 164 | 45.9 | 29.0 | 25.5 |
-| pages 1.0, delta and length encodings, zstd around the file | 608 | 120 | 40.4 | 27.8 | 25.1 |
-| and no column that holds only defaults (`parquet-best`) | 436 | 107 | 38.9 | 27.6 | 25.1 |
+| pyarrow's defaults: dictionaries, statistics, pages 1.0, Arrow schema (`parquet`) | 2,985 | 368 | 71.7 | 37.8 | 33.2 |
+| lean, plain byte strings | 433 | 108 | 40.6 | 28.1 | 25.3 |
+| DELTA_LENGTH_BYTE_ARRAY | 432 | 107 | 39.2 | 27.6 | 25.1 |
+| DELTA_BYTE_ARRAY | 439 | 110 | 40.2 | 28.3 | 25.0 |
+| keys and header keys DELTA_BYTE_ARRAY, values DELTA_LENGTH_BYTE_ARRAY | 445 | 109 | 39.3 | 27.7 | 25.2 |
+| keys and header keys DELTA_LENGTH_BYTE_ARRAY, values DELTA_BYTE_ARRAY | 446 | 110 | 40.5 | 28.4 | 25.0 |
+| dictionaries of keys and header keys, values DELTA_BYTE_ARRAY | 475 | 114 | 42.2 | 29.3 | 25.4 |
+| dictionaries of all headers, keys and values DELTA_LENGTH_BYTE_ARRAY | 432 | 107 | 39.2 | 27.6 | 25.1 |
+| dictionaries of all byte strings | 461 | 112 | 42.6 | 29.8 | 26.4 |
+| the smallest for each batch (`parquet-best`) | 432 | 107 | 39.2 | 27.6 | 25.0 |
 
-Column names of one letter would save 9 bytes per record in batches of 1, 2 in batches of 10, 0.2 in batches of 100.
+A lean file has no statistics, no Arrow schema and no column that holds only defaults. Its deltas are
+DELTA_BINARY_PACKED. The codec compresses the whole file, with data pages 1.0. `parquet-best` also tries the eight
+encodings with data pages 2.0 that are compressed one by one. user-activity has no headers.
 """
 
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator
+from itertools import product
+from typing import Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kfbench.records import Records
 from kfbench.rivals import whole
 from kfbench.rivals.base import (
     PAYLOAD,
     TIMES,
     Fetched,
     Rival,
-    Setting,
+    SmallestRival,
     Times,
-    from_table,
     row_of,
     times_of,
-    to_table,
     with_defaults,
     without_defaults,
-    zstd_level,
 )
+from kfbench.rivals.parquet_file import LENGTHS, PREFIXES, lean_setting, parquet_bytes
 
-_BYTE_STRINGS: Final = ("key", "value", "headers.list.element.key", "headers.list.element.value")
+_KEY, _VALUE = "key", "value"
+_HEADER_KEY, _HEADER_VALUE = "headers.list.element.key", "headers.list.element.value"
+_ALL: Final = (_KEY, _VALUE, _HEADER_KEY, _HEADER_VALUE)
 
 
 class Parquet(Rival):
@@ -51,7 +55,7 @@ class Parquet(Rival):
 
     def encode(self, prepared: pa.Table, codec: str, level: int | None = None) -> bytes:
         self.check_codec(codec)
-        return _write(prepared, compression=codec, compression_level=zstd_level(codec, level))
+        return parquet_bytes(prepared, codec, level, {}, is_whole=False)
 
     def decode(self, container: bytes) -> pa.Table:
         return _read(container)
@@ -64,50 +68,74 @@ class Parquet(Rival):
         return row_of(_read(container, PAYLOAD), i)
 
 
-class ParquetBest(Rival):
-    """Parquet in the smallest form that we found: no dictionaries, statistics or Arrow schema, and delta encodings.
+class _Choice(NamedTuple):
+    """A setting. dictionaries: the byte strings with dictionaries. encodings: those of the others, as (path, name).
 
-    Columns that hold only defaults are left out. The codec compresses the file as a whole, so every read decompresses
-    all of it.
+    is_whole: the codec compresses the file (pages 1.0), not each page (pages 2.0).
+    """
+
+    dictionaries: tuple[str, ...]
+    encodings: tuple[tuple[str, str], ...]
+    is_whole: bool
+
+
+_ENCODINGS: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (
+    ((), {}),
+    ((), dict.fromkeys(_ALL, LENGTHS)),
+    ((), dict.fromkeys(_ALL, PREFIXES)),
+    ((), {_KEY: PREFIXES, _HEADER_KEY: PREFIXES, _VALUE: LENGTHS, _HEADER_VALUE: LENGTHS}),
+    ((), {_KEY: LENGTHS, _HEADER_KEY: LENGTHS, _VALUE: PREFIXES, _HEADER_VALUE: PREFIXES}),
+    ((_KEY, _HEADER_KEY), {_VALUE: PREFIXES, _HEADER_VALUE: PREFIXES}),
+    ((_HEADER_KEY, _HEADER_VALUE), {_KEY: LENGTHS, _VALUE: LENGTHS}),
+    (_ALL, {}),
+)
+"""Dictionaries and encodings, as in the module's list."""
+
+
+class ParquetBest(SmallestRival):
+    """The smallest of sixteen Parquet files without statistics, Arrow schema, or columns that hold only defaults.
+
+    The file tells its encodings. Its first bytes tell whether it is compressed as a whole.
     """
 
     name = "parquet-best"
-    setting: ClassVar[Setting] = "best"
 
-    def prepare(self, records: Records) -> pa.Table:
-        return without_defaults(to_table(records))
+    def prepare_table(self, table: pa.Table) -> pa.Table:
+        return without_defaults(table)
 
-    def encode(self, prepared: pa.Table, codec: str, level: int | None = None) -> bytes:
-        self.check_codec(codec)
-        names = [name for name in _BYTE_STRINGS if name.split(".")[0] in prepared.column_names]
-        encodings = {name: "DELTA_BINARY_PACKED" for name in TIMES if name in prepared.column_names}
-        encodings |= dict.fromkeys(names, "DELTA_LENGTH_BYTE_ARRAY")
-        lean: dict[str, Any] = {"use_dictionary": False, "write_statistics": False, "store_schema": False}
-        return whole.compress(_write(prepared, compression="none", column_encoding=encodings, **lean), codec, level)
+    def choices(self, prepared: pa.Table, codec: str) -> list[_Choice]:
+        """Return the settings, each once: without headers or keys, some are equal."""
+        return list(dict.fromkeys(_choices(set(prepared.column_names))))
+
+    def write(self, prepared: pa.Table, codec: str, level: int | None, choice: _Choice) -> bytes:
+        setting = lean_setting(prepared.column_names, choice.dictionaries, dict(choice.encodings))
+        setting["data_page_version"] = "1.0" if choice.is_whole else "2.0"
+        return parquet_bytes(prepared, codec, level, setting, is_whole=choice.is_whole)
 
     def decode(self, container: bytes) -> pa.Table:
         return _read(whole.decompress(container))
 
     def read_times(self, container: bytes) -> Times:
         file = _open(whole.decompress(container))
-        table = file.read(columns=[name for name in TIMES if name in file.schema_arrow.names], use_threads=False)
-        n = file.metadata.num_rows
-        columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
-        return Times(columns.get("offset_delta", np.arange(n)), columns.get("timestamp_delta", np.zeros(n, np.int64)))
+        names = [name for name in TIMES if name in file.schema_arrow.names]
+        return times_of(file.read(columns=names, use_threads=False), file.metadata.num_rows)
 
     def fetch(self, container: bytes, i: int) -> Fetched:
         file = _open(whole.decompress(container))
         table = file.read(columns=[name for name in PAYLOAD if name in file.schema_arrow.names], use_threads=False)
         return row_of(table, i)
 
-    def records(self, decoded: pa.Table) -> Records:
-        return from_table(with_defaults(decoded))
+    def table(self, decoded: pa.Table) -> pa.Table:
+        return with_defaults(decoded)
 
 
-def _write(table: pa.Table, **options: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=max(len(table), 1), **options)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+def _choices(names: set[str]) -> Iterator[_Choice]:
+    def is_present(path: str) -> bool:
+        return path.split(".")[0] in names
+
+    for (dictionaries, encodings), is_whole in product(_ENCODINGS, (True, False)):
+        coded = tuple(filter(is_present, dictionaries))
+        yield _Choice(coded, tuple((path, name) for path, name in encodings.items() if is_present(path)), is_whole)
 
 
 def _open(container: bytes) -> pq.ParquetFile:

@@ -58,8 +58,9 @@ import pyarrow.parquet as pq
 from kfbench.arrays import Int64
 from kfbench.records import Records
 from kfbench.rivals import whole
-from kfbench.rivals.base import buffer_codec, relative, to_table, without_defaults, zstd_level
+from kfbench.rivals.base import TIMES, buffer_codec, relative, to_table, without_defaults
 from kfbench.rivals.envelope import ENVELOPE_BYTES
+from kfbench.rivals.parquet_file import LEAN, LENGTHS, PREFIXES, lean_setting, parquet_bytes
 from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, check_same, size_row
 
 WITHOUT_SCHEMA: Final = " without schema"
@@ -205,11 +206,11 @@ def _parquet(records: Records, bounds: Int64, codec: str, is_best: bool) -> list
     for table in shredded.tables(records, bounds, is_best, with_dictionaries=False):
         if table.schema not in schema_bytes:
             empty = table.schema.empty_table()
-            schema_bytes[table.schema] = [len(_parquet_bytes(empty, codec, *choice)) for choice in choices]
+            schema_bytes[table.schema] = [len(_bytes(empty, codec, *choice)) for choice in choices]
         objects = shredded.objects[first : first + len(table)]
         found = []
         for choice, empty_bytes in zip(choices, schema_bytes[table.schema], strict=True):
-            data = _parquet_bytes(table, codec, *choice)
+            data = _bytes(table, codec, *choice)
             _check(_read_parquet(whole.decompress(data)), table, objects)
             found.append(ContainerSize(len(data), len(data) - empty_bytes))
         sizes.append(_smallest(found))
@@ -221,27 +222,20 @@ def _parquet_settings(repeats: Mapping[str, bool], is_best: bool) -> list[dict[s
     """Return the writer's settings to try. The module lists them."""
     if not is_best:
         return [{}]
-    small = {"write_statistics": False, "store_schema": False}
-    deltas = {"offset_delta": "DELTA_BINARY_PACKED", "timestamp_delta": "DELTA_BINARY_PACKED"}
+    names = ["key", "value", "json", *TIMES]
     repeating = sorted(path for path, is_repeating in repeats.items() if is_repeating)
     others = ["key", *(path for path, is_repeating in repeats.items() if not is_repeating)]
-    lengths, prefixes = "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"
-    encodings: list[tuple[bool | list[str], dict[str, str]]] = [
-        (False, deltas),
-        (False, deltas | dict.fromkeys([*others, *repeating], lengths)),
-        (repeating, deltas | dict.fromkeys(others, lengths)),
-        (repeating, deltas | dict.fromkeys(others, prefixes)),
+    encodings: list[tuple[list[str], dict[str, str]]] = [
+        ([], {}),
+        ([], dict.fromkeys([*others, *repeating], LENGTHS)),
+        (repeating, dict.fromkeys(others, LENGTHS)),
+        (repeating, dict.fromkeys(others, PREFIXES)),
     ]
-    return [small, *(small | {"use_dictionary": paths, "column_encoding": names} for paths, names in encodings)]
+    return [{**LEAN}, *(lean_setting(names, *each) for each in encodings)]
 
 
-def _parquet_bytes(table: pa.Table, codec: str, setting: dict[str, Any], is_whole: bool) -> bytes:
-    """Return a Parquet file. is_whole: compress the file, not each page."""
-    out = BytesIO()
-    page_codec = "none" if is_whole else codec
-    level = zstd_level(page_codec, ZSTD_LEVEL)
-    pq.write_table(table, out, compression=page_codec, compression_level=level, **setting)
-    return whole.compress(out.getvalue(), codec if is_whole else "none", None)
+def _bytes(table: pa.Table, codec: str, setting: Mapping[str, Any], is_whole: bool) -> bytes:
+    return parquet_bytes(table, codec, ZSTD_LEVEL, setting, is_whole=is_whole)
 
 
 def _read_parquet(data: bytes) -> pa.Table:

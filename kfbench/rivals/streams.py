@@ -23,12 +23,12 @@ import pyarrow as pa
 
 from kfbench.arrays import Int64
 from kfbench.records import Records
+from kfbench.rivals.arrow_ipc import END, header_lists, plain
 from kfbench.rivals.base import buffer_codec, from_table, relative, to_table
 from kfbench.rivals.envelope import ENVELOPE_BYTES
 from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize, batches_of, check_same, size_row
 
 NAME: Final = "arrow-stream"
-END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def encode_stream(records: Records, bounds: Int64, codec: str) -> TopicStream:
         if "headers" in columns:
             pairs = columns["headers"].flatten()
             header_key_indexes = header_keys.encode(pairs.field("key"))
-            columns["headers"] = _header_lists(columns["headers"], header_key_indexes, pairs.field("value"))
+            columns["headers"] = header_lists(columns["headers"], header_key_indexes, pairs.field("value"))
         row_batch = pa.record_batch(columns)
         if writer is None:
             writer = pa.ipc.new_stream(out, row_batch.schema, options=options)
@@ -92,18 +92,7 @@ def read_stream(stream: TopicStream) -> list[pa.RecordBatch]:
 
 def plain_table(batch: pa.RecordBatch) -> pa.Table:
     """Return the batch with plain keys. Raises IndexError for an index beyond the dictionary."""
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    columns["key"] = columns["key"].dictionary_decode()
-    if "headers" in columns:
-        lists = columns["headers"]
-        pairs = lists.flatten()
-        columns["headers"] = _header_lists(lists, pairs.field("key").dictionary_decode(), pairs.field("value"))
-    return pa.table(columns)
-
-
-def _header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Return lists of the same lengths, with these header keys and values."""
-    return pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays([keys, values], names=["key", "value"]))
+    return pa.table(plain(batch))
 
 
 def stream_sizes(records: Records, bounds: Int64, codec: str) -> list[RivalSize]:

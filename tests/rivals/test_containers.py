@@ -3,12 +3,14 @@
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.records import Records
 from kfbench.rivals import rivals
-from kfbench.rivals.base import Rival, relative
+from kfbench.rivals.base import Rival, SmallestRival, relative
 from kfbench.workloads.catalogue import WORKLOADS
 
 ARMS: Final = [
@@ -33,11 +35,20 @@ EDGES: Final = {
 
 
 def check(rival: Rival, codec: str, records: Records) -> None:
-    """Check every operation of a rival on one batch."""
+    """Check every operation of a rival on one batch, and for every setting that it may choose."""
     records = relative(records)
     prepared = rival.prepare(records)
     container = rival.encode(prepared, codec, 3)
-    assert rival.encode(prepared, codec, 3) == container
+    assert rival.encode(prepared, codec, 3) == container == rival.encoder(prepared, codec, 3)()
+    containers = [container]
+    if isinstance(rival, SmallestRival):
+        containers += [rival.write(prepared, codec, 3, choice) for choice in rival.choices(prepared, codec)]
+        assert len(container) == min(map(len, containers[1:]))
+    for each in containers:
+        check_readers(rival, each, records)
+
+
+def check_readers(rival: Rival, container: bytes, records: Records) -> None:
     assert rival.records(rival.decode(container)) == records
     times = rival.read_times(container)
     assert np.array_equal(times.offset_deltas, records.offsets)
@@ -68,3 +79,29 @@ def test_refused(rival: Rival) -> None:
         rival.encode(rival.prepare(records), "snappy")
     with pytest.raises(WouldLose):
         rival.prepare(Records.from_lists([b"a", b"b"], offsets=[0, 2**31]))
+
+
+REPEATED: Final = relative(
+    Records.from_lists(
+        [b"abcdefgh" * 9] * 150, headers=[[("trace", b"0123456789" * 5)]] * 150, timestamps_ms=[*range(150)]
+    )
+)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("name", [name for name, rival in rivals().items() if isinstance(rival, SmallestRival)])
+def test_repeated_values_and_headers(name: str, codec: str) -> None:
+    check(rivals()[name], codec, REPEATED)
+
+
+def test_parquet_takes_dictionaries_for_repeated_values_and_none_for_random_ones() -> None:
+    rival = rivals()["parquet-best"]
+
+    def dictionaries(records: Records) -> list[bool]:
+        file = pq.ParquetFile(pa.BufferReader(rival.encode(rival.prepare(relative(records)), "none")))
+        columns = [file.metadata.row_group(0).column(i) for i in range(file.metadata.num_columns)]
+        return [column.has_dictionary_page for column in columns if column.path_in_schema == "value"]
+
+    random = np.random.default_rng(1)
+    assert dictionaries(REPEATED) == [True]
+    assert dictionaries(Records.from_lists([random.bytes(70) for _ in range(150)])) == [False]
