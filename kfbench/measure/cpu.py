@@ -1,6 +1,6 @@
-"""CPU timing: measure thread CPU time and wall time, with the samples of all formats interleaved.
+"""CPU timing: measure CPU time and wall time, with the samples of all formats interleaved.
 
-All raw samples are stored. Terms:
+CPU time is that of the calling thread, unless another clock is given. All raw samples are stored. Terms:
 
 - Arm: one timed call, such as encode in one format.
 - Sample: the time of one or more calls of an arm in a row.
@@ -74,14 +74,17 @@ class Arm:
     verify: Callable[[], None] = _nothing
 
 
+Clock = Callable[[], int]  # CPU time in ns, such as time.thread_time_ns
+
+
 class CallTimes(NamedTuple):
-    """The CPU time of this thread and the wall time for one or more calls together."""
+    """The CPU time and the wall time for one or more calls together."""
 
     cpu_ns: int
     wall_ns: int
 
 
-def warm_up(arm: Arm) -> int:
+def warm_up(arm: Arm, clock: Clock | None = None) -> int:
     """Call a timed function (an arm) until it gets no faster, then verify its result. Return the number of calls.
 
     Calls still get faster if one of the last two takes over STILL_FASTER (2 %) less time than the fastest call before
@@ -91,7 +94,7 @@ def warm_up(arm: Arm) -> int:
     times_ns: list[int] = []
     while len(times_ns) < LEAST_WARM_UP_CALLS or _still_faster(times_ns):
         arm.before()
-        times_ns.append(timed(arm.call, 1).cpu_ns)
+        times_ns.append(timed(arm.call, 1, clock).cpu_ns)
     arm.verify()
     return len(times_ns)
 
@@ -102,7 +105,9 @@ def _still_faster(times_ns: Sequence[int]) -> bool:
     return min(times_ns[-2:]) < (1 - STILL_FASTER) * min(times_ns[:-2])
 
 
-def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
+def measure(
+    arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int, clock: Clock | None = None
+) -> list[Samples]:
     """Time all functions (arms) in `rounds` rounds. Return the samples of each arm, in the order of `arms`.
 
     The arms must be warmed up. One extra round comes first and is not counted. In this round, the arms evict each
@@ -113,6 +118,7 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: i
             the base takes about `sample_ns`. All arms use this number of calls.
         sample_ns: the wall time of one sample. ONE_CALL: each sample is one call, because a call may change its input.
         seed: the seed for the random order of the arms in each round.
+        clock: the CPU clock; None: time.thread_time_ns. time.process_time_ns includes a library's own threads.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
@@ -122,17 +128,19 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: i
         for i in range(-1, rounds):
             for j in random.permutation(len(arms)).tolist():
                 arms[j].before()
-                cpu_ns[j, i], wall_ns[j, i] = timed(arms[j].call, inner_loops)  # -1: overwritten by the last round
+                cpu_ns[j, i], wall_ns[j, i] = timed(
+                    arms[j].call, inner_loops, clock
+                )  # -1: overwritten by the last round
     return [Samples(inner_loops=inner_loops, cpu_ns=cpu_ns[j], wall_ns=wall_ns[j]) for j in range(len(arms))]
 
 
-def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
+def timed(call: Callable[[], object], inner_loops: int, clock: Clock | None = None) -> CallTimes:
     """Run `inner_loops` calls in a row, and return their total time."""
-    loops = range(inner_loops)
-    wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+    loops, clock = range(inner_loops), clock or time.thread_time_ns
+    wall, cpu = time.perf_counter_ns(), clock()
     for _ in loops:
         call()
-    return CallTimes(time.thread_time_ns() - cpu, time.perf_counter_ns() - wall)
+    return CallTimes(clock() - cpu, time.perf_counter_ns() - wall)
 
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:

@@ -7,12 +7,15 @@ The base is v2, once per batch. It is timed twice (arm "aa").
 A rival that searches the smallest of several settings is timed with the setting that it found for the batch. The search
 itself is not timed, which favours rivals.
 
+The CPU time is that of the process, because Lance works in threads of its own. pyarrow's threads are off.
+
 Both sides write and check the CRC-32C of a batch in `encode` and `decode`. Both read times and single records without
 it. Kafka's formats fetch a record without its headers. Where they have no such reader (under a codec; columnar also
 with headers), they decode the batch first. Each sample starts with a call that is not timed. Otherwise an arm that
 follows a slow one, such as Lance, would pay for cold caches.
 """
 
+import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,6 +50,8 @@ RivalOperation = Literal["encode", "decode", "read-times", "fetch-record"]
 RIVAL_OPERATIONS: Final[tuple[RivalOperation, ...]] = ("encode", "decode", "read-times", "fetch-record")
 EACH: Final = "each"
 TOGETHER: Final = "together"
+CLOCK: Final = time.process_time_ns  # of all arms; a library's threads count
+CLOCK_NAME: Final = "process"  # in the result table
 _OWN_ALLOCATOR: Final = frozenset({"vortex-data", "pylance"})  # Rust's, which nobody counts
 _POOLS: Final = list[pa.MemoryPool]()  # never freed, because a library may keep a buffer of a pool
 
@@ -132,7 +137,7 @@ def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) ->
         made = Arm(call=call, before=call, verify=_in_a_row([arm.calls.verify]))
         try:
             with library_errors():
-                arm.columns["warm_up_calls"] = warm_up(made)
+                arm.columns["warm_up_calls"] = warm_up(made, CLOCK)
                 if not arm.own_allocator:
                     arm.columns["call_bytes"] = peak_bytes(_in_a_row(arm.calls.allocating or arm.calls.calls))
         except RivalFailed as error:
@@ -143,7 +148,7 @@ def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) ->
     again = RivalArm(columns=timed[base][0].columns | {"arm": "aa"})
     timed.append((again, timed[base][1]))
     with library_errors():
-        samples = measure([made for _, made in timed], base, timing.rounds, timing.sample_ns, timing.seed)
+        samples = measure([made for _, made in timed], base, timing.rounds, timing.sample_ns, timing.seed, CLOCK)
     for (arm, _), found in zip(timed, samples, strict=True):
         arm.samples = found
     return [*arms, again]

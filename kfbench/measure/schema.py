@@ -162,8 +162,8 @@ class StoredRow:
     cpu_ns: Sequence[int] | None = _column(
         _INT64_LIST,
         "ns",
-        "thread CPU time of inner_loops calls, one item per round; round i of all arms belongs together; model: of "
-        "sizing the records, one item",
+        "CPU time of inner_loops calls (see cpu_clock), one item per round; round i of all arms belongs together; "
+        "model: of sizing the records, one item",
     )
     wall_ns: Sequence[int] | None = _column(_INT64_LIST, "ns", "wall time of the same calls")
     cache: str | None = _column(
@@ -224,6 +224,9 @@ class StoredRow:
     )
     # kinds rivals, rivals-metadata, rivals-json, rivals-stream and rivals-cpu
     library: str | None = _added(_TEXT, "", "library that writes and reads a rival's container, with its version")
+    cpu_clock: str | None = _added(
+        _TEXT, "", "rivals-cpu: process: cpu_ns is that of all threads of the process; null: that of the calling thread"
+    )
     call_bytes: int | None = _added(
         _INT64,
         "bytes",

@@ -132,7 +132,7 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
 def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
     done: list[int] = []
     left = iter(times)
-    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops: CallTimes(next(left) * 100_000, call()))
+    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops, clock: CallTimes(next(left) * 100_000, call()))
     assert warm_up(arm(lambda: done.append(1))) == len(done) == calls
 
 

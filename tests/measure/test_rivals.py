@@ -1,7 +1,10 @@
 """Sizes and times of rivals: what is lost, crashes or differs is an error, and a rerun gives the same bytes."""
 
 import errno
+import hashlib
+import time
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -149,6 +152,31 @@ def test_every_arm_and_operation_is_timed_in_the_same_rounds(codec: str) -> None
             assert arm.samples is not None and len(arm.samples.cpu_ns) == TIMING.rounds
             assert arm.columns["call_bytes"] > 0 and arm.columns["operation"] == operation
         assert len({arm.samples.inner_loops for arm in arms if arm.samples}) == 1
+
+
+class Threaded(ArrowIpc):
+    """A library that hashes 4 MB per call, in a thread of its own."""
+
+    name = "threaded"
+    data = bytes(4_000_000)
+
+    def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
+        thread = Thread(target=hashlib.sha256, args=(self.data,))
+        thread.start()
+        thread.join()
+        return super().encode(prepared, codec, level)
+
+
+def test_the_time_of_a_librarys_own_threads_counts() -> None:
+    given = RivalInput([FORMATS["v2"]], [Threaded(), ArrowIpc()], a_source(batch_size=50))
+    timed = {(arm.columns["format"], arm.columns["arm"]): arm.samples for arm in time_rivals(given, "encode", TIMING)}
+    threaded, plain = timed["threaded", "each"], timed["arrow-ipc", "each"]
+    assert threaded and plain
+    began = time.thread_time_ns()
+    hashlib.sha256(Threaded.data)
+    hashed_ns = time.thread_time_ns() - began
+    assert np.median(threaded.cpu_ns) / threaded.inner_loops > 0.5 * hashed_ns
+    assert np.median(plain.cpu_ns) / plain.inner_loops < 0.5 * hashed_ns
 
 
 class ForgetsRecords(ArrowIpc):

@@ -19,7 +19,8 @@ OPAQUE, METADATA, JSON, STREAM, CPU = RIVALS, "rivals-metadata", "rivals-json", 
 EACH, TOGETHER, AGAIN = "each", "together", "aa"  # calls: one per batch, one for all batches; v2 timed twice
 BEST: Final = "best"
 FULL: Final = 0.9  # of the wanted records per batch
-UNTIMED: Final = "lance"  # its threads do most of the work, and thread CPU time misses them
+UNTIMED: Final = "lance"  # left out of older runs: its threads do most of the work, and thread CPU time misses them
+PROCESS: Final = "process"  # the clock that includes them
 
 
 class Key(NamedTuple):
@@ -108,7 +109,8 @@ class Rivals:
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
         names = ["workload", "batch", "codec", "format", "arm", "operation"]
-        rows = self._ok[(self._ok["kind"] == CPU) & ~self._ok["format"].str.startswith(UNTIMED)]
+        is_timed = (self._ok["cpu_clock"] == PROCESS) | ~self._ok["format"].str.startswith(UNTIMED)
+        rows = self._ok[(self._ok["kind"] == CPU) & is_timed]
         ns: dict[TimeKey, Any] = {}
         for *key, cpu_ns, loops in zip(
             *(rows[name] for name in names), rows["cpu_ns"], rows["inner_loops"], strict=True
@@ -116,6 +118,12 @@ class Rivals:
             ns.setdefault(TimeKey(*key), np.asarray(cpu_ns, np.float64) / loops)
         bases = {key: ns.get(key._replace(format=BASE_FORMAT, arm=EACH)) for key in ns}
         return {key: Pair(found, bases[key]) for key, found in ns.items() if bases[key] is not None}
+
+    @property
+    def lacks_lance(self) -> bool:
+        """Return True if the CPU times are those of one thread, so that Lance's are left out."""
+        timed = self._ok[self._ok["kind"] == CPU]
+        return bool((timed["cpu_clock"] != PROCESS).any())
 
     @property
     def noise(self) -> Band | None:

@@ -9,7 +9,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.rivals import measure_rival
-from kfbench.measure.rivals_cpu import EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
+from kfbench.measure.rivals_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
 from kfbench.measure.schema import Row
 from kfbench.rivals import missing, rivals
 from kfbench.rivals.metadata_columns import metadata_sizes
@@ -144,7 +144,7 @@ def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
             yield from (failed(cell, name, error) | {"arm": EACH, "operation": operation} for name in names)
             continue
         for arm in arms:
-            row = {"format": arm.columns["format"], "batches": cell.batches}
+            row = {"format": arm.columns["format"], "batches": cell.batches, "cpu_clock": CLOCK_NAME}
             if arm.samples is None:
                 row |= failed(cell, arm.columns["format"], arm.error or "it was not timed")
             else:

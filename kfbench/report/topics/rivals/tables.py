@@ -202,7 +202,9 @@ def cpu_table(found: Rivals, codec: str) -> Table:
             f"Rivals are called once per batch. {BASE_FORMAT} and {COLUMNAR} are made for many batches a call.",
             "So small batches flatter rivals. Rows of “all batches” show what a call costs.",
             "fastavro builds a Python object per record; the others return columns.",
-            "Lance is left out: its threads do most of its work, and thread CPU time misses them.",
+            "Lance is left out: its threads do most of its work, and thread CPU time misses them."
+            if found.lacks_lance
+            else "The CPU time is that of the process, so a library's own threads count.",
         ),
     )
 
