@@ -1,5 +1,6 @@
 """Cells with rivals: what is missing, fails or is lost is a row, and Spark gives the same rows again."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,33 @@ def test_a_panic_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPatch) -> Non
     failed = [(row["format"], row["operation"], row["arm"]) for row in times if row["status"] == "error"]
     assert failed == [("parquet", operation, "each") for operation in RIVAL_OPERATIONS]
     assert sum(row["status"] == "ok" for row in times) == 3 * len(RIVAL_OPERATIONS)
+    assert table(times).num_rows == len(times)
+
+
+class Aborts(ArrowIpc):
+    """A library that ends its process, as Arrow and Vortex do for damaged containers."""
+
+    name = "parquet"
+
+    def decode(self, container: bytes) -> Any:
+        os.abort()
+
+
+ENDED = "parquet: the library ended its process: signal 6"
+
+
+def test_a_library_that_ends_its_process_is_a_row_with_the_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"parquet": Aborts(), "arrow-ipc": ArrowIpc()}
+    monkeypatch.setattr(module, "rivals", lambda: found)
+    rows = {row["format"]: row for row in measure_cell(rival_cell(formats=("v2", "parquet", "arrow-ipc")))}
+    assert (rows["parquet"]["status"], rows["parquet"]["arm"]) == ("error", "documented")
+    assert rows["parquet"]["error"].endswith(ENDED)
+    assert rows["v2"]["status"] == rows["arrow-ipc"]["status"] == "ok"
+    times = measure_cell(rival_cell("rivals-cpu", formats=("parquet", "v2")))
+    assert {(row["format"], row["operation"]) for row in times} == {
+        (name, operation) for name in ("parquet", "v2") for operation in RIVAL_OPERATIONS
+    }
+    assert all(row["status"] == "error" and "signal 6" in row["error"] for row in times)
     assert table(times).num_rows == len(times)
 
 

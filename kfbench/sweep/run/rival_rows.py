@@ -1,17 +1,20 @@
-"""Measure one cell of a kind with rivals. A rival that fails, or is not installed, gets rows with the reason."""
+"""Measure one cell of a kind with rivals. A rival that fails, or is not installed, gets rows with the reason.
 
-from collections.abc import Callable, Iterable, Iterator
+Measuring is done in a child process (see `child`). A library that ends it gives rows with this error.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.bytes import measure_size
-from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.noise import counted_since, host_counters, yardstick_ns
 from kfbench.measure.rivals import measure_rival
 from kfbench.measure.rivals_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
 from kfbench.measure.schema import Row
-from kfbench.rivals import missing, rivals
+from kfbench.rivals import Rival, missing, rivals
 from kfbench.rivals.metadata_columns import metadata_sizes
 from kfbench.rivals.metadata_columns import missing as missing_packers
 from kfbench.rivals.shredded import shredded_sizes
@@ -20,6 +23,7 @@ from kfbench.rivals.streams import stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
+from kfbench.sweep.run.child import LibraryEnded, call_in_child
 from kfbench.workloads import Sample
 
 NO_JSON: Final = "no value is a JSON object"
@@ -28,7 +32,16 @@ NO_JSON: Final = "no value is a JSON object"
 def rival_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
     for name in cell.formats:
-        yield _format_row(cell, name) if name in FORMATS else _rival_row(cell, name)
+        if name in FORMATS:
+            yield call_in_child(_format_row, cell, name)
+        elif name in missing():
+            yield skipped(name, missing()[name])
+        else:
+            rival = rivals()[name]
+            try:
+                yield call_in_child(_rival_row, cell, rival)
+            except LibraryEnded as error:
+                yield {"arm": rival.setting} | failed(cell, name, str(error))
 
 
 def rival_metadata_rows(cell: Cell) -> Iterator[Row]:
@@ -60,18 +73,15 @@ def _format_row(cell: Cell, name: str) -> Row:
         return failed(cell, name, error)
 
 
-def _rival_row(cell: Cell, name: str) -> Row:
-    if name in missing():
-        return skipped(name, missing()[name])
-    rival = rivals()[name]
+def _rival_row(cell: Cell, rival: Rival) -> Row:
     common: Row = {"arm": rival.setting}
     try:
         row = measure_rival(rival, encode_input(cell, sample_of(cell)))
     except IllegalCombination as error:
-        return common | skipped(name, error_text(error))
+        return common | skipped(rival.name, error_text(error))
     except Exception as error:
-        return common | failed(cell, name, error)
-    return common | {"format": name, "status": "ok"} | row
+        return common | failed(cell, rival.name, error)
+    return common | {"format": rival.name, "status": "ok"} | row
 
 
 Sizes = Callable[[Sample, str], list[RivalSize]]
@@ -88,7 +98,7 @@ def _with_codec(sizes: Callable[..., list[RivalSize]], sample: Sample, codec: st
 def _with_formats(cell: Cell, sizes: Sizes, nothing: str = "") -> Iterator[Row]:
     for name in cell.formats:
         if name in FORMATS:
-            yield _format_row(cell, name)
+            yield call_in_child(_format_row, cell, name)
     yield from _size_rows(cell, [name for name in cell.formats if name not in FORMATS], sizes, nothing)
 
 
@@ -96,7 +106,10 @@ def _size_rows(cell: Cell, names: Iterable[str], sizes: Sizes, nothing: str = ""
     """Yield the rows of `sizes` for the arms with these names. nothing: the reason if an arm has no row."""
     wanted = list(names)
     try:
-        found = sizes(sample_of(cell), cell.codec)
+        found = call_in_child(_sizes_of, cell, sizes)
+    except LibraryEnded as error:
+        yield from (failed(cell, name, str(error)) for name in wanted)
+        return
     except Exception as error:
         yield from (failed(cell, name, error) for name in wanted)
         return
@@ -111,25 +124,47 @@ def _size_rows(cell: Cell, names: Iterable[str], sizes: Sizes, nothing: str = ""
     yield from (skipped(name, nothing or "no row") for name in wanted if name not in {row.name for row in found})
 
 
+def _sizes_of(cell: Cell, sizes: Sizes) -> list[RivalSize]:
+    return sizes(sample_of(cell), cell.codec)
+
+
 def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
-    """Time the operations of rivals and of Kafka's formats on the same batches. The base is v2, once per batch."""
+    """Time the operations of rivals and of Kafka's formats on the same batches. The base is v2, once per batch.
+
+    All arms share their rounds in the child process. If a library ends it, each arm has rows with this error.
+    """
     absent = missing()
     for name in cell.formats:
         if name in absent:
             yield from (skipped(name, absent[name]) | part for part in parts_of(cell))
     here = [name for name in cell.formats if name not in absent]
     try:
+        yield from call_in_child(_watched_rows, cell, here, [rivals()[name] for name in here if name in rivals()])
+    except LibraryEnded as error:
+        yield from (failed(cell, name, str(error)) | part for name in here for part in parts_of(cell))
+
+
+def _watched_rows(cell: Cell, names: Sequence[str], arms: Sequence[Rival]) -> list[Row]:
+    """Return the rows of a CPU cell with the noise of this process's host: the parent's own CPU time is another's."""
+    yardstick, before = {"yardstick_ns": yardstick_ns()}, host_counters()
+    rows = list(_cpu_rows(cell, names, arms))
+    watched = yardstick | counted_since(before)
+    return [watched | row for row in rows]
+
+
+def _cpu_rows(cell: Cell, names: Sequence[str], rivals: Sequence[Rival]) -> Iterator[Row]:
+    try:
         sample = sample_of(cell)
         source = encode_input(cell, sample)
         legal = []
-        for name in (each for each in here if each in FORMATS):
+        for name in (each for each in names if each in FORMATS):
             if why := illegal(name, sample, cell.codec):
                 yield from (skipped(name, why) | part for part in parts_of(cell))
             else:
                 legal.append(name)
-        given = _input(cell, legal, source)
+        given = RivalInput([FORMATS[name] for name in legal], rivals, source)
     except Exception as error:
-        yield from (failed(cell, name, error) | part for name in here for part in parts_of(cell))
+        yield from (failed(cell, name, error) | part for name in names for part in parts_of(cell))
         return
     for name, reason in given.failed.items():
         is_illegal = isinstance(reason, IllegalCombination)
@@ -140,8 +175,8 @@ def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
         try:
             arms = time_rivals(given, operation, timing)
         except Exception as error:
-            names = [name for name in here if name not in given.failed]
-            yield from (failed(cell, name, error) | {"arm": EACH, "operation": operation} for name in names)
+            left = [name for name in names if name not in given.failed]
+            yield from (failed(cell, name, error) | {"arm": EACH, "operation": operation} for name in left)
             continue
         for arm in arms:
             row = {"format": arm.columns["format"], "batches": cell.batches, "cpu_clock": CLOCK_NAME}
@@ -150,8 +185,3 @@ def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
             else:
                 row |= times_of(cell, arm.samples)
             yield row | arm.columns
-
-
-def _input(cell: Cell, formats: Iterable[str], source: EncodeInput) -> RivalInput:
-    arms = [rivals()[name] for name in cell.formats if name in rivals()]
-    return RivalInput([FORMATS[name] for name in formats], arms, source)
