@@ -93,7 +93,9 @@ class StoredRow:
     format: str = _key(_TEXT, "name of the format; kind floor: the word floor; kinds rivals*: also names of rivals")
     codec: str = _key(_TEXT, "name of the codec")
     level: int | None = _column(_INT32, "", "level of the codec; null where it has none")
-    codec_version: str | None = _column(_TEXT, "", "library that compressed: compressed bytes depend on it")
+    codec_version: str | None = _column(
+        _TEXT, "", "library that compressed: compressed bytes depend on it; rivals: null if unknown"
+    )
     host: str | None = _column(
         _TEXT, "", "hash of the name of the host that measured; CPU times of two hosts never share a table"
     )
@@ -226,6 +228,9 @@ class StoredRow:
     library: str | None = _added(_TEXT, "", "library that writes and reads a rival's container, with its version")
     cpu_clock: str | None = _added(
         _TEXT, "", "rivals-cpu: process: cpu_ns is that of all threads of the process; null: that of the calling thread"
+    )
+    library_level: int | None = _added(
+        _INT32, "", "level that the rival's library used; null: it has none, or it is unknown; `level` is the cell's"
     )
     call_bytes: int | None = _added(
         _INT64,

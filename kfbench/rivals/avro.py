@@ -24,6 +24,7 @@ import pyarrow as pa
 from fastavro import parse_schema, reader, schemaless_reader, schemaless_writer, writer
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
+from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog
 from kfbench.rivals import whole
 from kfbench.rivals.base import (
@@ -156,6 +157,9 @@ class AvroBest(SmallestRival, Avro):
     """
 
     name = "avro-best"
+
+    def codec_version(self, codec: str) -> str:
+        return CODECS[codec].version
 
     def prepare_table(self, table: pa.Table) -> _Prepared:
         lean = without_defaults(table)

@@ -71,6 +71,14 @@ class Rival(ABC):
     def version(self) -> str:
         return version(self.needs)
 
+    def library_level(self, codec: str, level: int | None) -> int | None:
+        """Return the level that the library uses for a cell's codec and level; None: it has none, or it is unknown."""
+        return zstd_level(codec, level)
+
+    def codec_version(self, codec: str) -> str | None:
+        """Return the version of the codec's library; None: it is unknown, as of codecs that a library contains."""
+        return None
+
     def check_codec(self, codec: str) -> None:
         """Raise IllegalCombination for a codec that the container does not have."""
         if codec not in self.codecs:

@@ -43,6 +43,7 @@ from kfbench.rivals.base import (
 )
 from kfbench.rivals.memory_file import memory_file
 
+_DEFAULT_LEVEL: Final = 3  # of zstd, in Lance's documentation
 _COMPRESSION: Final = "lance-encoding:compression"
 _STRUCTURE: Final = "lance-encoding:structural-encoding"
 
@@ -57,6 +58,9 @@ class Lance(Rival):
 
     name = "lance"
     needs = "pylance"
+
+    def library_level(self, codec: str, level: int | None) -> int | None:
+        return _DEFAULT_LEVEL if codec == "zstd" else None
 
     def encode(self, prepared: pa.Table, codec: str, level: int | None = None) -> bytes:
         self.check_codec(codec)

@@ -54,6 +54,9 @@ class Vortex(Rival):
     codecs = frozenset({"none", "zstd"})
     needs = "vortex-data"
 
+    def library_level(self, codec: str, level: int | None) -> int | None:
+        return None
+
     def encode(self, prepared: pa.Table, codec: str, level: int | None = None) -> bytes:
         self.check_codec(codec)
         return _file(prepared, codec)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kfbench.codecs import CODECS
 from kfbench.measure.noise import base_pairs
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.measure.schema import table
@@ -143,6 +144,16 @@ def test_a_library_that_ends_its_process_is_a_row_with_the_signal(monkeypatch: p
     }
     assert all(row["status"] == "error" and "signal 6" in row["error"] for row in times)
     assert table(times).num_rows == len(times)
+
+
+@pytest.mark.parametrize("kind", ["rivals", "rivals-cpu"])
+def test_codec_and_level_are_those_of_the_library(kind: str) -> None:
+    names = ("v2", "parquet", "avro-best", "vortex")
+    rows = table(measure_cell(rival_cell(kind, formats=names))).to_pylist()
+    found = {(row["format"], row["codec_version"], row["library_level"]) for row in rows}
+    ours = CODECS["zstd"].version
+    assert found == {("v2", ours, None), ("parquet", None, 3), ("avro-best", ours, 3), ("vortex", None, None)}
+    assert {row["level"] for row in rows} == {3}  # the cell's
 
 
 @pytest.mark.parametrize("kind", ["rivals", "rivals-cpu"])

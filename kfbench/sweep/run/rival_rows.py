@@ -4,7 +4,7 @@ Measuring is done in a child process (see `child`). A library that ends it gives
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Final
 
 from kfbench.errors import IllegalCombination
@@ -15,10 +15,11 @@ from kfbench.measure.rivals import measure_rival
 from kfbench.measure.rivals_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
 from kfbench.measure.schema import Row
 from kfbench.rivals import Rival, missing, rivals
+from kfbench.rivals.base import zstd_level
 from kfbench.rivals.metadata_columns import metadata_sizes
 from kfbench.rivals.metadata_columns import missing as missing_packers
 from kfbench.rivals.shredded import shredded_sizes
-from kfbench.rivals.sizes import RivalSize
+from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize
 from kfbench.rivals.streams import stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
@@ -29,6 +30,27 @@ from kfbench.workloads import Sample
 NO_JSON: Final = "no value is a JSON object"
 
 
+def _with_codecs(rows_of: Callable[[Cell], Iterable[Row]]) -> Callable[[Cell], Iterator[Row]]:
+    """Add the codec's version and level of a rival's library. Those of the cell are kfbench's."""
+
+    @wraps(rows_of)
+    def rows(cell: Cell) -> Iterator[Row]:
+        for row in rows_of(cell):
+            name = row["format"]
+            yield row if name in FORMATS else row | _codec_of(cell, name)
+
+    return rows
+
+
+def _codec_of(cell: Cell, name: str) -> Row:
+    if rival := rivals().get(name):
+        version, level = rival.codec_version(cell.codec), rival.library_level(cell.codec, cell.level)
+    else:  # missing, or an arm of JSON or streams
+        version, level = None, None if name in missing() else zstd_level(cell.codec, ZSTD_LEVEL)
+    return {"codec_version": version, "library_level": level}
+
+
+@_with_codecs
 def rival_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
     for name in cell.formats:
@@ -44,6 +66,7 @@ def rival_rows(cell: Cell) -> Iterator[Row]:
                 yield {"arm": rival.setting} | failed(cell, name, str(error))
 
 
+@_with_codecs
 def rival_metadata_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of the metadata columns alone, for each packer and for columnar."""
     absent = missing_packers()
@@ -53,11 +76,13 @@ def rival_metadata_rows(cell: Cell) -> Iterator[Row]:
     yield from _size_rows(cell, [name for name in cell.formats if name not in absent], _metadata)
 
 
+@_with_codecs
 def rival_json_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes with JSON in typed columns, and Kafka's formats on the same records."""
     yield from _with_formats(cell, partial(_with_codec, shredded_sizes), NO_JSON)
 
 
+@_with_codecs
 def rival_stream_rows(cell: Cell) -> Iterator[Row]:
     """Measure the size of one Arrow stream, and Kafka's formats on the same records."""
     yield from _with_formats(cell, partial(_with_codec, stream_sizes))
@@ -128,6 +153,7 @@ def _sizes_of(cell: Cell, sizes: Sizes) -> list[RivalSize]:
     return sizes(sample_of(cell), cell.codec)
 
 
+@_with_codecs
 def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
     """Time the operations of rivals and of Kafka's formats on the same batches. The base is v2, once per batch.
 
