@@ -1,6 +1,8 @@
 """Cells with rivals: what is missing, fails or is lost is a row, and Spark gives the same rows again."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +165,33 @@ def test_a_missing_library_is_a_skipped_row(monkeypatch: pytest.MonkeyPatch, kin
     rows = [row for row in measure_cell(rival_cell(kind)) if row["format"] == "parquet"]
     assert {(row["status"], row["error"]) for row in rows} == {("skipped", "ModuleNotFoundError: No module named 'x'")}
     assert len(rows) == (1 if kind == "rivals" else len(RIVAL_OPERATIONS))
+
+
+def test_a_note_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "missing", lambda: {"lance": "no module", "avro": "no module"})
+    monkeypatch.setattr(module, "missing_packers", lambda: {"openzl": "no module"})
+    note = module.missing_note(["v2", "lance", "parquet", "openzl", "lance"])
+    assert note and note.startswith("not installed: lance, openzl (")
+    assert note.endswith("pip install 'kfbench[rivals]' pylance")
+    assert module.missing_note(["v2", "parquet"]) is None
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_sweep_without_a_library_says_so_and_has_its_rows(tmp_path: Path) -> None:
+    """In a process of its own, in which Lance cannot be imported."""
+    (tmp_path / "lance").mkdir()
+    (tmp_path / "lance" / "__init__.py").write_text("raise ImportError('no Lance here')")
+    sweep = SWEEP.partition('[[grid]]\nname = "metadata"')[0].replace('"vortex"', '"lance"')
+    (tmp_path / "few.toml").write_text(sweep)
+    command = [sys.executable, "-m", "kfbench", "sweep", str(tmp_path / "few.toml"), "--out", str(tmp_path / "out")]
+    paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": paths})
+    assert "not installed: lance" in done.stderr and "pip install" in done.stderr
+    rows = open_run(Path(done.stdout.strip())).measurements()
+    lance = rows[rows["format"] == "lance"]
+    assert len(lance) == 8 and set(lance["status"]) == {"skipped"}
+    assert lance["error"].str.contains("no Lance here").all()
 
 
 def test_the_shipped_sweep_has_every_arm_and_workload() -> None:

@@ -28,6 +28,16 @@ from kfbench.sweep.run.child import LibraryEnded, call_in_child
 from kfbench.workloads import Sample
 
 NO_JSON: Final = "no value is a JSON object"
+INSTALL: Final = "pip install 'kfbench[rivals]' pylance"
+
+
+def missing_note(names: Iterable[str]) -> str | None:
+    """Return a line about the arms with these names that are not installed here; None: there are none."""
+    wanted = list(dict.fromkeys(names))
+    absent = dict(missing()) | missing_packers()
+    if found := [name for name in wanted if name in absent]:
+        return f"not installed: {', '.join(found)} (skipped rows); to install: {INSTALL}"
+    return None
 
 
 def _with_codecs(rows_of: Callable[[Cell], Iterable[Row]]) -> Callable[[Cell], Iterator[Row]]:

@@ -30,6 +30,7 @@ from kfbench.sweep.host.prune_cache import prune
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, left, planned
 from kfbench.sweep.run.published import without_hosts
+from kfbench.sweep.run.rival_rows import missing_note
 from kfbench.sweep.run.stage import measure_stage
 from kfbench.sweep.run.task import measure_task
 from kfbench.sweep.spark.executors import Executors
@@ -66,6 +67,8 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         before = check_resumable(resume, facts).get("host_facts", {})  # before Spark starts, which takes seconds
     else:
         check_place(out)  # before Spark starts, which takes seconds
+    if note := missing_note(name for cell in profile.cells if cell.kind.startswith("rivals") for name in cell.formats):
+        say(console, note)
     with ExitStack() as stack:
         spark = stack.enter_context(session(master, archive=options.archive))
         executors = Executors(spark, master)
