@@ -177,7 +177,7 @@ def _rival_calls(rival: Rival, operation: RivalOperation, given: RivalInput) -> 
     for batch, data, i in kept:
         container = data[ENVELOPE_BYTES:]
         if operation == "encode":
-            encode = rival.encoder(rival.prepare(batch.records), codec, level)
+            encode = rival.encoder(rival.prepare_table(batch.table), codec, level)
             calls.append(partial(_seal, encode, batch))
         elif operation == "decode":
             calls.append(partial(_decode, rival, data))

@@ -20,7 +20,7 @@ from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS, RivalInput, Timing, pea
 from kfbench.records import Records
 from kfbench.rivals import rivals
 from kfbench.rivals.arrow_ipc import ArrowIpc
-from kfbench.rivals.base import relative
+from kfbench.rivals.base import SCHEMA, relative
 from kfbench.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.workloads.catalogue import WORKLOADS
 
@@ -56,8 +56,8 @@ class PanicsLate(ArrowIpc):
 class LosesTimes(ArrowIpc):
     name = "loses-times"
 
-    def prepare(self, records: Records) -> pa.RecordBatch:
-        return super().prepare(records.at_times(np.zeros(len(records), np.int64)))
+    def prepare_table(self, table: pa.Table) -> pa.RecordBatch:
+        return super().prepare_table(table.set_column(1, SCHEMA.field(1), pa.array([0] * len(table))))
 
 
 class Random(ArrowIpc):
