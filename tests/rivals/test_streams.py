@@ -6,6 +6,7 @@ import pytest
 
 from kfbench.batch_plan import plan
 from kfbench.records import Records
+from kfbench.rivals import whole
 from kfbench.rivals.base import from_table, relative
 from kfbench.rivals.envelope import ENVELOPE_BYTES
 from kfbench.rivals.streams import TopicStream, encode_stream, plain_table, read_stream, stream_sizes
@@ -42,6 +43,24 @@ def test_every_kind_of_record_survives(codec: str) -> None:
 def test_the_named_workloads_survive(name: str) -> None:
     rows = stream_sizes(WORKLOADS[name].generate(records=12, seed=7).records, plan(12, 3), "zstd")
     assert not [row for row in rows if row.error]
+
+
+def test_the_smaller_of_buffers_and_messages_is_taken() -> None:
+    """Small batches compress better as a whole. Large ones do not always."""
+    small = WORKLOADS["user-activity"].generate(records=30, seed=7).records
+    stream = encode_stream(small, plan(30, 10), "zstd")
+    assert all(data.startswith(b"\x28\xb5\x2f\xfd") for data in stream.batches)
+    large = Records.from_lists([bytes([i % 251]) * 3 for i in range(20_000)])
+    ways = set()
+    for records, size in ((small, 10), (large, 20_000)):
+        for codec in ("zstd", "lz4"):
+            found = encode_stream(records, plan(len(records), size), codec)
+            plain = encode_stream(records, plan(len(records), size), "none")
+            ways |= {whole.decompress(data) == data for data in found.batches}
+            assert all(len(a) <= len(b) for a, b in zip(found.batches, plain.batches, strict=True))
+            tables = map(plain_table, read_stream(found))
+            assert [len(table) for table in tables] == [size] * (len(records) // size)
+    assert ways == {True, False}
 
 
 def test_the_middle_excludes_the_first_batch_and_its_schema() -> None:

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
 from kfbench.measure.noise import base_pairs
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.measure.schema import table
@@ -165,6 +167,19 @@ def test_a_missing_library_is_a_skipped_row(monkeypatch: pytest.MonkeyPatch, kin
     rows = [row for row in measure_cell(rival_cell(kind)) if row["format"] == "parquet"]
     assert {(row["status"], row["error"]) for row in rows} == {("skipped", "ModuleNotFoundError: No module named 'x'")}
     assert len(rows) == (1 if kind == "rivals" else len(RIVAL_OPERATIONS))
+
+
+def test_the_middle_batches_of_a_stream_are_measured_in_v2_too() -> None:
+    cell = rival_cell("rivals-stream", formats=("v2", "arrow-stream"))
+    cell = replace(cell, workload=replace(cell.workload, batch_size=4), records=36)
+    rows = {(row["format"], row.get("arm")): row for row in measure_cell(cell)}
+    assert rows.keys() == {("v2", None), ("v2", "middle"), ("arrow-stream", "all"), ("arrow-stream", "middle")}
+    for name in ("v2", "arrow-stream"):
+        assert (rows[name, "middle"]["records"], rows[name, "middle"]["batches"]) == (12, 3)
+    sample = cell.workload.generate(records=36, seed=cell.seed)
+    part = sample.records.part(12, 24)
+    log = FORMATS["v2"].encode(part, 4, "zstd", 3, sample.batch_fields.part(3, 6))
+    assert rows["v2", "middle"]["size_bytes"] == len(log.data)
 
 
 def test_a_note_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,11 @@ class Rivals:
         return {key: Pair(found, bases[key]) for key, found in ns.items() if bases[key] is not None}
 
     @property
+    def has_middle_base(self) -> bool:
+        """Return True if v2 was measured on the middle batches of a stream, too. Older runs lack it."""
+        return any(key.kind == STREAM and key.format == BASE_FORMAT and key.arm for key in self.sizes)
+
+    @property
     def lacks_lance(self) -> bool:
         """Return True if the CPU times are those of one thread, so that Lance's are left out."""
         timed = self._ok[self._ok["kind"] == CPU]
@@ -147,9 +152,9 @@ class Rivals:
         return sorted({key.batch for key in self.sizes if key.kind == kind} - {OWN})
 
     def size(self, kind: str, workload: str, batch: int, name: str, codec: str = CODEC, arm: str = "") -> float | None:
-        """Return the bytes per record; without `arm`, those of the only settings of `name`."""
-        if arm:
-            return self.sizes.get(Key(kind, workload, batch, codec, name, arm))
+        """Return the bytes per record; without `arm`, those without settings, or of the only settings of `name`."""
+        if (size := self.sizes.get(Key(kind, workload, batch, codec, name, arm))) or arm:
+            return size
         found = self._by_name.get((kind, workload, batch, codec, name), ())
         return found[0] if len(found) == 1 else None
 
@@ -168,10 +173,9 @@ class Rivals:
     def ratio(
         self, kind: str, workload: str, batch: int, name: str, base: str, codec: str = CODEC, arm: str = ""
     ) -> float | None:
-        size, of_base = (
-            self.size(kind, workload, batch, name, codec, arm),
-            self.size(kind, workload, batch, base, codec),
-        )
+        size = self.size(kind, workload, batch, name, codec, arm)
+        of_base = self.sizes.get(Key(kind, workload, batch, codec, base, arm))  # the middle batches of a stream
+        of_base = of_base or self.size(kind, workload, batch, base, codec)
         return size / of_base if size and of_base else None
 
     def mean(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, wraps
 from typing import Final
 
+import numpy as np
+
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.bytes import measure_size
@@ -20,7 +22,7 @@ from kfbench.rivals.metadata_columns import metadata_sizes
 from kfbench.rivals.metadata_columns import missing as missing_packers
 from kfbench.rivals.shredded import shredded_sizes
 from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize
-from kfbench.rivals.streams import stream_sizes
+from kfbench.rivals.streams import MIDDLE, middle_of, stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
@@ -94,8 +96,14 @@ def rival_json_rows(cell: Cell) -> Iterator[Row]:
 
 @_with_codecs
 def rival_stream_rows(cell: Cell) -> Iterator[Row]:
-    """Measure the size of one Arrow stream, and Kafka's formats on the same records."""
+    """Measure the size of one Arrow stream, and Kafka's formats on the same records.
+
+    The arm `middle` of both has the middle third of the batches.
+    """
     yield from _with_formats(cell, partial(_with_codec, stream_sizes))
+    for name in cell.formats:
+        if name in FORMATS and (row := call_in_child(_middle_row, cell, name)):
+            yield row
 
 
 def _format_row(cell: Cell, name: str) -> Row:
@@ -106,6 +114,20 @@ def _format_row(cell: Cell, name: str) -> Row:
         return {"format": name, "status": "ok"} | measure_size(FORMATS[name], encode_input(cell, sample))
     except Exception as error:
         return failed(cell, name, error)
+
+
+def _middle_row(cell: Cell, name: str) -> Row | None:
+    """Return the size of the middle batches in a format of Kafka's; None if it has no such row."""
+    try:
+        sample = sample_of(cell)
+        filled = np.flatnonzero(np.diff(sample.bounds))
+        first, end = middle_of(len(filled))
+        if end > len(filled) or illegal(name, sample, cell.codec):
+            return None
+        part = encode_input(cell, sample).between(int(filled[first]), int(filled[end - 1]) + 1)
+        return {"format": name, "arm": MIDDLE, "status": "ok"} | measure_size(FORMATS[name], part)
+    except Exception as error:
+        return {"arm": MIDDLE} | failed(cell, name, error)
 
 
 def _rival_row(cell: Cell, rival: Rival) -> Row:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kfbench.formats import FORMATS
 from kfbench.report.data.rivals import CPU, JSON, METADATA, OPAQUE, STREAM, Rivals
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words
@@ -81,14 +82,23 @@ def state_answer(run: Views) -> Answer | str:
         return MISSING
     batch = found.batches(STREAM)[0]
     ratios = [
-        ratio for name, arm in tables.arms(found, STREAM) if arm if (ratio := found.mean(STREAM, batch, name, arm=arm))
+        ratio
+        for name, arm in tables.arms(found, STREAM)
+        if name not in FORMATS and (ratio := found.mean(STREAM, batch, name, arm=arm))
     ]
     least = f"At {batch_words(batch)}, the stream takes {min(ratios):.2f} × the bytes of {BASE}." if ratios else ""
     return Answer(
         means=f"{least} A consumer that starts in the middle cannot read it, and no batch can be dropped.".strip(),
         prose=(
-            "Each buffer is compressed alone, as Arrow's streams do.",
-            "Messages that are compressed as a whole would take fewer bytes in small batches. No arm does that yet.",
+            (
+                "Each batch has its buffers or its messages compressed, whichever is smaller.",
+                "The middle batches are compared with the same batches of v2.",
+            )
+            if found.has_middle_base
+            else (
+                "Each buffer is compressed alone, as Arrow's streams do.",
+                "Newer runs also compress a batch's messages as a whole, which is smaller in small batches.",
+            )
         ),
         texts=_texts(found, STREAM),
         tables=(tables.state_table(found),),
