@@ -215,4 +215,9 @@ def test_the_shipped_sweep_has_every_arm_and_workload() -> None:
     assert len(sizes) == (19 * 11 - 3) * 3  # batches of large-payload above 16 MiB are left out
     assert {cell.formats for cell in sizes} == {("v2", "columnar", *NAMES)}
     assert {cell.codec for cell in sizes} == {"none", "lz4", "zstd"} and rivals().keys() <= {*NAMES}
-    assert max(cell.batches for cell in sizes) == 25
+    for batch_size, least in ((1, 400), (2, 400), (5, 400), (10, 200), (20, 200)):
+        found = [cell for cell in sizes if cell.axes.get("batch_size") == batch_size]
+        wanted = [cell for cell in found if cell.records >= least * batch_size]
+        assert all(cell.batches >= least for cell in wanted) and len(wanted) > 0.6 * len(found)
+    streams = [cell for cell in cells if cell.kind == "rivals-stream" and cell.axes["batch_size"] in (1, 10)]
+    assert sum(cell.batches >= 1_000 for cell in streams) > 0.6 * len(streams)
