@@ -21,6 +21,7 @@ from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run import rival_rows as module
 from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.runner import RunOptions, run_sweep
+from kfbench.workloads.catalogue import NamedWorkload
 from tests.runs import deterministic
 from tests.sweep.cells import rival_cell
 
@@ -171,7 +172,7 @@ def test_a_missing_library_is_a_skipped_row(monkeypatch: pytest.MonkeyPatch, kin
 
 def test_the_middle_batches_of_a_stream_are_measured_in_v2_too() -> None:
     cell = rival_cell("rivals-stream", formats=("v2", "arrow-stream"))
-    cell = replace(cell, workload=replace(cell.workload, batch_size=4), records=36)
+    cell = replace(cell, workload=NamedWorkload(name="user-activity", batch_size=4), records=36)
     rows = {(row["format"], row.get("arm")): row for row in measure_cell(cell)}
     assert rows.keys() == {("v2", None), ("v2", "middle"), ("arrow-stream", "all"), ("arrow-stream", "middle")}
     for name in ("v2", "arrow-stream"):
