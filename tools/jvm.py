@@ -1,33 +1,17 @@
-"""Fetch jars with Maven and compile Java classes, both stored in a cache folder (~/.cache/kfbench by default).
+"""Fetch jars with Maven and compile Java classes, both stored in the cache folder of `tools.builds`."""
 
-Each set of jars or classes is a subfolder, whose name ends in a hash of its source files. It is filled under another
-name and then renamed. So it is never incomplete, and two processes may fill it at the same time.
-"""
-
-import hashlib
 import os
-import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from kfbench.sweep.host.java import UTF8_LOCALE
+from tools import builds
+from tools.builds import ToolError as ToolError
+from tools.builds import UnreachableError as UnreachableError
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kfbench"
+CACHE = builds.CACHE
 RELEASE = 17
-ESCAPES = r"\x1b\[[0-9;]*m"
 OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown host", "offline mode")
-
-
-class ToolError(Exception):
-    """Maven or javac failed, or a JVM ended too early. The message is the reason."""
-
-
-class UnreachableError(ToolError):
-    """Maven could not reach the registry."""
 
 
 def fetched(pom: Path) -> Path:
@@ -39,13 +23,13 @@ def fetched(pom: Path) -> Path:
     def fill(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
         command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), *goal]
-        status, output = _run(command)
+        status, output = builds.run(command, environment())
         if status:
             kind = UnreachableError if any(words in output for words in OUT_OF_REACH) else ToolError
             first, *_ = output.splitlines() or [f"mvn ends with status {status} and prints nothing"]
             raise kind(f"{pom}: {first}")
 
-    return _cached("jars", [pom], "", fill)
+    return builds.cached(CACHE, "jars", [pom], "", fill)
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
@@ -56,26 +40,13 @@ def compiled(sources: Sequence[Path], jars: Path) -> Path:
 
     def fill(folder: Path) -> None:
         options = ["--release", str(RELEASE), "-Xlint:all,-classfile,-processing", "-Werror"]
-        status, output = _run(["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)])
+        status, output = builds.run(
+            ["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)], environment()
+        )
         if status:
             raise ToolError(f"javac ends with status {status}: {output}")
 
-    return _cached("classes", sources, jars.name, fill)
-
-
-class _Ended(NamedTuple):
-    status: int
-    output: str
-
-
-def _run(command: Sequence[str]) -> _Ended:
-    try:
-        done = subprocess.run(
-            command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
-        )
-    except FileNotFoundError:
-        raise ToolError(f"{command[0]}: not on PATH") from None
-    return _Ended(done.returncode, re.sub(ESCAPES, "", done.stdout).strip())
+    return builds.cached(CACHE, "classes", sources, jars.name, fill)
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
@@ -89,24 +60,3 @@ def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
 def environment() -> dict[str, str]:
     """Return this process's environment variables with a locale that makes a JVM read paths as UTF-8."""
     return {**os.environ, **UTF8_LOCALE}
-
-
-def _cached(kind: str, sources: Sequence[Path], salt: str, fill: Callable[[Path], None]) -> Path:
-    digest = hashlib.sha256(salt.encode())
-    for source in sorted(sources):
-        digest.update(source.read_bytes())
-    folder = CACHE / f"{kind}-{digest.hexdigest()[:16]}"
-    if folder.is_dir():
-        return folder
-    CACHE.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=CACHE))
-    try:
-        fill(fresh)
-        if not folder.is_dir():
-            fresh.rename(folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was faster
-            raise
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return folder
