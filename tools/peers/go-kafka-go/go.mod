@@ -1,0 +1,16 @@
+module kfbench/go-kafka-go
+
+go 1.26.0
+
+require (
+	github.com/segmentio/kafka-go v0.4.51
+	kfbench/arms v0.0.0
+)
+
+require (
+	github.com/klauspost/compress v1.15.9 // indirect
+	github.com/pierrec/lz4/v4 v4.1.15 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
+
+replace kfbench/arms => ../go-arms
