@@ -16,14 +16,14 @@ from tools import jvm
 from tools.peers import java
 from tools.peers.base.arm import Absent, Differs, Task, logs
 from tools.peers.base.measuring import cells, measured, task
-from tools.peers.java import Java, Written, verify
+from tools.peers.base.program import Program, Written, verify
 from tools.peers.kfbench import Kfbench
 
 pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="module")
-def peer() -> Iterator[Java]:
+def peer() -> Iterator[Program]:
     with java.start() as started:
         started.warm_up_s = (0.0, 0.2)
         yield started
@@ -33,13 +33,13 @@ def given(number: int) -> Task:
     return task(replace(cells()[number], records=200))
 
 
-def test_java_writes_our_bytes_and_is_timed_in_our_rounds(peer: Java) -> None:
+def test_java_writes_our_bytes_and_is_timed_in_our_rounds(peer: Program) -> None:
     assert peer.version == "3.9.1"
     assert peer.machine and re.fullmatch(r"\S.* VM \S+ \(-Xmx512m; \w.*\)", peer.machine)
     for number in (0, 8):  # both cells run in the same JVM
         found = [
             each
-            for each in measured([Kfbench(), peer], given(number), 3, seed=0)
+            for each in measured([Kfbench(), peer], given(number), 3, seed=0).timed
             if each.arm.peer == peer.name and not each.arm.again
         ]
         assert [(each.arm.operation, each.arm.format) for each in found] == [
@@ -49,7 +49,7 @@ def test_java_writes_our_bytes_and_is_timed_in_our_rounds(peer: Java) -> None:
             assert each.cpu_ns.min() > 0 and each.warm_up_rounds > 0
 
 
-def test_other_bytes_than_ours_are_refused(peer: Java) -> None:
+def test_other_bytes_than_ours_are_refused(peer: Program) -> None:
     whole = given(4)
     for name, log in whole.logs.items():
         damaged = replace(whole, logs=whole.logs | {name: log[:-1] + bytes([log[-1] ^ 1])})
@@ -59,14 +59,14 @@ def test_other_bytes_than_ours_are_refused(peer: Java) -> None:
 
 
 @pytest.fixture(scope="module")
-def written(peer: Java) -> dict[str, Written]:
+def written(peer: Program) -> dict[str, Written]:
     return peer.written(given(4))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_other_records_than_ours_are_refused(written: dict[str, Written], name: str) -> None:
+def test_other_records_than_ours_are_refused(peer: Program, written: dict[str, Written], name: str) -> None:
     whole = given(4)
-    verify(name, written[name], whole)
+    verify(peer.name, name, written[name], whole)
     records = whole.records
     others = {
         "offsets": records.at_offsets(records.offsets + 1),
@@ -76,21 +76,21 @@ def test_other_records_than_ours_are_refused(written: dict[str, Written], name: 
     }
     for change, other in others.items():
         if (name, change) == ("v0", "times"):  # v0 has no timestamps
-            verify(name, written[name], replace(whole, records=other))
+            verify(peer.name, name, written[name], replace(whole, records=other))
         else:
             with pytest.raises(Differs, match=f"^{name}: Kafka's Java reads other records than were written"):
-                verify(name, written[name], replace(whole, records=other))
+                verify(peer.name, name, written[name], replace(whole, records=other))
     with pytest.raises(Differs, match=f"^{name}: the timed read of Kafka's Java sees other records than were written"):
-        verify(name, written[name]._replace(total=written[name].total + 1), whole)
+        verify(peer.name, name, written[name]._replace(total=written[name].total + 1), whole)
 
 
-def test_nulls_are_read_back(peer: Java) -> None:
+def test_nulls_are_read_back(peer: Program) -> None:
     records = Records.from_lists(timestamps_ms=[5, 6], keys=[None, b"k"], values=[b"", None])
     nulls = Task(records=records, batch_size=2, logs=logs(records, 2))
     assert len(list(peer.arms(nulls))) == 6
 
 
-def test_a_jvm_that_does_not_start_is_absent(peer: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_does_not_start_is_absent(peer: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:+NoSuchOption")
         with pytest.raises(Absent, match=r"Kafka's Java has ended"), java.start():

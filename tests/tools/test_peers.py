@@ -17,6 +17,7 @@ from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
 from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, logs
+from tools.peers.base.differences import rare_differences, unequal_bytes
 from tools.peers.base.measuring import NO_FASTER, cells, holding_host, measured, task, warm_up
 from tools.peers.base.python_client import PythonClient, starting, without_epochs
 from tools.peers.kfbench import Kfbench
@@ -52,7 +53,7 @@ def test_offsets_count_from_0_in_each_batch(given: Task) -> None:
 
 
 def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> None:
-    found = measured([Kfbench(), Limit(), *clients], given, rounds=3, seed=0)
+    found = measured([Kfbench(), Limit(), *clients], given, rounds=3, seed=0).timed
     named = [(each.arm.operation, each.arm.peer, each.arm.format) for each in found if not each.arm.again]
     peers = ("kfbench", "limit", "aiokafka", "kafka-python")
     assert named == [
@@ -132,6 +133,33 @@ def test_what_we_read_is_compared_as_well(given: Task) -> None:
         list(Kfbench().arms(lost))
 
 
+def test_a_peer_that_differs_is_not_timed_and_its_difference_is_kept(given: Task, clients: list[Peer]) -> None:
+    lost = reading(lambda asked: b"", given)
+    timed, (difference,) = measured([Kfbench(), lost], given, rounds=3, seed=0, records="some")
+    assert {each.arm.peer for each in timed} == {"kfbench"}
+    assert difference == ("kafka-python", "some", "v0: kafka-python reads other records than were written")
+    other = replace(given, logs=given.logs | {"v2": logs(OTHERS["times"](given.records), 10)["v2"]})
+    with pytest.raises(Differs, match=r"^v2: kfbench's timed call writes other bytes"):
+        measured([*clients, Kfbench()], other, rounds=3, seed=0)
+
+
+def test_rare_records_are_written_alike_in_python(clients: list[Peer]) -> None:
+    assert list(rare_differences([Kfbench(), Limit(), *clients])) == []
+
+
+def test_the_differing_fields_of_a_header_are_named(given: Task) -> None:
+    ours = given.logs["v2"]
+    first, second = (int(at) for at in OURS["v2"].decode(ours).batches["position"].iloc[:2])
+    theirs = bytearray(ours)
+    theirs[second + 17 : second + 21] = b"\0\0\0\0"  # the checksum
+    theirs[second + 43 : second + 51] = (7).to_bytes(8, "big")
+    assert unequal_bytes("v2", bytes(theirs), ours) == "producer_id is 7 instead of -1"
+    theirs = bytearray(ours)
+    theirs[second - 1] ^= 1
+    assert first == 0 and unequal_bytes("v2", bytes(theirs), ours).endswith(f"unequal from byte {second - 1} on")
+    assert unequal_bytes("v1", b"", given.logs["v1"]).startswith(f"0 instead of {len(given.logs['v1'])} bytes")
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_limit_that_does_not_make_the_log_is_not_timed(given: Task, name: str) -> None:
     longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # no checksum covers these
@@ -202,7 +230,7 @@ def test_the_file_has_every_sample_and_the_table_every_peer(
     assert {key: cell[key] for key in ("records", "batch_size", "value_bytes", "key_bytes")} == {
         "records": 20, "batch_size": 1, "value_bytes": 10, "key_bytes": 16,
     }  # fmt: skip
-    assert len(cell["arms"]) == 3 * (3 + 1)
+    assert len(cell["arms"]) == 3 * (3 + 1) and told["differences"] == []
     assert all(len(arm["cpu_ns"]) == len(arm["wall_ns"]) == 3 for arm in cell["arms"])
     printed, err = capsys.readouterr()
     assert "skipped nobody: no such thing here" in err

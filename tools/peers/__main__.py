@@ -1,8 +1,9 @@
 """Time other implementations together with ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
-All installed peers are timed. The limit is timed too: it copies finished batches and computes their checksums, the
-least that an encoder must do. For the same records, each peer must write the same bytes as we do, and read them back.
-Otherwise nothing is stored. All samples go into datasets/peers/cpu.json with the facts of the host, for the report.
+All installed peers are timed. Programs in Go and Rust are built where the machine has the compiler. The limit is timed
+too: it copies finished batches and computes their checksums, the least that an encoder must do. For the same records,
+each peer must write the same bytes as we do, and read them back. Otherwise it is not timed, and its difference is
+stored. All samples go into datasets/peers/cpu.json with the facts of the host, for the report.
 """
 
 import argparse
@@ -23,9 +24,10 @@ from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.report.topics.peers import FILE, OURS
 from kfbench.sweep.definition.cell import Cell
-from tools import jvm
+from tools.builds import ToolError
 from tools.peers import discover
 from tools.peers.base.arm import Absent, Differs, Peer
+from tools.peers.base.differences import Difference, rare_differences
 from tools.peers.base.measuring import POINTS, Timed, cells, holding_host, measured, task
 
 ROUNDS: Final = 49
@@ -49,22 +51,29 @@ def main() -> None:
             except Absent as why:
                 say(f"skipped {name}: {why}")
         began = datetime.now(UTC)
-        found = []
+        found, differences = [], list[Difference]()
         try:
+            differences += rare_differences(peers)
             for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
+                records = f"{cell.axes['batch_size']} per batch, values of {cell.axes['value_bytes']} bytes"
                 with holding_host(say):
-                    found.append((cell, measured(peers, task(cell), options.rounds, seed=i)))
-        except (Differs, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
+                    timed, of_cell = measured(peers, task(cell), options.rounds, seed=i, records=records)
+                found.append((cell, timed))
+                differences += of_cell
+        except (Differs, ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
     facts = {
         "measured": began.isoformat(timespec="seconds"),
         "peers": {peer.name: peer.version for peer in peers},
         "machines": {peer.name: peer.machine for peer in peers if peer.machine},
         "environment": environment(),
+        "differences": [each._asdict() for each in differences],
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text(facts, found), encoding="utf-8")
     Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
+    for each in differences:
+        say(f"{each.records}: {each.difference}")
     say(f"every sample: {options.out}")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from kfbench.report.topics.peers import FORMATS
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import load_profile
 from tools.peers.base.arm import Arm, Peer, Task, logs
+from tools.peers.base.differences import Difference, equal_arms
 
 POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}
 BLOCK: Final = "cpu-value"
@@ -42,6 +43,13 @@ class Timed:
     wall_ns: NDArray[np.int64]
 
 
+class Measured(NamedTuple):
+    """The times of one cell, and the differences of peers that were not timed."""
+
+    timed: list[Timed]
+    differences: list[Difference]
+
+
 @cache
 def cells() -> tuple[Cell, ...]:
     """Return the cells (recipes for records) to time: those of the default profile's block BLOCK with axes in POINTS.
@@ -64,23 +72,26 @@ def task(cell: Cell) -> Task:
     return Task(records=records, batch_size=size, logs=logs(records, size))
 
 
-def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list[Timed]:
-    """Time all arms of all peers on a task's records.
+def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int, records: str = "") -> Measured:
+    """Time all arms of all peers on a task's records, described by `records`.
 
-    Raises Differs, before anything is timed, if a peer writes other bytes or reads other records than we do.
+    A peer that writes other bytes or reads other records than we do is not timed. Raises Differs, before anything is
+    timed, if our own output or the limit's differs.
     """
-    arms = {peer.name: list(peer.arms(given)) for peer in peers}
+    arms, differences = equal_arms(peers, given, records)
     found: list[Timed] = []
     for operation in OPERATIONS:
         warm_up_rounds: dict[str, int] = {}
         timed: list[Arm] = []
         for peer in peers:
-            own = [arm for arm in arms[peer.name] if arm.operation == operation]
+            own = [arm for arm in arms.get(peer.name, ()) if arm.operation == operation]
+            if not own:
+                continue
             own += [replace(arm, again=True) for arm in own if arm.format == BASE_FORMAT]
             warm_up_rounds[peer.name] = warm_up(own, *peer.warm_up_s)
             timed += own
         found += _rounds(timed, warm_up_rounds, rounds, seed)
-    return found
+    return Measured(found, differences)
 
 
 def warm_up(arms: Sequence[Arm], least_s: float, most_s: float) -> int:

@@ -13,6 +13,7 @@ from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
+from tools.peers.base.differences import unequal_bytes
 
 # Clients write different leader epochs into v2 batches. The broker overwrites the field, and no checksum covers it.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
@@ -44,8 +45,9 @@ class PythonClient:
         for name in FORMATS:
             log = task.logs[name]
             write = self.writer(name, groups)
-            if without_epochs(b"".join(write()), name) != without_epochs(log, name):
-                raise Differs(f"{name}: {self.name} writes other bytes than ours")
+            theirs = without_epochs(b"".join(write()), name)
+            if theirs != (ours := without_epochs(log, name)):
+                raise Differs(f"{name}: {self.name} writes other bytes than ours: {unequal_bytes(name, theirs, ours)}")
             if self._rows(log) != rows_of(task.read(name)) or self._read(log) != len(rows):
                 raise Differs(f"{name}: {self.name} reads other records than were written")
             yield Arm(peer=self.name, format=name, operation="encode", sample=sampling(write))

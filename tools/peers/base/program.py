@@ -1,0 +1,144 @@
+"""The base of peers that run in a process of their own, which times one sample per request.
+
+Requests and answers are described in tools/java/KafkaArms.java and tools/peers/go-arms/arms.go.
+"""
+
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from kfbench.layouts import NULL_LENGTH
+from kfbench.measure.cpu import OPERATIONS, CallTimes
+from kfbench.records import Records
+from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
+from tools.builds import ToolError
+from tools.peers.base.arm import Arm, Differs, Task
+from tools.peers.base.differences import unequal_bytes
+
+
+class Written(NamedTuple):
+    """The output of a program for the records of a task in one format."""
+
+    log: bytes
+    entries: bytes  # the records that it read from the log, in the encoding of the function `entries`
+    total: int  # the sum that the timed read computed, to be compared with the function `total`
+
+
+class Program:
+    """A peer in a process of its own. It gets requests and sends answers through pipes.
+
+    Args:
+        formats: the formats that it writes and reads, in the order of its answers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        formats: Sequence[str],
+        warm_up_s: tuple[float, float],
+        requests: IO[bytes],
+        answers: IO[bytes],
+    ) -> None:
+        """Read the program's machine and version from the pipe. Raises ToolError if the program ends before."""
+        self.name, self.warm_up_s = name, warm_up_s
+        self._formats = tuple(formats)
+        self._requests, self._answers = requests, answers
+        self.machine: str | None = self._string()
+        self.version = self._string()
+
+    def arms(self, task: Task) -> Iterator[Arm]:
+        for name, written in self.written(task).items():
+            verify(self.name, name, written, task)
+        for name in self._formats:
+            for operation in OPERATIONS:
+                request = struct.pack(">cbb", b"S", OPERATIONS.index(operation), KAFKA_FORMATS.index(name))
+                yield Arm(
+                    peer=self.name,
+                    format=name,
+                    operation=operation,
+                    sample=lambda calls, request=request: self._sample(request, calls),  # type: ignore[misc]
+                )
+
+    def written(self, task: Task) -> dict[str, Written]:
+        """Send the records of the task. Return the output by format. Raises ToolError if the program has ended."""
+        self._request(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
+        return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in self._formats}
+
+    def _sample(self, request: bytes, calls: int) -> CallTimes:
+        self._request(request + struct.pack(">i", calls))
+        return CallTimes(*self._longs(2))
+
+    def _request(self, request: bytes) -> None:
+        try:
+            self._requests.write(request)
+            self._requests.flush()
+        except BrokenPipeError:
+            raise ToolError(f"{self.name} has ended: it accepts no request") from None
+
+    def _answer(self, size_bytes: int) -> bytes:
+        found = self._answers.read(size_bytes)
+        if len(found) < size_bytes:
+            raise ToolError(f"{self.name} has ended: its answer is cut short")
+        return found
+
+    def _longs(self, count: int) -> tuple[int, ...]:
+        return struct.unpack(f">{count}q", self._answer(8 * count))
+
+    def _sized(self) -> bytes:
+        return self._answer(*struct.unpack(">i", self._answer(4)))
+
+    def _string(self) -> str:
+        (length,) = struct.unpack(">H", self._answer(2))
+        return self._answer(length).decode()
+
+
+def verify(peer: str, name: str, written: Written, task: Task) -> None:
+    """Raise Differs unless the peer wrote the same bytes as we do and read the same records as we do.
+
+    name: the format; written: the output of the peer for the task.
+    """
+    if written.log != task.logs[name]:
+        raise Differs(
+            f"{name}: {peer} writes other bytes than ours: {unequal_bytes(name, written.log, task.logs[name])}"
+        )
+    records = task.read(name)
+    if written.entries != entries(records):
+        raise Differs(f"{name}: {peer} reads other records than were written")
+    if written.total != total(records):
+        raise Differs(f"{name}: the timed read of {peer} sees other records than were written")
+
+
+def entries(records: Records) -> bytes:
+    """Encode records for a request.
+
+    Per record: offset, timestamp, length of the key, key, length of the value, value. The length of a null is -1.
+    """
+    parts = []
+    for i, (offset, timestamp) in enumerate(zip(records.offsets.tolist(), records.timestamps_ms.tolist(), strict=True)):
+        payload = (records.key(i), records.value(i))
+        parts.append(struct.pack(">qq", offset, timestamp))
+        parts += [struct.pack(">i", NULL_LENGTH if item is None else len(item)) + (item or b"") for item in payload]
+    return b"".join(parts)
+
+
+def total(records: Records) -> int:
+    """Return the sum of all offsets, timestamps, key lengths and value lengths. Programs compute it as a long."""
+    shapes = records.shapes
+    columns = (shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths)
+    return int(sum(column.sum(dtype=np.int64) for column in columns))
+
+
+@contextmanager
+def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Start a process, and yield its standard input and output. Closing its input at the end makes the process end."""
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        try:
+            yield process.stdin, process.stdout
+        finally:
+            with suppress(BrokenPipeError):  # the program did not read a request
+                process.stdin.close()
