@@ -1,6 +1,7 @@
 """Write a file of peers (other implementations) with known CPU time ratios."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,19 @@ def write_peers(
     again: float = 1.0,
     loops_again: int = 2,
     waited: float = 0.0,
+    java_base: float = BASES[JAVA],
+    differences: Sequence[dict[str, str]] = (),
 ) -> Peers:
     """Write a file of peers and load it.
 
     again: CPU time of each base implementation's A/A arm (its second timing) divided by its first. loops_again: calls
-    per sample of the A/A arm. waited: share of samples that waited for a core.
+    per sample of the A/A arm. waited: share of samples that waited for a core. java_base: Java's CPU time of v2 in ms.
     """
     later = np.random.default_rng(3).permutation(np.linspace(1, 2, ROUNDS - 1))
     drift = np.concatenate([[np.median(later)], later])  # the first round takes about the median time
 
     def arm(peer: str, operation: str, name: str, which: str) -> dict[str, Any]:
-        times = {"v0": ours_v0 if peer == OURS else V0, "v1": V1, "v2": 1.0}[name] * BASES[peer]
+        times = {"v0": ours_v0 if peer == OURS else V0, "v1": V1, "v2": 1.0}[name] * (BASES | {JAVA: java_base})[peer]
         loops = loops_again if which == "aa" else 2
         cpu_ns = 1e6 * times * loops / 2 * (again if which == "aa" else 1) * drift
         wall_ns = cpu_ns * np.where(np.arange(ROUNDS) < waited * ROUNDS - 0.5, 2, 1)
@@ -64,7 +67,7 @@ def write_peers(
         for i in range(1, cells + 1)
     ]
     path = folder / "cpu.json"
-    path.write_text(json.dumps(head | {"cells": every}))
+    path.write_text(json.dumps(head | {"cells": every, "differences": list(differences)}))
     peers.load.cache_clear()
     found = peers.load(path)
     assert found is not None

@@ -45,6 +45,23 @@ def test_the_machine_is_named(tmp_path: Path) -> None:
     assert "on A CPU" in measured and "load was 1.2" in measured
 
 
+def test_where_others_are_faster_is_said(tmp_path: Path) -> None:
+    assert peers.faster_sentence(write_peers(tmp_path)) == "No other is faster than kfbench in any of 6 rows."
+    said = peers.faster_sentence(write_peers(tmp_path, java_base=0.04))
+    assert re.findall(r"\d[\d.]*", said) == ["6", "6", "6", "0.40"] and JAVA in said and "aiokafka" not in said
+
+
+def test_an_implementation_with_other_bytes_is_a_row(
+    tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert peers.differences_table(write_peers(tmp_path)) is None
+    row = {"peer": "slow-client", "records": "time 0", "difference": "v2: slow-client writes other bytes than ours"}
+    found = write_peers(tmp_path, differences=[row])
+    monkeypatch.setattr(peers, "load", lambda: found)
+    tables = {table.name: table for table in sections_of(results)["cpu-peers"].tables}
+    assert tables["peer-differences"].rows == (tuple(row.values()),)
+
+
 def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:
     assert peers.noise_sentence(write_peers(tmp_path, cells=3)) == ""
 

@@ -115,5 +115,13 @@ def peers_answer(run: Views) -> Answer | str:
     if found is None:
         return NO_TIMES if cpu.empty else "no times of peers are stored"
     of_java = pairs(found)
-    answers = peers.noise_sentence(found), peers.peers_sentence(found), java_sentence(found, of_java)
-    return Answer(means=" ".join(filter(None, answers)), tables=(peers.peers_table(found), java_table(found, of_java)))
+    answers = (
+        peers.noise_sentence(found),
+        peers.peers_sentence(found),
+        peers.faster_sentence(found),
+        java_sentence(found, of_java),
+    )
+    return Answer(
+        means=" ".join(filter(None, answers)),
+        tables=(peers.peers_table(found), peers.differences_table(found), java_table(found, of_java)),
+    )

@@ -21,7 +21,7 @@ from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
 from kfbench.report.data.words import span, upper_first
 from kfbench.shipped import DATASETS
-from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
+from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
 FILE: Final = DATASETS / "peers" / "cpu.json"
 OURS: Final = "kfbench"
@@ -35,9 +35,15 @@ SAME_WORK: Final = (
     "differ, because the broker fills it. Each read them back with the same offsets, timestamps (v0 has none), keys "
     "and values. Checksums are computed and checked. The limit is a copy of the finished batches with their checksums. "
     "It reads nothing. The others make one object per record, kfbench makes columns. A program's work on them is not "
-    "included. kfbench, the limit and Java write into one buffer again and again. The others write into new memory "
-    "each time. Python's collector is off for all that run in Python. The JVM's compiler and collector run on threads "
-    "of their own, which are not counted. So no number includes the collector's work on these objects."
+    "included. The clients in Python write into new memory each time, all others into one buffer again and again. "
+    "Python's collector is off for all that run in Python. The JVM's compiler and collector, and Go's collector, run "
+    "on threads of their own, which are not counted. So no number includes their work on these objects. Rust frees "
+    "its objects inside the timed call."
+)
+
+NOT_TIMED: Final = (
+    "An implementation is not timed on records for which its output differs. Besides the timed records, a few rare "
+    "ones are compared, such as null keys, times that go back, and time 0."
 )
 
 
@@ -49,6 +55,14 @@ class _Arm(msgspec.Struct):
     inner_loops: int
     cpu_ns: list[int]
     wall_ns: list[int]
+
+
+class PeerDifference(msgspec.Struct, frozen=True):
+    """An implementation's output that differs from ours for the described records."""
+
+    peer: str
+    records: str
+    difference: str
 
 
 class _Cell(msgspec.Struct):
@@ -64,6 +78,7 @@ class _File(msgspec.Struct):
     machines: dict[str, str]
     environment: dict[str, Any]
     cells: list[_Cell]
+    differences: list[PeerDifference] = []
 
 
 class ArmKey(NamedTuple):
@@ -100,6 +115,7 @@ class Peers:
     machines: Mapping[str, str]
     noise: Sequence[str]
     ns: Mapping[ArmKey, NDArray[np.float64]]
+    differences: Sequence[PeerDifference]
 
     def ratio(self, arm: ArmKey, base: ArmKey) -> Interval:
         median, low, high = paired_ratio(self.ns[arm], self.ns[base])
@@ -143,6 +159,7 @@ def load(path: Path = FILE) -> Peers | None:
         machines=file.machines,
         noise=_noise(file),
         ns=ns,
+        differences=file.differences,
     )
 
 
@@ -174,6 +191,40 @@ def noise_sentence(found: Peers) -> str:
     if not found.noise:
         return ""
     return f"Noisy: {'. '.join(map(upper_first, found.noise))}. Read the times of others with that in mind."
+
+
+def faster_sentence(found: Peers) -> str:
+    """Name the rows in which another implementation takes less CPU than kfbench, with the lowest ratio of each."""
+    faster: dict[str, list[Interval]] = {}
+    rows: set[ArmKey] = set()
+    for arm in found.ns:
+        if arm.peer in (OURS, LIMIT) or arm.again:
+            continue
+        ratio = found.ratio(arm, ours := arm._replace(peer=OURS))
+        if ratio.high < 1:
+            rows.add(ours)
+            faster.setdefault(arm.peer, []).append(ratio)
+    compared = sum(arm.peer == OURS and not arm.again for arm in found.ns)
+    if not faster:
+        return f"No other is faster than {OURS} in any of {compared} rows."
+    best = [
+        f"{peer} in {len(ratios)} (down to {number(min(each.median for each in ratios), 2)} ×)"
+        for peer, ratios in faster.items()
+    ]
+    return f"Others are faster than {OURS} in {len(rows)} of {compared} rows: {listed(best)}."
+
+
+def differences_table(found: Peers) -> Table | None:
+    """Return a table of the implementations whose output differs from ours; None if the file has none."""
+    if not found.differences:
+        return None
+    return Table(
+        name="peer-differences",
+        caption="Implementations whose output differs from Kafka's for some records",
+        columns=plain_columns("implementation", "records", "difference"),
+        rows=tuple((each.peer, each.records, each.difference) for each in found.differences),
+        notes=(NOT_TIMED,),
+    )
 
 
 def peers_sentence(found: Peers) -> str:
