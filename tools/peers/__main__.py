@@ -71,7 +71,7 @@ def main() -> None:
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text(facts, found), encoding="utf-8")
-    Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
+    Console(width=None if sys.stdout.isatty() else 170).print(shown(found))
     for each in differences:
         say(f"{each.records}: {each.difference}")
     say(f"every sample: {options.out}")
