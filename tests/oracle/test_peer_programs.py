@@ -90,6 +90,13 @@ def test_more_calls_take_more_time(peer: Program) -> None:
     assert ten > 3 * one
 
 
+def test_only_go_has_other_threads(peer: Program) -> None:
+    share = peer.other_threads()
+    if share is None:
+        pytest.skip("this system does not tell the CPU time of threads")
+    assert (share > 0) == (peer.name in ("franz-go", "kafka-go"))
+
+
 def test_differences_on_rare_records_are_the_known_ones(peer: Program) -> None:
     found = {each.records: each.difference for each in rare_differences([peer])}
     assert found.keys() == KNOWN[peer.name].keys() <= RARE.keys()

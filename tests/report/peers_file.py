@@ -25,6 +25,7 @@ def write_peers(
     waited: float = 0.0,
     java_base: float = BASES[JAVA],
     differences: Sequence[dict[str, str]] = (),
+    other_threads: dict[str, float] | None = None,
 ) -> Peers:
     """Write a file of peers and load it.
 
@@ -67,7 +68,9 @@ def write_peers(
         for i in range(1, cells + 1)
     ]
     path = folder / "cpu.json"
-    path.write_text(json.dumps(head | {"cells": every, "differences": list(differences)}))
+    path.write_text(
+        json.dumps(head | {"cells": every, "differences": list(differences), "other_threads": other_threads or {}})
+    )
     peers.load.cache_clear()
     found = peers.load(path)
     assert found is not None

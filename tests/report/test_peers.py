@@ -62,6 +62,13 @@ def test_an_implementation_with_other_bytes_is_a_row(
     assert tables["peer-differences"].rows == (tuple(row.values()),)
 
 
+def test_other_threads_are_a_note(tmp_path: Path) -> None:
+    assert not any("collector, took" in note for note in peers.peers_table(write_peers(tmp_path)).notes)
+    notes = peers.peers_table(write_peers(tmp_path, other_threads={"fast-client": 0.123, "calm-client": 0.0})).notes
+    (note,) = (note for note in notes if "fast-client" in note)
+    assert "12.3" in note and "calm-client" not in note
+
+
 def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:
     assert peers.noise_sentence(write_peers(tmp_path, cells=3)) == ""
 

@@ -230,7 +230,7 @@ def test_the_file_has_every_sample_and_the_table_every_peer(
     assert {key: cell[key] for key in ("records", "batch_size", "value_bytes", "key_bytes")} == {
         "records": 20, "batch_size": 1, "value_bytes": 10, "key_bytes": 16,
     }  # fmt: skip
-    assert len(cell["arms"]) == 3 * (3 + 1) and told["differences"] == []
+    assert len(cell["arms"]) == 3 * (3 + 1) and told["differences"] == [] and told["other_threads"] == {}
     assert all(len(arm["cpu_ns"]) == len(arm["wall_ns"]) == 3 for arm in cell["arms"])
     printed, err = capsys.readouterr()
     assert "skipped nobody: no such thing here" in err

@@ -29,6 +29,7 @@ from tools.peers import discover
 from tools.peers.base.arm import Absent, Differs, Peer
 from tools.peers.base.differences import Difference, rare_differences
 from tools.peers.base.measuring import POINTS, Timed, cells, holding_host, measured, task
+from tools.peers.base.program import Program
 
 ROUNDS: Final = 49
 
@@ -62,10 +63,13 @@ def main() -> None:
                 differences += of_cell
         except (Differs, ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
+        programs = [peer for peer in peers if isinstance(peer, Program)]
+        other_threads = {each.name: share for each in programs if (share := each.other_threads()) is not None}
     facts = {
         "measured": began.isoformat(timespec="seconds"),
         "peers": {peer.name: peer.version for peer in peers},
         "machines": {peer.name: peer.machine for peer in peers if peer.machine},
+        "other_threads": other_threads,
         "environment": environment(),
         "differences": [each._asdict() for each in differences],
     }

@@ -30,8 +30,8 @@ def start() -> Iterator[Program]:
         try:
             jars = jvm.fetched(POM)
             command = jvm.java("timing.KafkaArms", class_path=[jvm.compiled(SOURCES, jars), f"{jars}/*"])
-            pipes = stack.enter_context(running(command, jvm.environment()))
-            started = Program(JAVA, FORMATS, WARM_UP_S, *pipes)
+            process = stack.enter_context(running(command, jvm.environment()))
+            started = Program(JAVA, FORMATS, WARM_UP_S, process, times_on_first_thread=False)
         except (ToolError, OSError) as error:
             raise Absent(str(error)) from None
         yield started

@@ -19,7 +19,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
-from kfbench.report.data.words import span, upper_first
+from kfbench.report.data.words import percent, span, upper_first
 from kfbench.shipped import DATASETS
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
@@ -79,6 +79,7 @@ class _File(msgspec.Struct):
     environment: dict[str, Any]
     cells: list[_Cell]
     differences: list[PeerDifference] = []
+    other_threads: dict[str, float] = {}
 
 
 class ArmKey(NamedTuple):
@@ -104,6 +105,7 @@ class Peers:
         versions: peer -> its version, in the order of the table's columns.
         machines: peer that does not run in Python -> its virtual machine.
         noise: the failed noise checks in words.
+        other_threads: peer -> CPU time of its process's other threads, as a share of the timed thread's.
         ns: CPU time per record in ns, float64[rounds]. All measurements of an operation were timed in the same rounds.
     """
 
@@ -116,6 +118,7 @@ class Peers:
     noise: Sequence[str]
     ns: Mapping[ArmKey, NDArray[np.float64]]
     differences: Sequence[PeerDifference]
+    other_threads: Mapping[str, float]
 
     def ratio(self, arm: ArmKey, base: ArmKey) -> Interval:
         median, low, high = paired_ratio(self.ns[arm], self.ns[base])
@@ -160,6 +163,7 @@ def load(path: Path = FILE) -> Peers | None:
         noise=_noise(file),
         ns=ns,
         differences=file.differences,
+        other_threads=file.other_threads,
     )
 
 
@@ -266,9 +270,17 @@ def peers_table(found: Peers) -> Table:
             _measured_note(found),
             *machines,
             SAME_WORK,
+            *_other_threads_notes(found),
             f"For all implementations, {BASE_FORMAT} against itself is {again}.",
         ),
     )
+
+
+def _other_threads_notes(found: Peers) -> list[str]:
+    shares = [f"{peer} {percent(share)}" for peer, share in found.other_threads.items() if share]
+    if not shares:
+        return []
+    return [f"Other threads, such as Go's collector, took CPU time on top of the timed thread's: {listed(shares)}."]
 
 
 def _title(found: Peers, peer: str) -> str:

@@ -7,6 +7,7 @@ import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -18,6 +19,14 @@ from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
 from tools.builds import ToolError
 from tools.peers.base.arm import Arm, Differs, Task
 from tools.peers.base.differences import unequal_bytes
+
+
+class Process(NamedTuple):
+    """The pipes of a running program, and the system's folder with one subfolder per thread."""
+
+    requests: IO[bytes]
+    answers: IO[bytes]
+    threads: Path
 
 
 class Written(NamedTuple):
@@ -33,6 +42,7 @@ class Program:
 
     Args:
         formats: the formats that it writes and reads, in the order of its answers.
+        times_on_first_thread: False if the timed calls run on another thread than the process's first.
     """
 
     def __init__(
@@ -40,13 +50,14 @@ class Program:
         name: str,
         formats: Sequence[str],
         warm_up_s: tuple[float, float],
-        requests: IO[bytes],
-        answers: IO[bytes],
+        process: Process,
+        times_on_first_thread: bool = True,
     ) -> None:
         """Read the program's machine and version from the pipe. Raises ToolError if the program ends before."""
         self.name, self.warm_up_s = name, warm_up_s
         self._formats = tuple(formats)
-        self._requests, self._answers = requests, answers
+        self._requests, self._answers, self._threads = process
+        self._times_on_first_thread = times_on_first_thread
         self.machine: str | None = self._string()
         self.version = self._string()
 
@@ -67,6 +78,20 @@ class Program:
         """Send the records of the task. Return the output by format. Raises ToolError if the program has ended."""
         self._request(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in self._formats}
+
+    def other_threads(self) -> float | None:
+        """Return the CPU time of all threads but the timed one, as a share of the timed one's, since the program began.
+
+        In Go they are the collector's. None if the timed thread is unknown, or the system does not tell.
+        """
+        if not self._times_on_first_thread:
+            return None
+        try:
+            spent_ns = {task.name: int((task / "schedstat").read_text().split()[0]) for task in self._threads.iterdir()}
+        except (OSError, ValueError, IndexError):
+            return None
+        first_ns = spent_ns.pop(self._threads.parent.name)
+        return sum(spent_ns.values()) / first_ns
 
     def _sample(self, request: bytes, calls: int) -> CallTimes:
         self._request(request + struct.pack(">i", calls))
@@ -133,12 +158,12 @@ def total(records: Records) -> int:
 
 
 @contextmanager
-def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Start a process, and yield its standard input and output. Closing its input at the end makes the process end."""
+def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Process]:
+    """Start a process, and yield its pipes and threads. Closing its input at the end makes the process end."""
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:
-            yield process.stdin, process.stdout
+            yield Process(process.stdin, process.stdout, Path(f"/proc/{process.pid}/task"))
         finally:
             with suppress(BrokenPipeError):  # the program did not read a request
                 process.stdin.close()

@@ -94,8 +94,8 @@ def starting(name: str, toolchain: Toolchain) -> Callable[[], AbstractContextMan
         with ExitStack() as stack:
             try:
                 program = built(PEERS / f"{toolchain.language}-{name}", toolchain)
-                pipes = stack.enter_context(running([str(program)], os.environ))
-                started = Program(name, [BASE_FORMAT], WARM_UP_S, *pipes)
+                process = stack.enter_context(running([str(program)], os.environ))
+                started = Program(name, [BASE_FORMAT], WARM_UP_S, process)
             except (ToolError, OSError) as error:
                 raise Absent(str(error)) from None
             yield started

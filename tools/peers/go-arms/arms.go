@@ -50,9 +50,12 @@ type Client interface {
 	Entries() []Entry // read the batches of Log
 }
 
+// The clock below is the thread's. Locked in init, main stays on the process's first thread, so that others can tell it
+// from the collector's threads.
+func init() { runtime.LockOSThread() }
+
 // Serve answers requests until the input ends. module is the library's path in go.mod; open makes a client.
 func Serve(module string, open func(entries []Entry, batch int) Client) {
-	runtime.LockOSThread() // the clock below is the thread's
 	in, out := bufio.NewReaderSize(os.Stdin, 1<<16), bufio.NewWriterSize(os.Stdout, 1<<16)
 	text(out, fmt.Sprintf("%s (GOGC=%d, %d threads)", runtime.Version(), gcPercent(), runtime.GOMAXPROCS(0)))
 	text(out, version(module))
