@@ -1,9 +1,10 @@
 """Skip tests that this machine cannot run, mark tests outside the quick suite, run long files first."""
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from shutil import which
+from types import MappingProxyType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,15 +61,15 @@ def _no_registry() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def fetched() -> Callable[[Path], Path]:
-    """Return a function that fetches the jars of a pom and returns their folder.
+def fetched() -> Callable[..., Path]:
+    """Return `jvm.fetched`, the function that fetches the jars of a pom and returns their folder.
 
     It skips the test if the registry is unreachable.
     """
 
-    def fetch(pom: Path) -> Path:
+    def fetch(pom: Path, properties: Mapping[str, str] = MappingProxyType({})) -> Path:
         try:
-            return jvm.fetched(pom)
+            return jvm.fetched(pom, properties)
         except jvm.UnreachableError as error:
             pytest.skip(f"the Java package registry is out of reach: {error}")
 

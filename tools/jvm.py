@@ -1,8 +1,9 @@
 """Fetch jars with Maven and compile Java classes, both stored in the cache folder of `tools.builds`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from kfbench.sweep.host.java import UTF8_LOCALE
 from tools import builds
@@ -14,22 +15,23 @@ RELEASE = 17
 OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown host", "offline mode")
 
 
-def fetched(pom: Path) -> Path:
+def fetched(pom: Path, properties: Mapping[str, str] = MappingProxyType({})) -> Path:
     """Return a folder with the jars of a Maven pom and all their dependencies. Fetch them unless they are in the cache.
 
-    Raises ToolError or its child UnreachableError.
+    properties: values that replace those in the pom. Raises ToolError or its child UnreachableError.
     """
+    options = [f"-D{name}={value}" for name, value in properties.items()]
 
     def fill(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-        command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), *goal]
+        command = ["mvn", "-q", "-B", "-Dstyle.color=never", *options, "-f", str(pom), *goal]
         status, output = builds.run(command, environment())
         if status:
             kind = UnreachableError if any(words in output for words in OUT_OF_REACH) else ToolError
             first, *_ = output.splitlines() or [f"mvn ends with status {status} and prints nothing"]
             raise kind(f"{pom}: {first}")
 
-    return builds.cached(CACHE, "jars", [pom], "", fill)
+    return builds.cached(CACHE, "jars", [pom], " ".join(options), fill)
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
