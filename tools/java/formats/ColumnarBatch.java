@@ -1,0 +1,208 @@
+package kfbench;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import org.apache.kafka.common.header.Header;
+
+/** A columnar batch: docs/columnar.md. Columns are read when records are wanted, and only those that are. */
+final class ColumnarBatch extends Batch {
+    static final byte MAGIC = 4;
+    static final int FIXED_BYTES = 29, MOST_RECORDS = 1 << 24, MOST_PAYLOAD = 1 << 28;
+    static final int PRODUCER = 1 << 7, AGES = 1 << 8, OFFSETS = 1 << 9, KEYS = 1 << 10, NULL_KEYS = 1 << 11, VALUES = 1 << 12,
+        NULL_VALUES = 1 << 13, HEADERS = 1 << 14, EXTENSIONS = 1 << 15;
+    private static final int BASE = 0, DELETE_HORIZON = 1, ANCHOR = 2, WIDE = 3, BY_ROWS = 4, NEEDS_RECORDS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS;
+
+    private final int count, lastOffsetDelta, columnsAt;
+    private final long[] extensions = new long[BY_ROWS + 1];
+    private int tags; // a bit per extension that is there
+
+    ColumnarBatch(ByteBuffer buffer) {
+        super(buffer);
+        ByteBuffer in = buffer.duplicate().position(FIXED_BYTES + (has(PRODUCER) ? 14 : 0));
+        if ((attributes & CODEC) > 5) throw refused("codec " + (attributes & CODEC));
+        count = length(Wire.readUnsignedVarint(in));
+        lastOffsetDelta = has(OFFSETS) ? Wire.readUnsignedVarint(in) : count - 1;
+        if (has(EXTENSIONS)) readExtensions(in);
+        columnsAt = in.position();
+        if (has(HORIZON) != hasTag(DELETE_HORIZON) || hasTag(BASE) && hasTag(DELETE_HORIZON)) throw refused("extensions 0 and 1");
+        if (has(NULL_KEYS) && (!has(KEYS) || count == 1) || has(NULL_VALUES) && (!has(VALUES) || count == 1)) throw refused("null bits");
+        if (count > MOST_RECORDS) throw refused(count + " records");
+        if (count == 0 && ((attributes & NEEDS_RECORDS) != 0 || !has(OFFSETS) || in.hasRemaining())) throw refused("an empty batch with columns");
+    }
+
+    private void readExtensions(ByteBuffer in) {
+        int number = Wire.readUnsignedVarint(in);
+        if (number < 1 || number > BY_ROWS + 1) throw refused(number + " extensions");
+        for (int before = -1; number > 0; number--) {
+            int tag = Wire.readUnsignedVarint(in), bytes = Wire.readUnsignedVarint(in);
+            if (tag <= before || tag > BY_ROWS || bytes != (tag == BY_ROWS ? 0 : Long.BYTES)) throw refused("extension " + tag);
+            if (tag != BY_ROWS) extensions[tag] = in.getLong();
+            tags |= 1 << tag;
+            before = tag;
+        }
+    }
+
+    private boolean hasTag(int tag) { return (tags & 1 << tag) != 0; }
+
+    @Override int count() { return count; }
+
+    @Override int lastOffsetDelta() { return lastOffsetDelta; }
+
+    @Override
+    long maxTimestamp() {
+        return hasTag(WIDE) ? extensions[WIDE] : (long) buffer.getShort(TAIL_AT) << 32 | Integer.toUnsignedLong(buffer.getInt(TAIL_AT + 2));
+    }
+
+    /** The default needs the first record. */
+    @Override
+    long baseTimestamp() {
+        return hasTag(DELETE_HORIZON) ? extensions[DELETE_HORIZON] : hasTag(BASE) ? extensions[BASE] : count == 0 ? -1 : new Columns().createTime(0);
+    }
+
+    @Override long producerId() { return has(PRODUCER) ? buffer.getLong(FIXED_BYTES) : -1; }
+
+    @Override short producerEpoch() { return has(PRODUCER) ? buffer.getShort(FIXED_BYTES + 8) : -1; }
+
+    @Override int baseSequence() { return has(PRODUCER) ? buffer.getInt(FIXED_BYTES + 10) : -1; }
+
+    private static int length(long value) {
+        if (value < 0 || value > Integer.MAX_VALUE) throw refused("a length of " + value);
+        return (int) value;
+    }
+
+    @Override Records skim(Wire.Codec codec) { return new Skim(new Columns()); }
+
+    @Override
+    Records records(Wire.Codec codec) {
+        if (count == 0) return new Skim(new Columns());
+        Columns columns = new Columns();
+        long[] keys = columns.lengths(KEYS, NULL_KEYS), values = columns.lengths(VALUES, NULL_VALUES);
+        HeadersReader headers = has(HEADERS) ? new HeadersReader(columns.in, count) : null;
+        long keyBytes = sum(keys), rowBytes = keyBytes + sum(values), bytes = rowBytes + (headers == null ? 0 : headers.payloadBytes());
+        if (bytes > MOST_PAYLOAD) throw refused("a payload of " + bytes + " bytes");
+        ByteBuffer payload = payload(columns.in, (int) bytes, codec);
+        if (headers != null) headers.readPayload(payload.slice((int) rowBytes, (int) (bytes - rowBytes)));
+        return new Full(columns, keys, values, headers, payload, (int) keyBytes);
+    }
+
+    private static long sum(long[] lengths) {
+        long bytes = 0;
+        if (lengths != null) for (long each : lengths) bytes += Math.max(each, 0);
+        return bytes;
+    }
+
+    private ByteBuffer payload(ByteBuffer in, int bytes, Wire.Codec codec) {
+        if (codec.id == 0 || !in.hasRemaining()) {
+            if (in.remaining() != bytes) throw refused("a payload of " + in.remaining() + " bytes, not " + bytes);
+            return in.slice();
+        }
+        try (InputStream stream = codec.decompress(in.slice())) {
+            ByteBuffer payload = readFully(stream, bytes);
+            if (stream.read() != -1) throw refused("the payload has more than " + bytes + " bytes");
+            return payload;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Nothing is decompressed. Without a codec, the lengths are checked against the payload. */
+    @Override
+    long checkRecords(Wire.Codec codec, boolean isCompacted, long earliest, long latest) {
+        Columns columns = new Columns();
+        long largest = -1;
+        for (int i = 0; i < count; i++) {
+            if (columns.offsets != null && columns.offsets[i] != i) throw refused("offset " + columns.offset(i) + " of record " + i);
+            largest = Math.max(largest, checkedTime(columns.timestamp(i), earliest, latest));
+        }
+        if (isCompacted && (!has(KEYS) || has(NULL_KEYS))) throw refused("a record has no key");
+        long bytes = sum(columns.lengths(KEYS, NULL_KEYS)) + sum(columns.lengths(VALUES, NULL_VALUES));
+        if (has(HEADERS)) bytes += new HeadersReader(columns.in, count).payloadBytes();
+        if (codec.id == 0 && bytes != columns.in.remaining()) throw refused("a payload of " + columns.in.remaining() + " bytes, not " + bytes);
+        return largest;
+    }
+
+    /** The columns of ages and offsets, and the place of those that follow. */
+    private final class Columns {
+        private final ByteBuffer in = buffer.duplicate().position(columnsAt);
+        private final long anchor = hasTag(ANCHOR) ? extensions[ANCHOR] : maxTimestamp();
+        private final long[] ages = has(AGES) ? numbers(true) : null, offsets = has(OFFSETS) && count > 0 ? numbers(false) : null;
+
+        Columns() {
+            if (offsets != null) for (long delta : offsets) if (delta != (int) delta) throw refused("offset delta " + delta);
+        }
+
+        private long[] numbers(boolean isAges) {
+            return count > 1 ? ColumnReader.read(in, count, isAges) : new long[] {Wire.readVarlong(in)};
+        }
+
+        /** The lengths of keys or values, -1 for a null, or null if all are null. */
+        long[] lengths(int bit, int nullBit) {
+            if (!has(bit)) return null;
+            return count > 1 ? readLengths(in, count, has(nullBit)) : new long[] {length(Wire.readUnsignedVarint(in))};
+        }
+
+        long createTime(int i) {
+            if (has(APPEND_TIME) && !hasTag(ANCHOR)) return -1;
+            return ages == null ? anchor : anchor - ages[i];
+        }
+
+        long timestamp(int i) { return has(APPEND_TIME) ? maxTimestamp() : createTime(i); }
+
+        long offset(int i) { return baseOffset() + (offsets == null ? i : offsets[i]); }
+    }
+
+    /** A column of n ≥ 2 lengths. Those that may be null are codes: 0 is null, c is minimum + c - 1. */
+    static long[] readLengths(ByteBuffer in, int n, boolean hasNulls) {
+        long minimum = hasNulls ? length(Wire.readUnsignedVarint(in)) - 1L : 0;
+        long[] lengths = ColumnReader.read(in, n, false);
+        for (int i = 0; i < n; i++) {
+            if (hasNulls && lengths[i] == 0) lengths[i] = -1;
+            else if (hasNulls && lengths[i] < 0) throw refused("code " + lengths[i]);
+            else lengths[i] = length(lengths[i] + minimum);
+        }
+        return lengths;
+    }
+
+    private final class Skim extends Records {
+        private final Columns columns;
+
+        Skim(Columns columns) {
+            super(count);
+            this.columns = columns;
+        }
+
+        @Override protected Entry read(int i) { return Entry.withoutPayload(columns.offset(i), columns.timestamp(i)); }
+
+        @Override protected boolean isAtEnd() { return true; }
+    }
+
+    private final class Full extends Records {
+        private final Columns columns;
+        private final long[] keyLengths, valueLengths;
+        private final HeadersReader headers;
+        private final ByteBuffer keys, values;
+
+        Full(Columns columns, long[] keyLengths, long[] valueLengths, HeadersReader headers, ByteBuffer payload, int keyBytes) {
+            super(count);
+            this.columns = columns;
+            this.keyLengths = keyLengths;
+            this.valueLengths = valueLengths;
+            this.headers = headers;
+            keys = payload;
+            values = hasTag(BY_ROWS) ? payload : payload.duplicate().position(keyBytes);
+        }
+
+        @Override
+        protected Entry read(int i) {
+            ByteBuffer key = keyLengths == null ? null : slice(keys, (int) keyLengths[i]);
+            ByteBuffer value = valueLengths == null ? null : slice(values, (int) valueLengths[i]);
+            if (has(CONTROL)) Control.check(key, value);
+            Header[] own = headers == null ? Entry.NO_HEADERS : headers.of(i);
+            return new Entry(columns.offset(i), columns.timestamp(i), key, value, own);
+        }
+
+        @Override protected boolean isAtEnd() { return true; }
+    }
+}

@@ -1,0 +1,84 @@
+"""A JVM with the Java implementation of v3, v3-headers-first and columnar. Requests and answers are lines of JSON.
+
+tools/java/formats is written from docs/formats.md and docs/columnar.md, on Kafka's own buffers, varints and codecs.
+tools/java/kafka-VERSION has what differs between versions of Kafka.
+"""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import msgspec
+
+from tools import jvm
+
+HERE: Final = Path(__file__).resolve().parent / "java"
+POM: Final = HERE / "pom.xml"
+FORMATS: Final = ("v3", "v3-headers-first", "columnar")
+CODECS: Final = ("none", "lz4", "zstd")
+VERSIONS: Final = {"4.4": "4.4.0", "3.9": "3.9.2"}
+"""The versions of Kafka that the Java code is built on, by the end of the name of their source folder."""
+
+Spec = dict[str, Any]
+
+
+class JavaRefusesError(Exception):
+    """The Java reader or writer threw an exception. This error has the same message."""
+
+
+class Built(NamedTuple):
+    """The folders of compiled classes and of the jars that they need."""
+
+    classes: Path
+    jars: Path
+
+    @property
+    def class_path(self) -> list[Path | str]:
+        return [self.classes, f"{self.jars}/*"]
+
+
+def built(line: str, folders: Sequence[str] = ("formats",), fetch: Callable[..., Path] = jvm.fetched) -> Built:
+    """Fetch the jars of Kafka and compile the Java code. Both are cached.
+
+    line: a key of VERSIONS; folders: the source folders besides that of the line. Raises ToolError.
+    """
+    jars = fetch(POM, {"kafka.version": VERSIONS[line]})
+    sources = [path for folder in (*folders, f"kafka-{line}") for path in sorted((HERE / folder).glob("*.java"))]
+    return Built(jvm.compiled(sources, jars), jars)
+
+
+class JavaFormats:
+    """A JVM that writes and reads batches. line: a key of VERSIONS."""
+
+    def __init__(self, line: str, fetch: Callable[..., Path] = jvm.fetched) -> None:
+        command = jvm.java("kfbench.Server", class_path=built(line, fetch=fetch).class_path)
+        self._process = subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.version: str = self._ask(op="version")["kafka"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def _ask(self, **request: Any) -> Spec:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise jvm.ToolError(f"the JVM ended with status {self._process.wait()}")
+        answer: Spec = msgspec.json.decode(line)
+        if "failed" in answer:
+            raise JavaRefusesError(answer["failed"])
+        return answer
+
+    def write(self, name: str, codec: str, batches: Sequence[Spec]) -> bytes:
+        """Return the bytes of batches in the format `name`. `Server.java` documents the specs."""
+        return bytes.fromhex(self._ask(op="write", format=name, codec=codec, batches=batches)["bytes"])
+
+    def read(self, data: bytes) -> list[Spec]:
+        """Return the header fields and records of each batch. Raises JavaRefusesError."""
+        batches: list[Spec] = self._ask(op="read", bytes=data.hex())["batches"]
+        return batches
