@@ -158,9 +158,9 @@ abstract class Batch {
         return ByteBuffer.wrap(found);
     }
 
-    /** The next `bytes` bytes, or null if there are -1. */
+    /** The next `bytes` bytes, or null for a negative number. */
     static ByteBuffer slice(ByteBuffer in, int bytes) {
-        if (bytes == -1) return null;
+        if (bytes < 0) return null;
         ByteBuffer found = in.slice(in.position(), bytes);
         in.position(in.position() + bytes);
         return found;

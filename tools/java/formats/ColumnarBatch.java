@@ -12,7 +12,8 @@ final class ColumnarBatch extends Batch {
     static final int FIXED_BYTES = 29, MOST_RECORDS = 1 << 24, MOST_PAYLOAD = 1 << 28;
     static final int PRODUCER = 1 << 7, AGES = 1 << 8, OFFSETS = 1 << 9, KEYS = 1 << 10, NULL_KEYS = 1 << 11, VALUES = 1 << 12,
         NULL_VALUES = 1 << 13, HEADERS = 1 << 14, EXTENSIONS = 1 << 15;
-    private static final int BASE = 0, DELETE_HORIZON = 1, ANCHOR = 2, WIDE = 3, BY_ROWS = 4, NEEDS_RECORDS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS;
+    private static final int BASE = 0, DELETE_HORIZON = 1, ANCHOR = 2, WIDE = 3, BY_ROWS = 4;
+    private static final int NEEDS_RECORDS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS;
 
     private final int count, lastOffsetDelta, columnsAt;
     private final long[] extensions = new long[BY_ROWS + 1];

@@ -25,7 +25,7 @@ final class V3Batch extends Batch {
         maxTimestamp = baseTimestamp + Wire.readVarlong(in);
         count = in.getInt();
         recordsAt = in.position();
-        if (count < 0 || count == 0 && in.hasRemaining()) throw refused("count " + count);
+        if (count < 0) throw refused("count " + count);
     }
 
     @Override int count() { return count; }
