@@ -3,6 +3,7 @@
 It was written from the specifications alone. So a difference is a fault of one side, or of the text.
 """
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from kfbench import read_log
+from kfbench import KfbenchError, read_log
 from kfbench.formats import FORMATS
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of, reference_decode
+from tests.formats.fuzz import sealed
 from tests.oracle.generate import KAFKAS_NAMES, chunks, record_spec
 from tests.reference.columnar_cases import drawn
 from tests.reference.model import Batch, Fields, Message
@@ -26,6 +28,9 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 SEED = 20261126
 AT_ONCE = 40  # batches per request
 SAMPLE, THOROUGH = 80, 6680  # generated batches per format and codec; thorough: 20,040 per format
+DAMAGED, DAMAGED_THOROUGH = 300, 10_000  # per format
+ATTRIBUTES_AT, HEADERS_FIRST = 21, 0x04  # high byte of the attributes, and its bit 10
+LOW_ATTRIBUTES_AT, NO_RECORD_ATTRIBUTES = 22, 0x80  # Java has only variants of v3 with this bit
 NAMES = KAFKAS_NAMES | {"base_timestamp_ms": "baseTimestamp", "max_timestamp_ms": "maxTimestamp"}
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
 COMBINATIONS = [(name, codec) for name in java_formats.FORMATS for codec in CODECS]
@@ -165,7 +170,7 @@ def test_thousands_agree(java: JavaFormats, name: str, codec: str) -> None:
     assert judged == THOROUGH
 
 
-def test_damage_is_refused(java: JavaFormats) -> None:
+def test_bytes_with_a_wrong_crc_or_length_are_refused(java: JavaFormats) -> None:
     case = next(generated("none", 2))
     for name in java_formats.FORMATS:
         whole = encoded(name, "none", case)[0]
@@ -174,3 +179,47 @@ def test_damage_is_refused(java: JavaFormats) -> None:
             java.read(whole[:-1] + bytes([whole[-1] ^ 1]))
         with pytest.raises(JavaRefusesError, match="bytes"):
             java.read(whole[:-1])
+
+
+def damaged(name: str, number: int) -> Iterator[bytes]:
+    """Yield batches without a codec in which one or two bytes are replaced, with the right CRC."""
+    draw = random.Random(f"{name} {SEED}")
+    whole = [data for case in generated("none", 400) for data in encoded(name, "none", case)]
+    for _ in range(number):
+        data = bytearray(draw.choice(whole))
+        for _ in range(draw.choice([1, 1, 2])):
+            at = draw.randrange(ATTRIBUTES_AT, min(len(data), draw.choice([60, 90, 200, 1 << 20])))
+            data[at] = draw.choice([data[at] ^ 1 << draw.randrange(8), draw.randrange(256), 0xFF, 0])
+        data[LOW_ATTRIBUTES_AT] &= 0xF8  # no codec
+        if name != "columnar":
+            data[LOW_ATTRIBUTES_AT] |= NO_RECORD_ATTRIBUTES
+            data[ATTRIBUTES_AT] &= HEADERS_FIRST
+        yield sealed(bytes(data))
+
+
+def judge_damaged(java: JavaFormats, name: str, number: int) -> None:
+    """Check that both sides refuse a damaged batch, or both read the same records."""
+    refused = 0
+    for data in damaged(name, number):
+        try:
+            ours = [record_spec(message) for message in messages_of(FORMATS[name].decode(data).records)]
+        except KfbenchError:
+            refused += 1
+            with pytest.raises(JavaRefusesError):
+                java.read(data)
+        except UnicodeDecodeError:  # a header key; both hand it out as bytes
+            continue
+        else:
+            assert [record for row in java.read(data) for record in row["records"]] == ours, data.hex()
+    assert number / 10 < refused < number * 9 / 10
+
+
+@pytest.mark.parametrize("name", java_formats.FORMATS)
+def test_both_sides_refuse_the_same_damage(java: JavaFormats, name: str) -> None:
+    judge_damaged(java, name, DAMAGED)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", java_formats.FORMATS)
+def test_both_sides_refuse_the_same_damage_in_thousands(java: JavaFormats, name: str) -> None:
+    judge_damaged(java, name, DAMAGED_THOROUGH)
