@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
+from kfbench.records import Records
 from tools import jvm
 
 HERE: Final = Path(__file__).resolve().parent / "java"
@@ -36,6 +37,21 @@ class Built(NamedTuple):
     @property
     def class_path(self) -> list[Path | str]:
         return [self.classes, f"{self.jars}/*"]
+
+
+def record_spec(records: Records, i: int) -> Spec:
+    """Return a record as the Java reader and writer have it. Bytes are hexadecimal."""
+    return {
+        "offset": int(records.offsets[i]),
+        "timestamp": int(records.timestamps_ms[i]),
+        "key": _hexed(records.key(i)),
+        "value": _hexed(records.value(i)),
+        "headers": [[key, _hexed(value)] for key, value in records.headers(i)],
+    }
+
+
+def _hexed(content: bytes | None) -> str | None:
+    return None if content is None else content.hex()
 
 
 def built(line: str, folders: Sequence[str] = ("formats",), fetch: Callable[..., Path] = jvm.fetched) -> Built:

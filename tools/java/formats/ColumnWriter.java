@@ -15,11 +15,11 @@ final class ColumnWriter {
 
     private static final int MOST_WIDTH = 56, SMALL = 16, MOST_DISTINCT = 16;
 
-    private long[] values, steps = new long[16], dictionary;
+    private long[] values, steps, dictionary;
     private int n, width, bytes, distinct;
     private Kind kind;
     private long base, slope;
-    private final int[] byBits = new int[65];
+    private int[] byBits;
 
     /** Choose the kind of n ≥ 2 values. Return the size of the column in bytes. */
     int plan(long[] column, int count, Role role) {
@@ -93,7 +93,7 @@ final class ColumnWriter {
 
     /** Fill `steps`. Return the first. */
     private long findSteps(boolean isAges) {
-        if (steps.length < n - 1) steps = new long[Math.max(n - 1, 2 * steps.length)];
+        if (steps == null || steps.length < n - 1) steps = new long[n - 1];
         for (int i = 1; i < n; i++) steps[i - 1] = isAges ? values[i - 1] - values[i] : values[i] - values[i - 1];
         return steps[0];
     }
@@ -111,7 +111,8 @@ final class ColumnWriter {
     private void offerPatched(Kind offered, long[] x, int m, long least, long largest, long mean, int overhead) {
         int widest = Packed.bitLength(largest - least);
         if (widest == 0 || mean >= 0 && widest < (m < SMALL ? 3 : 4) + Packed.bitLength(mean)) return;
-        Arrays.fill(byBits, 0);
+        if (byBits == null) byBits = new int[Long.SIZE + 1];
+        else Arrays.fill(byBits, 0);
         for (int i = 0; i < m; i++) byBits[Packed.bitLength(x[i] - least)]++;
         int bestWidth = 0, patches = 0;
         long best = Long.MAX_VALUE;

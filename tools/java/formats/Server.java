@@ -57,7 +57,7 @@ final class Server {
 
     static Wire.Codec codec(int id) {
         if (id >= CODECS.length) throw Batch.refused("codec " + id);
-        return CODECS[id] == null ? CODECS[id] = new Wire.Codec(id) : CODECS[id];
+        return CODECS[id] == null ? CODECS[id] = new Wire.Codec(id, true) : CODECS[id];
     }
 
     private static byte[] write(JsonNode request) {
@@ -75,6 +75,23 @@ final class Server {
         ByteBuffer log = ByteBuffer.allocate(bytes);
         batches.forEach(log::put);
         return log.array();
+    }
+
+    /** The batch as an arm wants it, with room for it in any format. */
+    static Arm.Task task(JsonNode batch, int codec) {
+        JsonNode records = batch.get("records");
+        int n = records.size(), room = 1 << 10;
+        Arm.Task task = new Arm.Task(fields(batch, codec), new long[n], new long[n], new byte[n][], new byte[n][], new Header[n][], 0);
+        for (int i = 0; i < n; i++) {
+            JsonNode record = records.get(i);
+            task.offsets()[i] = record.get("offset").asLong();
+            task.timestamps()[i] = record.get("timestamp").asLong();
+            task.keys()[i] = bytes(record.get("key"));
+            task.values()[i] = bytes(record.get("value"));
+            task.headers()[i] = headers(record.get("headers"));
+            room += 64 + 2 * record.toString().length();
+        }
+        return new Arm.Task(task.fields(), task.offsets(), task.timestamps(), task.keys(), task.values(), task.headers(), room);
     }
 
     private static Fields fields(JsonNode batch, int codec) {

@@ -22,14 +22,15 @@ final class Wire {
         Output(ByteBuffer buffer) { super(buffer); }
     }
 
-    /** A codec as batches of magic 2 use it. `buffers` is cached: one codec belongs to one thread. */
+    /** A codec as batches of magic 2 use it. One that caches buffers belongs to one thread. */
     static final class Codec {
         final int id;
         private final Compression compression;
-        private final BufferSupplier buffers = BufferSupplier.create();
+        private final BufferSupplier buffers;
 
-        Codec(int id) {
+        Codec(int id, boolean isCaching) {
             this.id = id;
+            buffers = isCaching ? BufferSupplier.create() : BufferSupplier.NO_CACHING;
             compression = Compression.of(CompressionType.forId(id)).build();
         }
 

@@ -1,0 +1,69 @@
+"""The driver of JMH computes JMH's own interval, stores one run per selection, and stops if Java writes other bytes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import java_formats, jmh, jvm
+from tools.jmh import BLOCKS, NAMES, Block, Plan
+
+RESULT: dict[str, Any] = {
+    "benchmark": "kfbench.FormatsBenchmark.write",
+    "params": {"format": "v3", "codec": "zstd", "records": "50", "tasks": "/tmp/x"},
+    "primaryMetric": {"rawData": [[1000.0, 1100.0], [1200.0, 1100.0]]},
+    "secondaryMetrics": {"gc.alloc.rate.norm": {"rawData": [[500.0, 500.0], [500.0, 500.0]]}},
+}
+ONE = Block(("skim",), ("columnar",), ("zstd",), (10,))
+
+
+def test_selections_have_the_stated_number_of_cells() -> None:
+    assert sum(map(len, BLOCKS["all"])) == 5 * 4 * 3 * 4
+    assert sum(map(len, BLOCKS["claimed"])) == 24
+
+
+def test_a_row_has_the_mean_and_its_interval() -> None:
+    row = jmh.row(RESULT)
+    assert (row["operation"], row["format"], row["records"], row["samples"]) == ("write", "v3", 50, 4)
+    assert (row["ns_per_op"], row["ns_per_record"], row["bytes_per_record"]) == (1100.0, 22.0, 10.0)
+    low, high = row["ns_per_op_interval"]
+    assert low == pytest.approx(
+        1100 - 3.182446 * 81.64966 / 2, abs=0.01
+    )  # t of 3 degrees of freedom, and the deviation
+    assert high == pytest.approx(2200 - low, abs=0.02)
+
+
+def test_a_run_replaces_the_earlier_one_of_its_cells(tmp_path: Path) -> None:
+    path = tmp_path / "second-opinion" / "jmh.json"
+    for kafka, cells, ns in (("4.4.0", "all", 1), ("4.4.0", "claimed", 2), ("3.9.2", "all", 3), ("4.4.0", "all", 4)):
+        jmh.store({"kafka": kafka, "cells": cells, "rows": [{"ns_per_op": ns}]}, path)
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    assert sorted(run["rows"][0]["ns_per_op"] for run in runs) == [2, 3, 4]
+
+
+def test_every_batch_of_a_task_has_its_records() -> None:
+    task = jmh.task(10)
+    assert [len(batch["records"]) for batch in task["batches"]] == [10] * jmh.BATCHES
+    assert [record["offset"] for record in task["batches"][1]["records"]] == list(range(10))
+    assert len(set(task["sha256"].values())) == len(NAMES) * 3
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@pytest.mark.parametrize("line", java_formats.VERSIONS)
+def test_jmh_times_a_cell_and_refuses_other_bytes(fetched: Callable[..., Path], line: str, tmp_path: Path) -> None:
+    built = java_formats.built(line, ("formats", "jmh"), fetched)
+    task = jmh.task(10)
+    file = tmp_path / "10.json"
+    file.write_text(json.dumps(task), encoding="utf-8")
+    (result,) = jmh.jmh(built, ONE, Plan(1, 0, 3), tmp_path)
+    assert jmh.interval(jmh._samples(result["primaryMetric"]), 0.999).high == pytest.approx(
+        result["primaryMetric"]["scoreConfidence"][1]
+    )
+    assert jmh.row(result)["bytes_per_op"] > 0
+    task["batches"][7]["records"][3]["value"] = "00"
+    file.write_text(json.dumps(task), encoding="utf-8")
+    with pytest.raises(jvm.ToolError, match="columnar zstd: other bytes than ours"):
+        jmh.jmh(built, ONE, Plan(1, 0, 3), tmp_path)

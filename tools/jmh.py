@@ -1,0 +1,250 @@
+"""Time v2, v3, v3-headers-first and columnar with JMH: `make jmh`, or `python -m tools.jmh [--cells claimed]`.
+
+v2 runs on Kafka's classes, the others on those of tools/java/formats. The bytes of each cell must equal ours, or JMH
+stops. datasets/second-opinion/jmh.json stores one run per version of Kafka and selection of cells.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+
+from kfbench.batches import BatchFields
+from kfbench.formats import FORMATS
+from kfbench.measure.environment import environment
+from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
+from kfbench.workloads.grid import GridPoint
+from tools import java_formats, jvm
+from tools.java_formats import CODECS, VERSIONS
+from tools.peers.base.measuring import holding_host
+
+FILE: Final = Path(__file__).resolve().parents[1] / "datasets" / "second-opinion" / "jmh.json"
+OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup")
+NAMES: Final = ("v2", *java_formats.FORMATS)
+SIZES: Final = (1, 10, 50, 200)
+BATCHES: Final = 32  # different batches per cell, timed in turn
+PRODUCER_ID: Final = 4711
+SPREAD_MS: Final = 1000
+JVM_OPTIONS: Final = ("-Xms1g", "-Xmx1g")
+CONFIDENCE: Final = 0.95
+NOISY: Final = 0.03  # cells with a larger half-width, as a share of the mean, are marked
+
+
+class Block(NamedTuple):
+    """Cells that one start of JMH times: every combination of these values."""
+
+    operations: Sequence[str]
+    names: Sequence[str]
+    codecs: Sequence[str]
+    sizes: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.operations) * len(self.names) * len(self.codecs) * len(self.sizes)
+
+
+class Plan(NamedTuple):
+    """What JMH runs per cell. An iteration takes one second."""
+
+    forks: int
+    warm_ups: int
+    iterations: int
+
+
+BLOCKS: Final[Mapping[str, tuple[Block, ...]]] = {
+    "all": tuple(Block((operation,), NAMES, CODECS, SIZES) for operation in OPERATIONS),
+    "claimed": (
+        Block(("write", "iterate"), NAMES, ("none",), (1, 50)),
+        Block(("validate", "lookup"), NAMES, ("zstd",), (50,)),
+    ),
+    "smoke": (Block(OPERATIONS, NAMES, ("zstd",), (10,)),),
+}
+"""The selections of cells. The 24 of `claimed` are behind claims of the front page."""
+PLANS: Final = {"all": Plan(1, 3, 5), "claimed": Plan(3, 5, 10), "smoke": Plan(1, 1, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make jmh", description="Time formats in Java with JMH.")
+    parser.add_argument("--cells", choices=BLOCKS, default="all")
+    parser.add_argument("--kafka", choices=VERSIONS, default=next(iter(VERSIONS)), help="version of Kafka")
+    parser.add_argument("--forks", type=int, help="JVMs per cell")
+    parser.add_argument("--out", type=Path, default=FILE)
+    options = parser.parse_args()
+    plan = PLANS[options.cells]
+    if options.forks:
+        plan = plan._replace(forks=options.forks)
+    terminal = Console(stderr=True)
+
+    def say(line: str) -> None:
+        terminal.print(line, soft_wrap=True, markup=False)
+
+    try:
+        run = measured(options.cells, options.kafka, plan, say)
+    except (jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
+        raise SystemExit(f"make jmh: {error}") from None
+    store(run, options.out)
+    Console(width=None if sys.stdout.isatty() else 140).print(shown(run["rows"]))
+    say(f"every cell: {options.out}")
+
+
+def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+    """Time a selection of cells. Return the facts and rows of the run.
+
+    cells: a key of BLOCKS; line: a key of VERSIONS. Raises ToolError if JMH or the comparison of bytes fails.
+    """
+    classes = java_formats.built(line, ("formats", "jmh"))
+    began, results = datetime.now(UTC), []
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = Path(folder)
+        for size in sorted({size for block in BLOCKS[cells] for size in block.sizes}):
+            (tasks / f"{size}.json").write_text(json.dumps(task(size)), encoding="utf-8")
+        for block in BLOCKS[cells]:
+            say(f"{', '.join(block.operations)}: {len(block)} cells")
+            with holding_host(say):
+                results += jmh(classes, block, plan, tasks)
+    first = results[0]
+    return {
+        "kafka": VERSIONS[line],
+        "cells": cells,
+        "measured": began.isoformat(timespec="seconds"),
+        "jmh": first["jmhVersion"],
+        "jvm": f"{first['vmName']} {first['vmVersion']}",
+        "jvm_options": first["jvmArgs"],
+        "plan": plan._asdict() | {"iteration_s": 1},
+        "records": f"16-byte keys, 100-byte template values, {SPREAD_MS:,} ms per batch, {BATCHES} batches in turn",
+        "environment": environment(),
+        "rows": [row(result) for result in results],
+    }
+
+
+def task(size: int) -> dict[str, Any]:
+    """Return the batches of a batch size, and the SHA-256 of our bytes by format and codec."""
+    point = GridPoint(batch_size=size, timestamp_spread_ms=SPREAD_MS if size > 1 else 0)
+    sample = point.generate(records=BATCHES * size, seed=1)
+    records = sample.records.at_offsets(np.arange(BATCHES * size, dtype=np.int64) % size)
+    bounds = range(0, BATCHES * size + 1, size)
+    fields = BatchFields(producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=0)
+    digests = {}
+    for name, codec in product(NAMES, CODECS):
+        log = FORMATS[name].encode(records, bounds, codec, batch_fields=fields)
+        digests[f"{name} {codec}"] = hashlib.sha256(bytes(log)).hexdigest()
+    producer = {"producerId": PRODUCER_ID, "producerEpoch": 0, "baseSequence": 0}
+    batches = [
+        producer | {"records": [java_formats.record_spec(records, i) for i in range(first, first + size)]}
+        for first in bounds[:-1]
+    ]
+    return {"batches": batches, "sha256": digests}
+
+
+def jmh(built: java_formats.Built, block: Block, plan: Plan, tasks: Path) -> list[dict[str, Any]]:
+    """Run JMH on a block of cells. Return its results. Raises ToolError."""
+    result = tasks / "result.json"
+    axes = {"format": block.names, "codec": block.codecs, "records": block.sizes, "tasks": [tasks]}
+    arguments: list[str | Path] = [f"FormatsBenchmark.({'|'.join(block.operations)})$"]
+    for name, values in axes.items():
+        arguments += ["-p", f"{name}={','.join(map(str, values))}"]
+    arguments += ["-f", str(plan.forks), "-wi", str(plan.warm_ups), "-i", str(plan.iterations), "-w", "1s", "-r", "1s"]
+    arguments += ["-jvmArgs", " ".join(JVM_OPTIONS), "-prof", "gc", "-foe", "true", "-rf", "json", "-rff", result]
+    command = jvm.java("org.openjdk.jmh.Main", *arguments, class_path=built.class_path)
+    done = subprocess.run(
+        command, env=jvm.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    )
+    if done.returncode:
+        raise jvm.ToolError(f"JMH ends with status {done.returncode}: {done.stdout[-2000:]}")
+    found: list[dict[str, Any]] = json.loads(result.read_text(encoding="utf-8"))
+    if len(found) != len(block):
+        raise jvm.ToolError(f"JMH has {len(found)} results for {len(block)} cells: {done.stdout[-2000:]}")
+    return found
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Return Student's interval over all iterations of all forks. JMH computes it the same way, for 99.9 %."""
+    mean = float(np.mean(samples))
+    error = float(stats.sem(samples))
+    half = float(stats.t.ppf((1 + confidence) / 2, len(samples) - 1)) * error
+    return Interval(mean, mean - half, mean + half)
+
+
+def row(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what is stored of a result of JMH."""
+    parameters, time = result["params"], interval(_samples(result["primaryMetric"]))
+    allocated = interval(_samples(result["secondaryMetrics"]["gc.alloc.rate.norm"]))
+    records = int(parameters["records"])
+    return {
+        "operation": result["benchmark"].rpartition(".")[2],
+        "format": parameters["format"],
+        "codec": parameters["codec"],
+        "records": records,
+        "ns_per_op": round(time.mean, 2),
+        "ns_per_op_interval": [round(time.low, 2), round(time.high, 2)],
+        "ns_per_record": round(time.mean / records, 3),
+        "bytes_per_op": round(allocated.mean, 1),
+        "bytes_per_op_interval": [round(allocated.low, 1), round(allocated.high, 1)],
+        "bytes_per_record": round(allocated.mean / records, 2),
+        "samples": len(_samples(result["primaryMetric"])),
+    }
+
+
+def _samples(metric: dict[str, Any]) -> list[float]:
+    return [sample for fork in metric["rawData"] for sample in fork]
+
+
+def store(run: dict[str, Any], path: Path) -> None:
+    """Write the run into the file, in the place of an earlier one with the same version of Kafka and cells."""
+    stored = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    key = (run["kafka"], run["cells"])
+    runs = [each for each in stored if (each["kafka"], each["cells"]) != key] + [run]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"runs": [\n' + ",\n".join(map(text, runs)) + "]}\n", encoding="utf-8")
+
+
+def text(run: dict[str, Any]) -> str:
+    """Return the JSON text of a run, with one line per fact and per cell."""
+    facts = ",\n ".join(f"{json.dumps(name)}: {json.dumps(run[name])}" for name in run if name != "rows")
+    rows = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in run["rows"])
+    return "{" + facts + ',\n "rows": [\n  ' + rows + "]}"
+
+
+def shown(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return a table of ns per record and bytes allocated per record. The sign ± marks noisy cells."""
+    table = Table("operation", "codec", "records", *NAMES, title="ns per record (± noisy), bytes allocated per record")
+    for line, by_name in lines(rows):
+        table.add_row(*map(str, line), *(_cell(by_name[name]) for name in NAMES if name in by_name))
+    return table
+
+
+def lines(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Any, ...], dict[str, dict[str, Any]]]]:
+    """Yield operation, codec and records with the rows of their formats."""
+    grouped: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for each in rows:
+        grouped.setdefault((each["operation"], each["codec"], each["records"]), {})[each["format"]] = each
+    yield from grouped.items()
+
+
+def _cell(each: dict[str, Any]) -> str:
+    low, high = each["ns_per_op_interval"]
+    noisy = " ±" if (high - low) / 2 > NOISY * each["ns_per_op"] else ""
+    return f"{each['ns_per_record']:,.1f}{noisy}, {each['bytes_per_record']:,.0f} B"
+
+
+if __name__ == "__main__":
+    main()
