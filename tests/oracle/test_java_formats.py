@@ -1,6 +1,6 @@
 """The Java implementation of v3, v3-headers-first and columnar writes our bytes and reads them as we do.
 
-It was written from the specifications alone. So a difference is a fault of one side, or of the text.
+It was written from the specifications. So a difference is a fault of one side, or of the text.
 """
 
 import random
