@@ -19,7 +19,7 @@ from kfbench.kernels.formats.batch_header import (
     untagged_bytes,
 )
 from kfbench.kernels.formats.batch_tags import put_tags, tags_bytes
-from kfbench.kernels.jit import variant
+from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_finish
 from kfbench.kernels.wire.sealing import FULL, NEVER, OFFSET_TOO_FAR, OK, OUT_TOO_SMALL, RunningCrc, problem_of, seal
 
@@ -52,6 +52,26 @@ def body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
     raise NotImplementedError
 
 
+class Unsealed(NamedTuple):
+    """A batch out[start:end] without length and checksum; end is 0 if there is none. crc: its RunningCrc."""
+
+    start: int
+    end: int
+    crc: RunningCrc
+
+
+@leaf
+def _seal(out, unsealed):
+    """Write the length and the checksum of a batch.
+
+    Call this after the next batch is written. The CPU cannot read the last bytes of a batch until its stores are done,
+    so for batches of one record, sealing at once measured 10 % slower.
+    """
+    start, end, crc = unsealed
+    if end:
+        seal(out, start, end, CRC, crc32c_finish(crc.value, out, crc.summed, end))
+
+
 def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
     """Write batches one after another.
 
@@ -75,6 +95,7 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
     """
     attribute_bytes = 0 if features & BARE else 1
     at = 0
+    unsealed = Unsealed(np.int64(0), np.int64(0), RunningCrc(CRC32C_START, np.int64(0)))
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
@@ -104,7 +125,9 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
         if problem != OK:
             return problem, b
         if is_sealed:
-            seal(out, start, at, CRC, crc32c_finish(body.crc.value, out, body.crc.summed, at))
+            _seal(out, unsealed)
+            unsealed = Unsealed(np.int64(start), np.int64(at), body.crc)
+    _seal(out, unsealed)
     positions[len(bounds) - 1] = at
     return OK, 0
 
