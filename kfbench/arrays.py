@@ -1,7 +1,7 @@
 """Checks and helpers for NumPy arrays. Arrays in kfbench are read-only, contiguous and one-dimensional."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from kfbench.errors import InvalidRecords
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
+_UINT8: Final = np.dtype(np.uint8)  # to compare with a type takes twice as long
 
 
 def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: bool = True) -> NDArray[Any]:
@@ -21,8 +22,9 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: 
     if type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous:
         if not is_kept:
             return read_only(values)
-        if _is_frozen(values):
-            return values
+        column = values if _is_frozen(values) else values.copy()
+        freeze(column)
+        return column
     given = np.asarray(values)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise InvalidRecords(f"{name}: a one-dimensional array of integers is wanted, not {given.dtype}{given.shape}")
@@ -83,9 +85,10 @@ def freeze(*columns: NDArray[Any]) -> None:
 
 def check_buffer(out: Any, size_bytes: int = 0) -> None:
     """Raise InvalidRecords unless `out` is a writeable, contiguous uint8 array with at least `size_bytes` bytes."""
-    if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:
+    if not isinstance(out, np.ndarray) or out.dtype != _UINT8 or out.ndim != 1:
         raise InvalidRecords("out: a one-dimensional uint8 array is wanted")
-    if not out.flags.c_contiguous or not out.flags.writeable:
+    flags = out.flags
+    if not flags.c_contiguous or not flags.writeable:
         raise InvalidRecords("out: a writeable, contiguous array is wanted")
     if len(out) < size_bytes:
         raise InvalidRecords(f"out: {len(out)} bytes, {size_bytes} are needed")
@@ -100,7 +103,7 @@ def as_bytes(name: str, data: Any) -> Bytes:
         if not isinstance(data, np.ndarray):
             view = np.frombuffer(data, np.uint8)
         else:  # avoid views where possible: making one takes as long as calling a kernel
-            view = data if data.dtype == np.uint8 and data.ndim == 1 else data.reshape(-1).view(np.uint8)
+            view = data if data.dtype == _UINT8 and data.ndim == 1 else data.reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted ({error})") from None
     if not view.flags.c_contiguous:

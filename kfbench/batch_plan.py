@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from kfbench.arrays import Int64, integers_of
 from kfbench.errors import InvalidRecords
+from kfbench.kernels.wire import frames
 
 CHUNK_BYTES: Final = 8 << 20  # uncompressed bytes that are in memory at a time before they are compressed
 CACHED_BATCHES: Final = 1 << 16  # a plan with more batches is not cached; one with this many takes half a megabyte
@@ -20,14 +21,14 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
     batch_size: the number of records per batch (the last batch may be smaller), or an array of boundaries. Two equal
     neighbouring boundaries are an empty batch. Raises InvalidRecords.
     """
-    if isinstance(batch_size, int | np.integer):
+    if isinstance(batch_size, (int, np.integer)):
         size = int(batch_size)
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
         size = min(size, max(records, 1))  # arange would round or overflow with a much larger size
         return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
     bounds = integers_of("batch_size", batch_size, np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.count_nonzero(bounds[1:] < bounds[:-1]):
+    if not frames.are_bounds(bounds, records):
         raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
     return bounds
 

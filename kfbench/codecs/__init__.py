@@ -43,10 +43,11 @@ def find(name: str, level: int | None = None) -> Codec:
 
     Raise IllegalCombination if there is no such codec, or it does not have this level.
     """
-    if name not in CODECS:
+    codec = CODECS.get(name)
+    if codec is None:
         raise IllegalCombination(f"no codec {name!r} (codecs: {', '.join(CODECS)})")
-    CODECS[name].check_level(level)
-    return CODECS[name]
+    codec.check_level(level)
+    return codec
 
 
 class Payloads(NamedTuple):

@@ -44,9 +44,11 @@ def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
 
 def default_fields(batch_fields: BatchFields | None) -> BatchFields:
     """Return `batch_fields`, or the default fields for None. Raise InvalidRecords for another type."""
-    if not isinstance(batch_fields, BatchFields | None):
+    if batch_fields is None:
+        return NO_FIELDS
+    if not isinstance(batch_fields, BatchFields):
         raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
-    return batch_fields or NO_FIELDS
+    return batch_fields
 
 
 def shapes_of(records: Records | Shapes) -> Shapes:

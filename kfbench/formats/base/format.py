@@ -382,17 +382,18 @@ class Format(ABC):
         if has_headers and isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
             raise InvalidRecords(f"{self.name}: sizes depend on the bytes of headers: kfbench.Records are wanted")
 
-    def check_codec(self, codec: str, level: Level = None) -> None:
-        """Raise IllegalCombination if this format does not have the codec, or the codec does not have the level."""
-        codecs.find(codec, level)
+    def check_codec(self, codec: str, level: Level = None) -> Codec:
+        """Return the codec. Raise IllegalCombination if the format does not have it, or it does not have the level."""
+        found = codecs.find(codec, level)
         if codec not in self.capabilities.codecs:
             raise IllegalCombination(f"{self.name} has no {codec} (codecs: {', '.join(self.capabilities.codecs)})")
+        return found
 
     def codec_with(self, codec: str, level: Level, dictionary: Dictionary | None) -> Codec:
         """Return the codec that writes with `dictionary`; None: the plain codec. Raises IllegalCombination."""
-        self.check_codec(codec, level)
+        found = self.check_codec(codec, level)
         if dictionary is None:
-            return codecs.find(codec)
+            return found
         if not isinstance(dictionary, Dictionary):
             raise InvalidDictionary(f"dictionary: kfbench.Dictionary is wanted, not {type(dictionary).__name__}")
         if codec != "zstd" or not self.capabilities.dictionaries:

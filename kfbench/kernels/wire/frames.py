@@ -74,6 +74,18 @@ def are_entries(data, positions):
 
 
 @kernel
+def are_bounds(bounds, records):
+    """Return whether int64 `bounds` rise from 0 to `records`. Neighbours may be equal."""
+    last = len(bounds) - 1
+    if last < 0 or bounds[0] != 0 or bounds[last] != records:
+        return False
+    for b in range(last):
+        if bounds[b] > bounds[b + 1]:
+            return False
+    return True
+
+
+@kernel
 def scatter(data, starts, ends, targets, out):
     """Copy each entry data[starts[i]:ends[i]] to position targets[i] of `out`."""
     for i in range(len(targets)):
