@@ -84,7 +84,7 @@ class Shapes:
 
     @classmethod
     def trusted(cls, **columns: NDArray[Any]) -> Self:
-        """Return an instance without checking the columns. Pass all fields, as a kernel has just written them."""
+        """Return an instance without checking the columns. Pass all fields, read-only (`freeze`)."""
         made: Self = _unchecked(cls, columns)
         return made
 
@@ -145,10 +145,9 @@ class Shapes:
 _SHAPE_FIELDS = tuple(field.name for field in fields(Shapes))
 
 
-def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
-    freeze(*columns.values())
+def _unchecked(cls: type[Any], columns: dict[str, Any]) -> Any:
     made = object.__new__(cls)
-    made.__dict__.update(columns)
+    object.__setattr__(made, "__dict__", columns)  # the dict of keyword arguments, which nobody else has
     return made
 
 
@@ -187,10 +186,9 @@ class Records:
         return ByteStrings(getattr(self, f"{name}_data"), getattr(self, f"{name}_starts"), lengths)
 
     @classmethod
-    def trusted(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
-        """Return an instance without checking the columns. Pass all fields, as a kernel has just written them."""
+    def trusted(cls, **columns: Any) -> Self:
+        """Return an instance without checking the columns. Pass all fields, read-only (`freeze`)."""
         records: Self = _unchecked(cls, columns)
-        records.__dict__["shapes"] = shapes
         return records
 
     @cached_property
@@ -207,8 +205,9 @@ class Records:
         return self._in_shape(offsets=offsets)
 
     def _in_shape(self, **columns: Int64) -> Self:
+        freeze(*columns.values())
         shapes = Shapes.trusted(**{name: getattr(self.shapes, name) for name in _SHAPE_FIELDS} | columns)
-        return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
+        return type(self).trusted(shapes=shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
 
     def packed(self) -> Self:
         """Copy the items into new buffers without gaps, and return the same records with these buffers."""
@@ -216,13 +215,17 @@ class Records:
         for name in PAYLOAD:
             items = self._items(name).packed()
             buffers |= {f"{name}_data": items.data, f"{name}_starts": items.starts}
-        return type(self).trusted(self.shapes, **buffers)
+        freeze(*buffers.values())
+        return type(self).trusted(shapes=self.shapes, **buffers)
 
     def copied(self) -> Self:
         """Return a copy that shares no memory with these records. It keeps totals that were already computed."""
-        shapes = Shapes.trusted(**{name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS})
+        shape_columns = {name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS}
+        buffers = {name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]}
+        freeze(*shape_columns.values(), *buffers.values())
+        shapes = Shapes.trusted(**shape_columns)
         shapes.__dict__.update((name, total) for name, total in self.shapes.__dict__.items() if isinstance(total, int))
-        return type(self).trusted(shapes, **{name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]})
+        return type(self).trusted(shapes=shapes, **buffers)
 
     def part(self, first: int, end: int) -> Self:
         """Return the records first to end - 1 as views. No array is copied."""
@@ -249,7 +252,8 @@ class Records:
         }
         header_bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=header_bounds[1:])
-        return type(self).trusted(Shapes.trusted(**columns, header_bounds=header_bounds), **buffers)
+        freeze(*columns.values(), *buffers.values(), header_bounds)
+        return type(self).trusted(shapes=Shapes.trusted(**columns, header_bounds=header_bounds), **buffers)
 
     @cached_property
     def buffers(self) -> tuple[Bytes, ...]:

@@ -5,7 +5,8 @@ It also holds the zstd dictionaries that the reader may use.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Final, Self
 
 from kfbench.codecs.base import Codec, Undecodable
 from kfbench.codecs.dictionary import Dictionary, by_number
@@ -13,8 +14,19 @@ from kfbench.codecs.zstd_dictionary import ZstdDictionary
 from kfbench.errors import InvalidConfig, InvalidDictionary
 from kfbench.limits import LIMITS, Limits
 
+_NO_DICTIONARIES: Final = ZstdDictionary(MappingProxyType({}))
 
-@dataclass(kw_only=True)
+
+def _codec_for(dictionaries: Iterable[Dictionary]) -> ZstdDictionary:
+    if isinstance(dictionaries, tuple) and not dictionaries:
+        return _NO_DICTIONARIES
+    if not isinstance(dictionaries, Iterable):
+        kind = type(dictionaries).__name__
+        raise InvalidDictionary(f"dictionaries: a list of kfbench.Dictionary is wanted, not {kind}")
+    return ZstdDictionary(by_number(dictionaries))
+
+
+@dataclass(kw_only=True, slots=True)
 class Allowance:
     """The numbers of bytes, records and headers that a reader may still allocate for one log. Reading lowers them.
 
@@ -44,11 +56,8 @@ class Allowance:
         """
         if limits is None:
             limits = LIMITS
-        if not isinstance(limits, Limits):
+        elif not isinstance(limits, Limits):
             raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
-        if not isinstance(dictionaries, Iterable):
-            kind = type(dictionaries).__name__
-            raise InvalidDictionary(f"dictionaries: a list of kfbench.Dictionary is wanted, not {kind}")
         log_bytes = limits.log_bytes(log_size_bytes)
         return cls(
             limits=limits,
@@ -57,7 +66,7 @@ class Allowance:
             log_headers=limits.log_headers(log_size_bytes),
             log_header_bytes=log_bytes,
             built_bytes=log_bytes,
-            dictionary_codec=ZstdDictionary(by_number(dictionaries)),
+            dictionary_codec=_codec_for(dictionaries),
         )
 
     def read_again(self, before: Self) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance
 from kfbench.formats.base.damage import Bodies, Damage, OnError
@@ -164,7 +164,7 @@ class ColumnarReading(Reading):
                 size = int((self.header_totals + self.template_bytes)[self.damage.state == status.SOUND].sum())
             out = np.empty(size + header_forms.SLACK, np.uint8)
             digits = np.empty(min(self.most_digits, size) + header_forms.SLACK, np.uint8)
-            self.header_data = out[:size]
+            self.header_data = read_only(out[:size])
         header_placing.place(
             self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.header_columns,
             self.totals, self.template_bytes, digits, self.damage.state, tuple(self.headers), out,

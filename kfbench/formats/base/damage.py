@@ -82,7 +82,8 @@ class Damage:
     """The damage of some batches. state: int8[batches], a constant of `kernels.wire.status` per batch."""
 
     def __init__(self, positions: Int64, on_error: OnError) -> None:
-        check_on_error(on_error)
+        if on_error != "raise":
+            check_on_error(on_error)
         self.positions, self.on_error = positions, on_error
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
@@ -195,9 +196,9 @@ class Damage:
 
     def errors(self) -> list[CorruptLog]:
         """Return one error per damaged batch, in the log's order. With on_error="raise" raise the first instead."""
+        if not np.count_nonzero(self.state):
+            return []
         found: list[CorruptLog] = []
-        if not self:
-            return found
         for batch in np.flatnonzero(self.state).tolist():
             position, (field, promise) = int(self.positions[batch]), status.PROMISES[int(self.state[batch])]
             if batch in self._missing:

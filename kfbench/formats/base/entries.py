@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64, read_only
+from kfbench.arrays import Bytes, Int64, freeze
 from kfbench.errors import CorruptLog
 from kfbench.formats.base.damage import OnError, check_on_error
 from kfbench.kernels.wire import frames
@@ -37,7 +37,8 @@ class Entries(NamedTuple):
             if entries <= room:
                 break
             room = entries
-        positions, magics = read_only(positions[: entries + 1]), magics[:entries]
+        positions, magics = positions[: entries + 1], magics[:entries]
+        freeze(positions)
         promise = "too small to be skipped: nothing after it can be found"
         broken = CorruptLog(stop, "length", promise) if stopped else None
         trailing_bytes = 0 if broken else len(data) - stop

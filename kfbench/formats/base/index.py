@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes
+from kfbench.arrays import Bytes, freeze
 from kfbench.records import Records, Shapes
 
 
@@ -52,10 +52,14 @@ class Index:
     ) -> Records:
         """Return the records. The bytes of keys, values and headers lie in `source`.
 
-        header_bounds: int64[n + 1]. header_values: the buffer of the header values, if it is not `source`.
+        source, header_values: read-only buffers; the latter holds the header values, if it is not `source`.
+        header_bounds: int64[n + 1].
         """
+        freeze(*self.columns, header_bounds)
+        if headers is not NO_HEADERS:
+            freeze(*headers)
         return Records.trusted(
-            Shapes.trusted(
+            shapes=Shapes.trusted(
                 timestamps_ms=self.timestamps,
                 offsets=self.offsets,
                 key_lengths=self.key_lengths,
@@ -89,3 +93,4 @@ def header_room(m: int) -> Headers:
 
 
 NO_HEADERS: Final = header_room(0)
+freeze(*NO_HEADERS)

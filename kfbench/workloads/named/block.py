@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int32, Int64
+from kfbench.arrays import Int32, Int64, freeze, read_only
 from kfbench.kernels.workload import draws
 from kfbench.kernels.workload.kinds import DRAWN, has_null, pairs, places, settle
 from kfbench.kernels.workload.waits import milliseconds
@@ -97,19 +97,17 @@ class Columns:
                 getattr(self, name)[:] = column
 
     def shapes(self, model: Model) -> Shapes:
-        """Return the records' shapes as views of these columns.
-
-        `Shapes` makes its arrays read-only. Because they are views, the columns themselves stay writable.
-        """
+        """Return the records' shapes as read-only views of these columns, which stay writable."""
         headers = _header_columns(tuple(len(each.name.encode()) for each in model.header), len(self.offsets))
+        freeze(headers.bounds, headers.key_lengths)
         return Shapes.trusted(
-            timestamps_ms=self.timestamps_ms.view(),
-            offsets=self.offsets.view(),
-            key_lengths=self.key_lengths.view(),
-            value_lengths=self.value_lengths.view(),
+            timestamps_ms=read_only(self.timestamps_ms),
+            offsets=read_only(self.offsets),
+            key_lengths=read_only(self.key_lengths),
+            value_lengths=read_only(self.value_lengths),
             header_bounds=headers.bounds,
             header_key_lengths=headers.key_lengths,
-            header_value_lengths=self.contents.reshape(-1).view(),
+            header_value_lengths=read_only(self.contents.reshape(-1)),
         )
 
 
