@@ -51,12 +51,12 @@ def compiled(sources: Sequence[Path], jars: Path) -> Path:
     return builds.cached(CACHE, "classes", sources, jars.name, fill)
 
 
-def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
+def java(*arguments: str | Path, class_path: Sequence[Path | str], program: str | Path = "java") -> list[str]:
     """Return a command line that starts a JVM. Run it with `environment()` as its environment.
 
-    class_path: folders of classes, and FOLDER/* for folders of jars.
+    class_path: folders of classes, and FOLDER/* for folders of jars. program: the JVM, if not the one on PATH.
     """
-    return ["java", "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
+    return [str(program), "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:
