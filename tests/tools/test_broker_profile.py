@@ -27,7 +27,7 @@ from tools.broker_profile.parts import (
     part_of,
     part_of_thread,
 )
-from tools.broker_profile.session import SETTINGS, java_version
+from tools.broker_profile.session import SETTINGS, java_version, main_version
 from tools.broker_profile.stacks import Stack, cpu_time, parse
 from tools.broker_profile.threads import Thread
 
@@ -150,10 +150,10 @@ def test_the_readers_lines_are_parsed() -> None:
 
 
 def test_the_version_of_a_jdk(tmp_path: Path) -> None:
-    assert java_version(tmp_path) == 0
-    for text, version in (('IMPLEMENTOR="X"\nJAVA_VERSION="25.0.3"\n', 25), ('JAVA_VERSION="26-ea"\n', 26)):
-        (tmp_path / "release").write_text(text)
-        assert java_version(tmp_path) == version
+    assert java_version(tmp_path) == "0"
+    (tmp_path / "release").write_text('IMPLEMENTOR="X"\nJAVA_VERSION="25.0.3"\n')
+    assert java_version(tmp_path) == "25.0.3"
+    assert [main_version(version) for version in ("25.0.3", "26-ea", "0")] == [25, 26, 0]
 
 
 def row(batch_size: int, **parts_ns: int) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_shares_leave_out_the_jit_compiler_and_have_a_spread() -> None:
 
 def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) -> None:
     machine = {"cpu": "a processor", "cores": 2, "system": "Linux"}
-    facts = {"measured": "2026-11-26T10:00:00+00:00", "kafka": "4.4.0", "java": 25, "jvm_options": "-Xmx1g"}
+    facts = {"measured": "2026-11-26T10:00:00+00:00", "kafka": "4.4.0", "java": "25.0.3", "jvm_options": "-Xmx1g"}
     load = {"workload": "user-activity", "partitions": 4, "rounds_per_s": 250, "environment": machine}
     rows = [row(10, codec=codec, network=100 - codec, JIT_compiler=30) for codec in (10, 40, 20)]
     file = tmp_path / "profile.json"
@@ -187,7 +187,7 @@ def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) 
     )
     assert texts["format, codec and CRC"].splitlines()[2:] == [line + "| 5.0 (5.0–5.0) | 50.0 (50.0–50.0) |"]
     assert "| 0.0 | 20.0 | 0.0 | 80.0 |" in texts["all parts"]
-    assert "3 runs per setting, 3 in all" in texts["run"] and "Of all 3,600, 3 have no stack" in texts["run"]
+    assert "Runs per setting: 3, 3 in all" in texts["run"] and "Of all 3,600, 3 have no stack" in texts["run"]
     assert "it had 30 %" in texts["run"] and "42 % busy" in texts["run"]
 
 

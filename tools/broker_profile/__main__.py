@@ -1,4 +1,4 @@
-"""Profile a broker in all settings: `make profile`, or `python -m tools.broker_profile [--runs N] [--only NAME]`.
+"""Profile a broker in all settings: `make profile`, or `python -m tools.broker_profile --help`.
 
 Every run has a broker process of its own. Each round has one run of every setting, so that slow drift reaches all of
 them. The results go into datasets/second-opinion/broker-profile.json, and from there into docs/broker-profile.md.
@@ -7,7 +7,7 @@ them. The results go into datasets/second-opinion/broker-profile.json, and from 
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from tools import jvm
 from tools.broker_profile import load, session
 from tools.broker_profile.page import FILE, write_page
-from tools.broker_profile.session import SETTINGS, Absent, Run, Setting, Tools, Unsteady, profile
+from tools.broker_profile.session import ROUNDS_PER_S, SETTINGS, Absent, Plan, Run, Setting, Tools, Unsteady, profile
 from tools.peers.base.measuring import holding_host
 
 RUNS: Final = 5
@@ -29,41 +29,44 @@ def main() -> None:
     names = [setting.name for setting in SETTINGS]
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--rate", type=int, default=ROUNDS_PER_S, help="batches per second and partition")
     parser.add_argument("--out", type=Path, default=FILE)
     parser.add_argument("--page", action="store_true", help="only write the page from the stored file")
     options = parser.parse_args()
     if not options.page:
         settings = [setting for setting in SETTINGS if setting.name in options.only]
-        try:
-            programs = session.tools()
-            runs = measured(settings, options.runs, programs, lambda line: print(line, flush=True))
-        except (Absent, Unsteady, jvm.ToolError, TimeoutError, HostLockHeld, HostLockUnusable) as error:
-            raise SystemExit(f"make profile: {error}") from None
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text(facts(programs), runs), encoding="utf-8")
+        try:
+            programs, plan, runs = session.tools(), Plan(rounds_per_s=options.rate), list[Run]()
+            for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
+                runs.append(run)
+                options.out.write_text(text(facts(programs, plan), runs), encoding="utf-8")
+        except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
+            raise SystemExit(f"make profile: {error}") from None
     if options.out == FILE:
         write_page()
 
 
-def measured(settings: Sequence[Setting], rounds: int, programs: Tools, say: Callable[[str], None]) -> list[Run]:
-    """Return the runs of all settings. Raises Unsteady if the load of a setting was wrong in each of ATTEMPTS runs."""
-    found, began, total = list[Run](), time.monotonic(), rounds * len(settings)
-    for _ in range(rounds):
-        for setting in settings:
-            with holding_host(say):
-                found.append(_attempted(setting, programs, say))
-            elapsed_s = time.monotonic() - began
-            say(f"{len(found)} of {total}, {elapsed_s:.0f} s: {setting.name}, {summary(found[-1])}")
-    return found
+def measured(
+    settings: Sequence[Setting], rounds: int, programs: Tools, plan: Plan, say: Callable[[str], None]
+) -> Iterator[Run]:
+    """Yield the runs of all settings. A run whose load is wrong ATTEMPTS times is left out."""
+    began, total = time.monotonic(), rounds * len(settings)
+    for number, setting in enumerate([*settings] * rounds, 1):
+        with holding_host(say):
+            run = _attempted(setting, programs, plan, say)
+        if run:
+            say(f"{number} of {total}, {time.monotonic() - began:.0f} s: {setting.name}, {summary(run)}")
+            yield run
 
 
-def _attempted(setting: Setting, programs: Tools, say: Callable[[str], None]) -> Run:
-    for _ in range(ATTEMPTS - 1):
+def _attempted(setting: Setting, programs: Tools, plan: Plan, say: Callable[[str], None]) -> Run | None:
+    for attempt in range(1, ATTEMPTS + 1):
         try:
-            return profile(setting, programs)
-        except Unsteady as why:
-            say(f"again: {why}")
-    return profile(setting, programs)
+            return profile(setting, programs, plan)
+        except (Unsteady, TimeoutError) as why:
+            say(f"attempt {attempt} of {ATTEMPTS} does not count: {why}")
+    return None
 
 
 def summary(run: Run) -> str:
@@ -73,7 +76,7 @@ def summary(run: Run) -> str:
     return f"{run.samples} samples, machine {100 * run.machine_busy:.0f} % busy: {shares}"
 
 
-def facts(programs: Tools) -> dict[str, Any]:
+def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
     (clients,) = programs.jars.glob("kafka-clients-*.jar")
     return {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -83,7 +86,7 @@ def facts(programs: Tools) -> dict[str, Any]:
         "workload": load.WORKLOAD,
         "partitions": session.PARTITIONS,
         "consumers": session.CONSUMERS,
-        "rounds_per_s": session.ROUNDS_PER_S,
+        "rounds_per_s": plan.rounds_per_s,
         "environment": environment(),
     }
 

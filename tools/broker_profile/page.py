@@ -150,9 +150,10 @@ def run_lines(stored: Stored) -> str:
     busy, jit = ([100 * share(row) for row in rows] for share in (lambda row: row["machine_busy"], share_of(JIT)))
     rate = f"{facts['rounds_per_s']} batches per second and partition"
     return f"""- {facts["measured"][:10]}, {machine["cpu"]}, {machine["cores"]} cores, {machine["system"]}
-- Kafka {facts["kafka"]}, JDK {facts["java"]}, `{facts["jvm_options"]}`
+- Kafka {facts["kafka"]}, JDK {facts["java"]}
+- `{facts["jvm_options"]}`
 - Workload {facts["workload"]}, {facts["partitions"]} partitions, {rate}.
-- {counts} runs per setting, {len(rows)} in all, {median(row["seconds"] for row in rows):.1f} s each.
+- Runs per setting: {counts}, {len(rows)} in all, {median(row["seconds"] for row in rows):.1f} s each.
 - {min(samples):,} to {max(samples):,} samples per run. Of all {sum(samples):,}, {unresolved:,} have no stack.
   {biased:,} were taken at the next safepoint. {lost:,} more were lost.
 - The machine was {median(busy):.0f} % busy in the median, at most {max(busy):.0f} %.

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -30,8 +31,8 @@ LEAST_JAVA: Final = 25
 TOPIC, PARTITIONS, CONSUMERS = "load", 4, 2
 ROUNDS_PER_S: Final = 250
 """Batches per second and partition."""
-WARM_UP_S, MOST_WARM_UP_S, SETTLE_S, MEASURE_S = 4.0, 20.0, 1.5, 10.0
-WARM_JIT: Final = 0.15
+WARM_UP_S, MOST_SETTLE_S, MEASURE_S = 5.0, 8.0, 10.0
+WARM_JIT: Final = 0.05
 """The broker is warm when its JIT compiler uses at most this share of a processor."""
 CATCH_UP_S, LAG_ROUNDS = 60.0, 20
 RATE_TOLERANCE: Final = 0.02
@@ -94,17 +95,20 @@ def profiling_jdk() -> Path:
     """Return the home of a JDK that samples CPU time. Raises Absent if there is none on this Linux host."""
     places = (os.environ.get("JAVA_HOME", ""), *map(str, sorted(Path("/usr/lib/jvm").glob("*"))))
     for home in (Path(place) for place in places if place):
-        if (home / "bin" / "jfr").is_file() and java_version(home) >= LEAST_JAVA:
+        if (home / "bin" / "jfr").is_file() and main_version(java_version(home)) >= LEAST_JAVA:
             return home
     raise Absent(f"needs a JDK {LEAST_JAVA} or newer in JAVA_HOME or /usr/lib/jvm: older ones do not sample CPU time")
 
 
-def java_version(home: Path) -> int:
-    """Return the main version of a JDK from its `release` file; 0 if there is none."""
+def java_version(home: Path) -> str:
+    """Return the version of a JDK from its `release` file, such as 25.0.3; 0 if there is none."""
     release = home / "release"
     lines = release.read_text().splitlines() if release.is_file() else []
-    versions = [line.partition("=")[2].strip('"') for line in lines if line.startswith("JAVA_VERSION=")]
-    return int(versions[0].split(".")[0].split("-")[0]) if versions else 0
+    return next((line.partition("=")[2].strip('"') for line in lines if line.startswith("JAVA_VERSION=")), "0")
+
+
+def main_version(version: str) -> int:
+    return int(re.split(r"\D", version)[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +152,7 @@ class Plan(NamedTuple):
     """The load of a run. rounds_per_s: batches per second and partition."""
 
     rounds_per_s: int = ROUNDS_PER_S
-    most_warm_up_s: float = MOST_WARM_UP_S
+    warm_up_s: float = WARM_UP_S
     measure_s: float = MEASURE_S
 
 
@@ -170,7 +174,7 @@ class Recorded:
     segment: Path
 
 
-def profile(setting: Setting, programs: Tools, plan: Plan = Plan()) -> Run:  # noqa: B008
+def profile(setting: Setting, programs: Tools, plan: Plan) -> Run:
     """Run a broker, load it and record it. Raises Unsteady if the load was not the planned one."""
     with tempfile.TemporaryDirectory(prefix="kfbench-profile-") as name:
         recorded = record(setting, programs, Path(name), plan)
@@ -217,11 +221,11 @@ def record(setting: Setting, programs: Tools, folder: Path, plan: Plan) -> Recor
         ]
         for each in clients:
             each.wait_until_ready()
-        _warm_up(broker.process, plan.most_warm_up_s)
+        time.sleep(plan.warm_up_s)  # the producer sends as fast as it can, so that hot code is found
         clients[0].count("pace")
         most_lag = LAG_ROUNDS * PARTITIONS * setting.batch_size
         wait_for("the consumers", lambda: _lag(clients) <= most_lag, CATCH_UP_S)
-        time.sleep(SETTLE_S)
+        _settle(broker.process)
         before, begin = [each.count() for each in clients], snapshot(broker.process)
         time.sleep(plan.measure_s)
         after, end = [each.count() for each in clients], snapshot(broker.process)
@@ -229,12 +233,10 @@ def record(setting: Setting, programs: Tools, folder: Path, plan: Plan) -> Recor
     return Recorded(begin=begin, end=end, counts=counts, file=file, segment=broker.segment(TOPIC))
 
 
-def _warm_up(process: int, most_s: float) -> None:
-    """Wait until the broker compiles little. The producer sends as fast as it can meanwhile."""
-    started = time.monotonic()
-    time.sleep(min(WARM_UP_S, most_s) - 1)
-    jit_ns = math.inf
-    while jit_ns > WARM_JIT * 1e9 and time.monotonic() - started < most_s:
+def _settle(process: int) -> None:
+    """Wait until the broker compiles little, but not longer than MOST_SETTLE_S."""
+    started, jit_ns = time.monotonic(), math.inf
+    while jit_ns > WARM_JIT * 1e9 and time.monotonic() - started < MOST_SETTLE_S:
         begin = snapshot(process)
         time.sleep(1)
         threads = used(begin, snapshot(process)).values()
