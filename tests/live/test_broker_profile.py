@@ -86,3 +86,24 @@ def test_the_reader_sees_the_samples_that_jfr_prints(recorded: Recorded, program
     for stack in read_stacks(recorded.file, begin_ns, end_ns, programs.classes, programs.java).stacks:
         read[stack.thread, stack.frames[0] if stack.frames else ""] += stack.samples
     assert read == printed and printed
+
+
+def test_samples_divide_cpu_time_between_java_and_the_kernel(programs: Tools, tmp_path: Path) -> None:
+    file, recording = tmp_path / "file", tmp_path / "split.jfr"
+    file.write_bytes(bytes(1 << 20))
+    classes = jvm.compiled([Path(__file__).parent / "KnownSplit.java"], programs.jars)
+    options = f"-XX:StartFlightRecording=settings={session.EVENTS},filename={recording}"
+    java = programs.java / "bin" / "java"
+    command = jvm.java("-Xlog:disable", options, "profile.KnownSplit", file, class_path=[classes], program=java)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=120)
+    begin_ms, end_ms, computing_ns, reading_ns = map(int, done.stdout.split("\n")[-2].split())
+    samples: Counter[str] = Counter()
+    found = read_stacks(recording, begin_ms * 10**6, end_ms * 10**6, programs.classes, programs.java)
+    for stack in found.stacks:
+        frames = " ".join(stack.frames)
+        samples["reading" if ".pread" in frames else "computing" if "KnownSplit.compute" in frames else "rest"] += (
+            stack.samples
+        )
+    share = samples["computing"] / (samples["computing"] + samples["reading"])
+    assert share == pytest.approx(computing_ns / (computing_ns + reading_ns), abs=0.12)
+    assert samples.total() > 100 and samples["rest"] < 0.2 * samples.total()

@@ -83,6 +83,7 @@ def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
         "kafka": clients.stem.rpartition("-")[2],
         "java": session.java_version(programs.java),
         "jvm_options": " ".join(session.JVM_OPTIONS),
+        "profiling_options": " ".join(session.PROFILING),
         "workload": load.WORKLOAD,
         "partitions": session.PARTITIONS,
         "consumers": session.CONSUMERS,
