@@ -32,6 +32,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 final class Client {
     private static final AtomicLong RECORDS = new AtomicLong();
+    private static final int MOST_LATE = 10; // rounds that are sent late after a pause, all others are left out
     private static volatile boolean paced;
     private static volatile boolean ended;
 
@@ -87,7 +88,7 @@ final class Client {
         }
         try (var producer = new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer())) {
             answer();
-            long step = 1_000_000_000L / rounds, due = 0;
+            long step = 1_000_000_000L / rounds, due = System.nanoTime();
             for (int next = 0; !ended; ) {
                 for (int partition = 0; partition < partitions; partition++)
                     for (int i = 0; i < batch; i++) {
@@ -98,7 +99,7 @@ final class Client {
                 producer.flush();
                 RECORDS.addAndGet((long) partitions * batch);
                 if (!paced) continue;
-                due = due == 0 ? System.nanoTime() : due + step;
+                due = Math.max(due + step, System.nanoTime() - MOST_LATE * step);
                 for (long rest; (rest = due - System.nanoTime()) > 0 && !ended; ) LockSupport.parkNanos(rest);
             }
         }
