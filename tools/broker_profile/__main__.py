@@ -17,7 +17,18 @@ from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from tools import jvm
 from tools.broker_profile import load, session
 from tools.broker_profile.page import FILE, write_page
-from tools.broker_profile.session import ROUNDS_PER_S, SETTINGS, Absent, Plan, Run, Setting, Tools, Unsteady, profile
+from tools.broker_profile.session import (
+    ROUNDS_PER_S,
+    SETTINGS,
+    WARM_UP_S,
+    Absent,
+    Plan,
+    Run,
+    Setting,
+    Tools,
+    Unsteady,
+    profile,
+)
 from tools.peers.base.measuring import holding_host
 
 RUNS: Final = 5
@@ -30,6 +41,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--rate", type=int, default=ROUNDS_PER_S, help="batches per second and partition")
+    parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds of sending at full speed")
     parser.add_argument("--out", type=Path, default=FILE)
     parser.add_argument("--page", action="store_true", help="only write the page from the stored file")
     options = parser.parse_args()
@@ -37,7 +49,11 @@ def main() -> None:
         settings = [setting for setting in SETTINGS if setting.name in options.only]
         options.out.parent.mkdir(parents=True, exist_ok=True)
         try:
-            programs, plan, runs = session.tools(), Plan(rounds_per_s=options.rate), list[Run]()
+            programs, plan, runs = (
+                session.tools(),
+                Plan(rounds_per_s=options.rate, warm_up_s=options.warm_up),
+                list[Run](),
+            )
             for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
                 runs.append(run)
                 options.out.write_text(text(facts(programs, plan), runs), encoding="utf-8")
@@ -88,6 +104,7 @@ def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
         "partitions": session.PARTITIONS,
         "consumers": session.CONSUMERS,
         "rounds_per_s": plan.rounds_per_s,
+        "warm_up_s": plan.warm_up_s,
         "environment": environment(),
     }
 

@@ -29,9 +29,9 @@ POM, EVENTS = HERE / "pom.xml", HERE / "profile.jfc"
 SOURCES: Final = (HERE / "Client.java", HERE / "Stacks.java")
 LEAST_JAVA: Final = 25
 TOPIC, PARTITIONS, CONSUMERS = "load", 4, 2
-ROUNDS_PER_S: Final = 250
+ROUNDS_PER_S: Final = 100
 """Batches per second and partition."""
-WARM_UP_S, MOST_SETTLE_S, MEASURE_S = 5.0, 8.0, 10.0
+WARM_UP_S, MOST_SETTLE_S, MEASURE_S = 25.0, 8.0, 10.0
 WARM_JIT: Final = 0.05
 """The broker is warm when its JIT compiler uses at most this share of a processor."""
 CATCH_UP_S, LAG_ROUNDS = 60.0, 20
