@@ -60,15 +60,13 @@ class Rival(ABC):
 
     name: the stored name. setting: "documented" for the settings that the library's documentation recommends or
     defaults to, "best" for the smallest that we found. codecs: a subset of "none", "lz4" and "zstd". needs: the
-    package on PyPI that writes and reads the container. most_batches: the most
-    batches of a cell that are measured for sizes. A slow library has fewer.
+    package on PyPI that writes and reads the container.
     """
 
     name: ClassVar[str]
     setting: ClassVar[Setting] = "documented"
     codecs: ClassVar[frozenset[str]] = frozenset({"none", "lz4", "zstd"})
     needs: ClassVar[str] = "pyarrow"
-    most_batches: ClassVar[int] = 10_000
 
     def version(self) -> str:
         return version(self.needs)

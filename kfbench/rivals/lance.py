@@ -58,7 +58,6 @@ class Lance(Rival):
 
     name = "lance"
     needs = "pylance"
-    most_batches = 100
 
     def library_level(self, codec: str, level: int | None) -> int | None:
         return _DEFAULT_LEVEL if codec == "zstd" else None
@@ -102,7 +101,6 @@ class LanceBest(SmallestRival):
 
     name = "lance-best"
     needs = "pylance"
-    most_batches = 100
 
     def prepare_table(self, table: pa.Table) -> pa.Table:
         return without_defaults(table)

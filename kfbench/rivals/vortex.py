@@ -53,7 +53,6 @@ class Vortex(Rival):
     name = "vortex"
     codecs = frozenset({"none", "zstd"})
     needs = "vortex-data"
-    most_batches = 200
 
     def library_level(self, codec: str, level: int | None) -> int | None:
         return None

@@ -107,7 +107,8 @@ def test_a_sweep_of_rivals_has_the_same_rows_again(tmp_path: Path) -> None:
     found = {(row.format, row.arm, row.operation) for row in times.itertuples()}
     arms = [(name, way) for name in ("v2", "columnar") for way in ("each", "together")]
     arms += [("arrow-ipc", "each"), ("avro-best", "each"), ("v2", "aa")]
-    assert found == {(*arm, operation) for arm in arms for operation in RIVAL_OPERATIONS}
+    wanted = {(*arm, operation) for arm in arms for operation in RIVAL_OPERATIONS}
+    assert found == wanted | {("avro-best", "search", "encode")}
     assert times["library"].notna().equals(times["format"].isin(NAMES))
     assert len(base_pairs(open_run(one).table)) == len(RIVAL_OPERATIONS)
 
@@ -143,11 +144,13 @@ def test_a_library_that_ends_its_process_is_a_row_with_the_signal(monkeypatch: p
     assert (rows["parquet"]["status"], rows["parquet"]["arm"]) == ("error", "documented")
     assert rows["parquet"]["error"].endswith(ENDED)
     assert rows["v2"]["status"] == rows["arrow-ipc"]["status"] == "ok"
-    times = measure_cell(rival_cell("rivals-cpu", formats=("parquet", "v2")))
-    assert {(row["format"], row["operation"]) for row in times} == {
-        (name, operation) for name in ("parquet", "v2") for operation in RIVAL_OPERATIONS
+    times = measure_cell(rival_cell("rivals-cpu", formats=("parquet", "arrow-ipc", "v2")))
+    assert {(row["format"], row["operation"], row["status"]) for row in times} == {
+        (name, operation, "error" if name == "parquet" else "ok")
+        for name in ("parquet", "arrow-ipc", "v2")
+        for operation in RIVAL_OPERATIONS
     }
-    assert all(row["status"] == "error" and "signal 6" in row["error"] for row in times)
+    assert all("signal 6" in row["error"] for row in times if row["format"] == "parquet")
     assert table(times).num_rows == len(times)
 
 
@@ -216,9 +219,9 @@ def test_the_shipped_sweep_has_every_arm_and_workload() -> None:
     assert len(sizes) == (19 * 11 - 3) * 3  # batches of large-payload above 16 MiB are left out
     assert {cell.formats for cell in sizes} == {("v2", "columnar", *NAMES)}
     assert {cell.codec for cell in sizes} == {"none", "lz4", "zstd"} and rivals().keys() <= {*NAMES}
-    for batch_size, least in ((1, 400), (2, 400), (5, 400), (10, 200), (20, 200)):
+    for batch_size in (1, 2, 5, 10, 20):
         found = [cell for cell in sizes if cell.axes.get("batch_size") == batch_size]
-        wanted = [cell for cell in found if cell.records >= least * batch_size]
-        assert all(cell.batches >= least for cell in wanted) and len(wanted) > 0.6 * len(found)
+        wanted = [cell for cell in found if cell.records >= 100 * batch_size]
+        assert all(cell.batches >= 100 for cell in wanted) and len(wanted) > 0.6 * len(found)
     streams = [cell for cell in cells if cell.kind == "rivals-stream" and cell.axes["batch_size"] in (1, 10)]
     assert sum(cell.batches >= 1_000 for cell in streams) > 0.6 * len(streams)

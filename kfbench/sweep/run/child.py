@@ -20,7 +20,14 @@ R = TypeVar("R")
 
 
 class LibraryEnded(KfbenchError):
-    """The child process ended during a call."""
+    """The child process ended during a call, by a library's fault."""
+
+
+class ChildKilled(OSError):
+    """Something else ended the child process during a call, such as a lack of memory. It may be measured again."""
+
+
+_FROM_OUTSIDE: Final = {signal.SIGKILL, signal.SIGTERM}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +45,15 @@ _KEPT: Final[list[_Child]] = []  # none or one
 def call_in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return what the function returns in the child process. Function, arguments and result are pickled.
 
-    Raises LibraryEnded if the process ends, and the function's own errors. Any exception here, such as a time limit,
-    also ends the child.
+    Raises LibraryEnded or ChildKilled if the process ends, and the function's own errors. Any exception here, such as a
+    time limit, also ends the child.
     """
     child = _kept_child()
     try:
         child.connection.send((function, args, kwargs))
         is_ok, result = child.connection.recv()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        raise LibraryEnded(_ending(child)) from None
+        raise _ending(child) from None
     except BaseException:
         _end(child)
         raise
@@ -68,11 +75,13 @@ def _kept_child() -> _Child:
     return _KEPT[0]
 
 
-def _ending(child: _Child) -> str:
+def _ending(child: _Child) -> LibraryEnded | ChildKilled:
     _KEPT.clear()
     child.process.join()
     code = child.process.exitcode or 0
-    return f"the library ended its process: {f'signal {-code}' if code < 0 else f'exit status {code}'}"
+    if -code in _FROM_OUTSIDE:
+        return ChildKilled(f"signal {-code} ended the process that measures")
+    return LibraryEnded(f"the library ended its process: {f'signal {-code}' if code < 0 else f'exit status {code}'}")
 
 
 def _end(child: _Child) -> None:

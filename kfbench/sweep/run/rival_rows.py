@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from kfbench.errors import IllegalCombination
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.noise import counted_since, host_counters, yardstick_ns
 from kfbench.measure.rivals import measure_rival
@@ -67,7 +67,7 @@ def rival_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
     for name in cell.formats:
         if name in FORMATS:
-            yield call_in_child(_format_row, cell, name)
+            yield _of_format(cell, name)
         elif name in missing():
             yield skipped(name, missing()[name])
         else:
@@ -104,6 +104,14 @@ def rival_stream_rows(cell: Cell) -> Iterator[Row]:
     for name in cell.formats:
         if name in FORMATS and (row := call_in_child(_middle_row, cell, name)):
             yield row
+
+
+def _of_format(cell: Cell, name: str) -> Row:
+    """Measure a format of Kafka's. If the child ends, an earlier call of a library did it, so a new child measures."""
+    try:
+        return call_in_child(_format_row, cell, name)
+    except LibraryEnded:
+        return call_in_child(_format_row, cell, name)
 
 
 def _format_row(cell: Cell, name: str) -> Row:
@@ -155,7 +163,7 @@ def _with_codec(sizes: Callable[..., list[RivalSize]], sample: Sample, codec: st
 def _with_formats(cell: Cell, sizes: Sizes, nothing: str = "") -> Iterator[Row]:
     for name in cell.formats:
         if name in FORMATS:
-            yield call_in_child(_format_row, cell, name)
+            yield _of_format(cell, name)
     yield from _size_rows(cell, [name for name in cell.formats if name not in FORMATS], sizes, nothing)
 
 
@@ -189,7 +197,8 @@ def _sizes_of(cell: Cell, sizes: Sizes) -> list[RivalSize]:
 def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
     """Time the operations of rivals and of Kafka's formats on the same batches. The base is v2, once per batch.
 
-    All arms share their rounds in the child process. If a library ends it, each arm has rows with this error.
+    All arms share their rounds in the child process. If a library ends it, each rival is tried alone. Those that end
+    their process get rows with this error, and the others are timed.
     """
     absent = missing()
     for name in cell.formats:
@@ -197,9 +206,24 @@ def rival_cpu_rows(cell: Cell) -> Iterator[Row]:
             yield from (skipped(name, absent[name]) | part for part in parts_of(cell))
     here = [name for name in cell.formats if name not in absent]
     try:
-        yield from call_in_child(_watched_rows, cell, here, [rivals()[name] for name in here if name in rivals()])
+        yield from _timed_in_child(cell, here)
+    except LibraryEnded:
+        ended = {name: error for name in here if name in rivals() and (error := _ending_alone(cell, name))}
+        yield from (failed(cell, name, error) | part for name, error in ended.items() for part in parts_of(cell))
+        yield from _timed_in_child(cell, [name for name in here if name not in ended])
+
+
+def _timed_in_child(cell: Cell, names: Sequence[str]) -> list[Row]:
+    return call_in_child(_watched_rows, cell, names, [rivals()[name] for name in names if name in rivals()])
+
+
+def _ending_alone(cell: Cell, name: str) -> str | None:
+    """Return how a rival ends its process when it is measured alone, with v2; None: it does not."""
+    try:
+        _timed_in_child(cell, [BASE_FORMAT, name])
     except LibraryEnded as error:
-        yield from (failed(cell, name, str(error)) | part for name in here for part in parts_of(cell))
+        return str(error)
+    return None
 
 
 def _watched_rows(cell: Cell, names: Sequence[str], arms: Sequence[Rival]) -> list[Row]:
