@@ -46,6 +46,7 @@ def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
         assert row["machine"].endswith(json.loads((report / "environment.json").read_bytes())["cpu_model"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("report", REPORTS, ids=lambda path: str(path.name))
 def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> None:
     assert sum(path.stat().st_size for path in report.rglob("*") if path.is_file()) <= 5_500_000
@@ -69,6 +70,7 @@ def profile_of(report: Path) -> str:
 DEFAULTS = [report for report in REPORTS if profile_of(report) == "default"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("report", sorted({REPORTS[0], DEFAULTS[-1], REPORTS[-1]}), ids=lambda path: str(path.name))
 def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     run = open_run(report)
@@ -86,6 +88,7 @@ def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
         assert (f"](figures/{figure}.svg)" in first_screen) == (figure == "overhead")
 
 
+@pytest.mark.thorough
 def test_the_command_of_each_section_measures_its_rows() -> None:
     """Each section of the newest default report names blocks of the sweep that have its cells."""
     run = open_run(DEFAULTS[-1])

@@ -122,8 +122,9 @@ def test_what_is_printed_of_a_plan() -> None:
 def test_what_is_there_is_not_measured_again() -> None:
     cells = tuple(CELLS_OF_EVERY_KIND)
     assert left(cells, SCHEMA.empty_table()) == cells
-    for cell in cells:
-        found = table([row for other in cells if other is not cell for row in measure_cell(other)])
+    rows = [measure_cell(cell) for cell in cells]
+    for i, cell in enumerate(cells):
+        found = table([row for j, of_other in enumerate(rows) if j != i for row in of_other])
         assert left(cells, found) == (cell,)
         assert left(cells, table(failed_rows(cell, "skipped", "no time"))) == tuple(c for c in cells if c is not cell)
 
