@@ -18,8 +18,21 @@ from typing import Any, Final
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
-from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, OPAQUE, STREAM, TOGETHER, Rivals, crossing
-from kfbench.report.topics.rivals.sentences import TYPED
+from kfbench.report.data.rivals import (
+    BEST,
+    CODEC,
+    COLUMNAR,
+    EACH,
+    JSON,
+    OPAQUE,
+    SEARCH,
+    STREAM,
+    TOGETHER,
+    BreakEven,
+    Rivals,
+    crossing,
+)  # fmt: skip
+from kfbench.report.topics.rivals.sentences import OTHER_CODECS, TYPED
 from kfbench.report.topics.rivals.trial import BATCHES, WORKLOAD
 from kfbench.rivals.abilities import ABILITIES, FORMATS, Ability, Entry
 from kfbench.store import open_run
@@ -80,9 +93,14 @@ def bytes_table(found: Rivals) -> str:
 
 def break_even_words(found: Rivals, base: str) -> str:
     """Name the arms that reach `base` in the median workload, with their batch sizes, the smallest first."""
-    of = {name: each.records for name in found.best if (each := found.break_even(name, base))}
-    reached = sorted((name for name in of if not math.isinf(of[name])), key=lambda name: of[name])
-    return listed([f"{name} {of[name]:,.0f}" for name in reached]) or "none"
+    of = {name: each for name in found.best if (each := found.break_even(name, base))}
+    reached = sorted((name for name in of if not math.isinf(of[name].records)), key=lambda name: of[name].records)
+    return listed([f"{name} {of[name].records:,.0f} ({quartiles_words(of[name])})" for name in reached]) or "none"
+
+
+def quartiles_words(each: BreakEven) -> str:
+    low, high = ("not reached" if math.isinf(end) else f"{end:,.0f}" for end in (each.low, each.high))
+    return f"quartiles {low} to {high}"
 
 
 def cpu_words(found: Rivals, arms: Iterable[tuple[str, str]]) -> str:
@@ -99,25 +117,37 @@ def cpu_words(found: Rivals, arms: Iterable[tuple[str, str]]) -> str:
     return ", ".join(words)
 
 
+def search_words(found: Rivals) -> str:
+    """CPU to encode if all settings are tried, at the largest batches, relative to v2 with all batches in one call."""
+    batch = max(key.batch for key in found.times)
+    base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, "encode")
+    of = {name: found.mean_time(batch, CODEC, name, SEARCH, "encode") for name in found.best}
+    return ", ".join(f"{name} {ratio / base:.1f}" for name, ratio in of.items() if base and ratio) or "not measured"
+
+
 def typed_words(found: Rivals, arm: str) -> str:
     """Say from which batch size on Parquet's typed columns are as small as v2 and as columnar."""
     words = []
     for base in (BASE_FORMAT, COLUMNAR):
         each = found.break_even(TYPED, base, JSON, arm)
         if each:
-            words.append(f"{base} from {each.records:,.0f}" if not math.isinf(each.records) else f"{base} never")
+            is_never = math.isinf(each.records)
+            words.append(f"{base} never" if is_never else f"{base} from {each.records:,.0f} records per batch on")
     return listed(words)
 
 
 def losses_words(found: Rivals) -> str:
     """Count the sets of batches that a rival makes smaller, and give the largest difference."""
-    if not found.losses:
-        return f"in none of {found.compared} sets of batches"
-    least = min(found.losses, key=lambda loss: loss.ratio)
+    return "; ".join(f"under {codec} {lost_words(found, codec)}" for codec in (CODEC, *OTHER_CODECS))
+
+
+def lost_words(found: Rivals, codec: str) -> str:
+    losses = found.losses(codec)
+    if not losses:
+        return "in no set of batches"
+    least = min(losses, key=lambda loss: loss.ratio)
     where = f"{least.workload}, {f'{least.batch:,} records per batch' if least.batch else 'own batches'}"
-    lost = listed(sorted({loss.workload for loss in found.losses}))
-    sets = f"in {len(found.losses)} of {found.compared} sets of batches, of {lost}"
-    return f"{sets}. Its largest loss is to {least.rival}, {least.ratio:.2f} × its bytes ({where})"
+    return f"in {len(losses)} sets, at most to {least.ratio:.2f} × its bytes ({least.rival}, {where})"
 
 
 def facts(found: Rivals, state: str) -> str:
@@ -126,15 +156,18 @@ def facts(found: Rivals, state: str) -> str:
     in_one = cpu_words(found, [(COLUMNAR, TOGETHER)])
     alone = cpu_words(found, [(name, EACH) for name in (BASE_FORMAT, COLUMNAR, *found.best)])
     even = f"{break_even_words(found, BASE_FORMAT)}. With {COLUMNAR}: {break_even_words(found, COLUMNAR)}"
-    typed = f"{typed_words(found, BEST)} records per batch on"
+    typed = typed_words(found, BEST)
     without = typed_words(found, f"{BEST} without schema")
     scale = f"{CODEC}, {batch:,} records per batch, {BASE_FORMAT} with all batches in one call = 1"
     group = f"{len(found.workloads(JSON))} workloads of JSON, medians"
+    workloads = listed(sorted({key.workload for key in found.times}))
+    cpu = f"{in_one}. One batch per call: {alone}. Trying all settings: {search_words(found)}. Means of {workloads}"
+    same = "Both sides have the same codec. Vortex and Lance encode columns without one, too."
     lines = (
         f"**Break-even** with {BASE_FORMAT}, records per batch, median workload: {even}.",
-        f"**CPU** to encode/decode, {scale}: {in_one}. One batch per call: {alone}. {state}.",
-        f"**Known schema** ({group}): Parquet's typed columns reach {typed}. If readers have the schema: {without}.",
-        f"**Where {COLUMNAR} loses**: {losses_words(found)}.",
+        f"**CPU** to encode/decode, {scale}: {cpu}. {state}.",
+        f"**Known schema** ({group}): Parquet's typed columns reach {typed}. Computed without the schema: {without}.",
+        f"**Where {COLUMNAR} loses**, of {found.compared} sets of batches: {losses_words(found)}. {same}",
     )
     return "\n".join(map(bullet, lines))
 
@@ -200,9 +233,9 @@ def parquet_words(found: Rivals) -> str:
     batch = max(key.batch for key in found.times)
     parts = []
     for codec in ("none", CODEC):
-        ratios = [found.mean_time(batch, codec, name, EACH, "encode") for name in ("parquet", "parquet-best")]
-        parts.append(" and ".join(f"{ratio:.1f}" for ratio in ratios if ratio) + f" × (codec {codec})")
-    return f"parquet and parquet-best take {', '.join(parts)} {BASE_FORMAT}'s CPU to encode {batch:,} records"
+        of = {name: found.mean_time(batch, codec, name, EACH, "encode") for name in ("parquet", "parquet-best")}
+        parts += [f"{name} {ratio:.1f} × ({codec})" for name, ratio in of.items() if ratio]
+    return f"CPU to encode {batch:,} records, {BASE_FORMAT} = 1: {', '.join(parts)}"
 
 
 def claims_table(found: Rivals) -> str:
@@ -214,7 +247,7 @@ def claims_table(found: Rivals) -> str:
     return table(
         ["source", "figure", "here"],
         [
-            ["KIP-1008, “Motivation”: Parquet compresses larger batches better", "no number", "the chapter's tables"],
+            ["KIP-1008, “Motivation”: Parquet compresses larger batches better", "no number", "nothing to recompute"],
             [
                 "KIP-1008, “Motivation”: overhead of Parquet's encryption",
                 "5.7 % in writing, 3.7 % in reading",
@@ -231,7 +264,7 @@ def claims_table(found: Rivals) -> str:
                 f"{stream} ({arm}) against {BASE_FORMAT}: {crossing_words(found, stream, STREAM, arm)}",
             ],
             [
-                "J. Vanlightly, “Why I’m not a fan of zero-copy Apache Kafka-Apache Iceberg”, a summary of it",
+                "J. Vanlightly, “Why I’m not a fan of zero-copy Apache Kafka-Apache Iceberg” (read in a summary only)",
                 "“order of magnitude” more CPU and memory to write Parquet than to copy segments; no measurement",
                 parquet_words(found),
             ],

@@ -79,9 +79,7 @@ ABILITIES: Final = (
         name="append-time",
         words="set the append time in place",
         tests=("test_the_append_time_is_set_in_the_header[NAME]",),
-        entries=_row(
-            YES, Entry(answer="partly", note="create times may be lost", source="columnar.md#in-place"), _BY_ENVELOPE
-        ),
+        entries=_row(YES, _IN_PLACE, _BY_ENVELOPE),
     ),
     Ability(
         name="validate",

@@ -102,8 +102,8 @@ def test_losses_are_where_a_rival_is_smaller_than_columnar(measured: pd.DataFram
     )
     others = part.drop(columns=[COLUMNAR, "v2"])
     smaller = part.index[(others.min(axis=1) < part[COLUMNAR])]
-    assert {(loss.workload, loss.batch) for loss in found.losses} == {*smaller}
-    for loss in found.losses:
+    assert {(loss.workload, loss.batch) for loss in found.losses()} == {*smaller}
+    for loss in found.losses():
         row = others.loc[(loss.workload, loss.batch)]
         assert row.idxmin() == loss.rival
         assert loss.ratio == pytest.approx(row.min() / part[COLUMNAR][loss.workload, loss.batch])

@@ -41,7 +41,8 @@ def test_bytes_and_counts_are_those_of_the_stored_rows(found: Rivals) -> None:
 
 def test_facts_have_the_numbers_of_the_chapter(found: Rivals) -> None:
     text = facts(found, "Quiet run")
-    assert f"in {len(found.losses)} of {found.compared} sets" in text.replace("\n  ", " ")
+    words = f"of {found.compared} sets of batches: under zstd in {len(found.losses())} sets"
+    assert words in text.replace("\n  ", " ")
     even = found.break_even("parquet-best", "v2")
     assert even is not None and f"parquet-best {even.records:,.0f}" in text
 

@@ -17,6 +17,7 @@ COLUMNAR: Final = "columnar"
 CODEC: Final = "zstd"  # of the tables that do not vary it
 OPAQUE, METADATA, JSON, STREAM, CPU = RIVALS, "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu"
 EACH, TOGETHER, AGAIN = "each", "together", "aa"  # calls: one per batch, one for all batches; v2 timed twice
+SEARCH: Final = "search"  # one per batch, which tries all settings of a tuned arm
 BEST: Final = "best"
 FULL: Final = 0.9  # of the wanted records per batch
 UNTIMED: Final = "lance"  # left out of older runs: its threads do most of the work, and thread CPU time misses them
@@ -201,13 +202,12 @@ class Rivals:
         low, middle, high = (quantile(found, share) for share in (0.25, 0.5, 0.75))
         return BreakEven(middle, low, high, len(found), sum(map(math.isinf, found)))
 
-    @cached_property
-    def losses(self) -> list[Loss]:
-        """The batches that a rival makes smaller than columnar, under zstd 3: its smallest rival each."""
+    def losses(self, codec: str = CODEC) -> list[Loss]:
+        """Return the batches that a rival makes smaller than columnar under the same codec: the smallest rival each."""
         found = []
-        for workload in self.workloads(OPAQUE):
+        for workload in self.workloads(OPAQUE, codec):
             for batch in (OWN, *self.batches()):
-                ratios = {name: self.ratio(OPAQUE, workload, batch, name, COLUMNAR) for name in self.arms}
+                ratios = {name: self.ratio(OPAQUE, workload, batch, name, COLUMNAR, codec) for name in self.arms}
                 measured = {name: ratio for name, ratio in ratios.items() if ratio is not None}
                 if measured and measured[smallest := min(measured, key=lambda name: measured[name])] < 1:
                     found.append(Loss(workload, batch, smallest, measured[smallest]))

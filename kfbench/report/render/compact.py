@@ -18,7 +18,7 @@ def compact_svg(svg: str) -> str:
     body = _COORDINATES.sub(_shorter, body)
     body = _STYLE.sub(lambda found: found[0].replace(": ", ":").replace("; ", ";"), body)
     body = re.sub(r'(<text style="[^"]*);fill:currentColor"', r'\1"', body)  # the default of style.css
-    body = re.sub(_GRID, ' class="gl"', body).replace(_TICK, "/>")
+    body = re.sub(rf"(<use [^<>]*?){re.escape(_TICK)}", r"\1/>", re.sub(_GRID, ' class="gl"', body))
     return re.sub(r">\s+<", "><", _without_bare_groups(body))
 
 

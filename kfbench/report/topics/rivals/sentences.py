@@ -12,6 +12,7 @@ from kfbench.report.topics.rivals import tables
 from kfbench.tables import listed, number
 
 TYPED: Final = "parquet-shredded"
+OTHER_CODECS: Final = ("lz4", "none")
 
 
 def lead_sentence(found: Rivals) -> str:
@@ -29,10 +30,12 @@ def lead_sentence(found: Rivals) -> str:
 
 
 def losses_sentence(found: Rivals) -> str:
-    where = sorted({loss.workload for loss in found.losses})
+    losses = found.losses()
+    where = number(len({loss.workload for loss in losses}))
+    others = listed([f"{len(found.losses(codec))} under {codec}" for codec in OTHER_CODECS])
     return (
-        f"In {len(found.losses)} of {found.compared} sets of batches, some rival takes fewer bytes than {COLUMNAR}. "
-        f"They are of {number(len(where))} workloads."
+        f"In {len(losses)} of {found.compared} sets of batches, some rival takes fewer bytes than {COLUMNAR}. "
+        f"They are of {where} workloads. With the same other codec on both sides: {others}."
     )
 
 

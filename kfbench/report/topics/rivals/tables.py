@@ -17,6 +17,7 @@ from kfbench.report.data.rivals import (
     JSON,
     METADATA,
     OPAQUE,
+    SEARCH,
     STREAM,
     TOGETHER,
     BreakEven,
@@ -34,7 +35,9 @@ OPERATIONS: Final = {
     "read-times": "offsets and times only",
     "fetch-record": "one record",
 }
-CALLS: Final = {EACH: "one batch", TOGETHER: "all batches", AGAIN: "one batch, again"}
+CALLS: Final = {
+    EACH: "one batch", TOGETHER: "all batches", AGAIN: "one batch, again", SEARCH: "one batch, all settings tried",
+}  # fmt: skip
 
 
 def means_frame(found: Rivals) -> pd.DataFrame:
@@ -178,7 +181,7 @@ def losses_table(found: Rivals) -> Table:
             *plain_columns("workload", "records per batch", "smallest rival"),
             Column(name=f"relative to {COLUMNAR}", unit="×", digits=3),
         ),
-        rows=tuple((loss.workload, loss.batch or "own", loss.rival, loss.ratio) for loss in found.losses),
+        rows=tuple((loss.workload, loss.batch or "own", loss.rival, loss.ratio) for loss in found.losses()),
     )
 
 
@@ -201,6 +204,7 @@ def cpu_table(found: Rivals, codec: str) -> Table:
             f"Geometric means over {', '.join(sorted({key.workload for key in found.times}))}.",
             f"Rivals are called once per batch. {BASE_FORMAT} and {COLUMNAR} are made for many batches a call.",
             "So small batches flatter rivals. Rows of “all batches” show what a call costs.",
+            "Tuned arms are timed with the setting that was smallest for the batch, found before.",
             "fastavro builds a Python object per record; the others return columns.",
             "Lance is left out: its threads do most of its work, and thread CPU time misses them."
             if found.lacks_lance
@@ -262,6 +266,7 @@ def schema_table(found: Rivals) -> Table:
         notes=(
             f"Geometric means over the workloads with JSON: {', '.join(found.workloads(JSON))}.",
             "Typed columns give back an equal meaning, not equal bytes: white space and the order of names are gone.",
+            "“without schema” is computed: Parquet's file less an empty file of the same schema.",
         ),
     )
 
