@@ -95,12 +95,13 @@ def break_even_words(found: Rivals, base: str) -> str:
     """Name the arms that reach `base` in the median workload, with their batch sizes, the smallest first."""
     of = {name: each for name in found.best if (each := found.break_even(name, base))}
     reached = sorted((name for name in of if not math.isinf(of[name].records)), key=lambda name: of[name].records)
-    return listed([f"{name} {of[name].records:,.0f} ({quartiles_words(of[name])})" for name in reached]) or "none"
+    return listed([f"{name} {of[name].records:,.0f} ({range_words(of[name])})" for name in reached]) or "none"
 
 
-def quartiles_words(each: BreakEven) -> str:
-    low, high = ("not reached" if math.isinf(end) else f"{end:,.0f}" for end in (each.low, each.high))
-    return f"quartiles {low} to {high}"
+def range_words(each: BreakEven) -> str:
+    """Return the quartiles."""
+    low, high = ("never" if math.isinf(end) else f"{end:,.0f}" for end in (each.low, each.high))
+    return f"{low} to {high}"
 
 
 def cpu_words(found: Rivals, arms: Iterable[tuple[str, str]]) -> str:
@@ -132,22 +133,19 @@ def typed_words(found: Rivals, arm: str) -> str:
         each = found.break_even(TYPED, base, JSON, arm)
         if each:
             is_never = math.isinf(each.records)
-            words.append(f"{base} never" if is_never else f"{base} from {each.records:,.0f} records per batch on")
+            words.append(f"{base} never" if is_never else f"{base} from {each.records:,.0f}")
     return listed(words)
 
 
 def losses_words(found: Rivals) -> str:
     """Count the sets of batches that a rival makes smaller, and give the largest difference."""
-    return "; ".join(f"under {codec} {lost_words(found, codec)}" for codec in (CODEC, *OTHER_CODECS))
-
-
-def lost_words(found: Rivals, codec: str) -> str:
-    losses = found.losses(codec)
-    if not losses:
-        return "in no set of batches"
-    least = min(losses, key=lambda loss: loss.ratio)
-    where = f"{least.workload}, {f'{least.batch:,} records per batch' if least.batch else 'own batches'}"
-    return f"in {len(losses)} sets, at most to {least.ratio:.2f} × its bytes ({least.rival}, {where})"
+    parts = []
+    for codec in (CODEC, *OTHER_CODECS):
+        losses = found.losses(codec)
+        least = min(losses, key=lambda loss: loss.ratio, default=None)
+        worst = f" (at worst {least.rival} takes {least.ratio:.2f} × its bytes, {least.workload})" if least else ""
+        parts.append(f"{codec} {len(losses)}{worst}")
+    return ", ".join(parts)
 
 
 def facts(found: Rivals, state: str) -> str:
@@ -162,12 +160,13 @@ def facts(found: Rivals, state: str) -> str:
     group = f"{len(found.workloads(JSON))} workloads of JSON, medians"
     workloads = listed(sorted({key.workload for key in found.times}))
     cpu = f"{in_one}. One batch per call: {alone}. Trying all settings: {search_words(found)}. Means of {workloads}"
-    same = "Both sides have the same codec. Vortex and Lance encode columns without one, too."
+    without_schema = f"Computed without the schema: {without}"
+    same = "Vortex and Lance encode columns even without a codec"
     lines = (
-        f"**Break-even** with {BASE_FORMAT}, records per batch, median workload: {even}.",
+        f"**Break-even** with {BASE_FORMAT}, records per batch, median workload (quartiles): {even}.",
         f"**CPU** to encode/decode, {scale}: {cpu}. {state}.",
-        f"**Known schema** ({group}): Parquet's typed columns reach {typed}. Computed without the schema: {without}.",
-        f"**Where {COLUMNAR} loses**, of {found.compared} sets of batches: {losses_words(found)}. {same}",
+        f"**Known schema** ({group}, records per batch): Parquet's typed columns reach {typed}. {without_schema}.",
+        f"**Where {COLUMNAR} loses**, of {found.compared} sets with the same codec: {losses_words(found)}. {same}.",
     )
     return "\n".join(map(bullet, lines))
 

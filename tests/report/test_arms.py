@@ -114,6 +114,7 @@ def test_a_number_is_not_hidden_behind_the_error_of_another_block(rows: list[Row
     assert both["size_bytes"].tolist() == [row["size_bytes"]]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_every_section_of_a_report_can_be_of_several_seeds(rows: list[Row], results: Results, tmp_path: Path) -> None:
     blocks = [Block(name=name, title=name, analysis="a") for name in dict.fromkeys(row["grid"] for row in rows)]
     one, two = (page(each, blocks).sections for each in (results, results_of(tmp_path, again(rows))))

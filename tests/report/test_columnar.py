@@ -99,6 +99,7 @@ def found(results: Results) -> Columnar:
     return Columnar(results)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> None:
     with_it, without = Named(results), Named(results_of(tmp_path, workload_rows()))
     assert NAME not in results.formats and not (results.all["format"] == NAME).any()
@@ -210,6 +211,7 @@ def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
         assert numbers in metadata
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_card_of_the_front_page_has_the_number_of_the_section(tmp_path: Path) -> None:
     built = page(results_of(tmp_path, [*workload_rows(), *columnar_rows()]), [])
     (section,) = [section for section in built.sections if section.name == NAME]
@@ -281,6 +283,7 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
     assert "columnar was not measured" not in missing and own.title in missing
 
 
+@pytest.mark.usefixtures("drawn")
 def test_why_it_has_no_section_is_the_true_reason(tmp_path: Path) -> None:
     rows = [row for row in grid_rows(("v3", NAME)) if row["kind"] == "bytes"]
     sections = sections_of(results_of(tmp_path / "without", rows))
@@ -290,6 +293,7 @@ def test_why_it_has_no_section_is_the_true_reason(tmp_path: Path) -> None:
         dict(files_of(alone))
 
 
+@pytest.mark.usefixtures("drawn")
 def test_batches_without_a_grid_are_mentioned(results: Results) -> None:
     assert "no sizes over the batch size" in page(results, []).front.lead
 

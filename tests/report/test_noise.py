@@ -14,6 +14,8 @@ from tests.measure.test_noise import rows as noise_rows
 from tests.report.columns import some
 from tests.runs import stored
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 @pytest.fixture(autouse=True)
 def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
