@@ -55,27 +55,6 @@ class Decode(Timed):
         FORMATS[name].decode(self.data)
 
 
-class Call(Timed):
-    """Encode or decode one batch of 100 records. Most of the time is Python's, not the kernels'."""
-
-    params = (FORMAT_NAMES,)
-    param_names = ("format",)
-
-    def prepare(self, name):
-        made = sample(records=100)
-        self.records, self.bounds = made.records, made.bounds
-        self.data = FORMATS[name].encode(self.records, self.bounds, lossy=True).data
-        self.out = self.data.copy()
-        self.time_encode(name)
-        self.time_decode(name)
-
-    def time_encode(self, name):
-        FORMATS[name].encode(self.records, self.bounds, lossy=True, out=self.out)
-
-    def time_decode(self, name):
-        FORMATS[name].decode(self.data)
-
-
 class ReadLog(TimedWithCodecs):
     """Read a log segment and find the format of each batch: 2,000 records, 100 records per batch."""
 
