@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What JMH runs per cell. An iteration takes one second."""
+    """The number of JVMs (forks), and of warm-up and timed iterations of one second, per cell."""
 
     forks: int
     warm_ups: int

@@ -238,7 +238,7 @@ def parquet_words(found: Rivals) -> str:
 
 
 def claims_table(found: Rivals) -> str:
-    """What others published, and the same figure of the stored run where there is one."""
+    """Return a table of published figures, beside the same figure of the stored run where there is one."""
     alone = crossing([(n, arrow / otlp) for n, (otlp, arrow, _) in OTEL_LOGS.items()])
     streamed = crossing([(n, stream / otlp) for n, (otlp, _, stream) in OTEL_LOGS.items()])
     arrow, stream = "arrow-shredded", "arrow-stream"

@@ -128,9 +128,8 @@ def measure(
         for i in range(-1, rounds):
             for j in random.permutation(len(arms)).tolist():
                 arms[j].before()
-                cpu_ns[j, i], wall_ns[j, i] = timed(
-                    arms[j].call, inner_loops, clock
-                )  # -1: overwritten by the last round
+                found = timed(arms[j].call, inner_loops, clock)
+                cpu_ns[j, i], wall_ns[j, i] = found  # -1: overwritten by the last round
     return [Samples(inner_loops=inner_loops, cpu_ns=cpu_ns[j], wall_ns=wall_ns[j]) for j in range(len(arms))]
 
 

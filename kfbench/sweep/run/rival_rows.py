@@ -36,6 +36,8 @@ INSTALL: Final = "pip install 'kfbench[rivals]' pylance"
 def missing_note(names: Iterable[str]) -> str | None:
     """Return a line about the arms with these names that are not installed here; None: there are none."""
     wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return None  # without an import of the libraries, which takes time in each sweep
     absent = dict(missing()) | missing_packers()
     if found := [name for name in wanted if name in absent]:
         return f"not installed: {', '.join(found)} (skipped rows); to install: {INSTALL}"

@@ -1,4 +1,4 @@
-"""Where the output of peers differs from ours, on the timed records and on records that are rare."""
+"""Compare the output of peers with ours, on the timed records and on rare records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
