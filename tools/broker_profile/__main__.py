@@ -49,11 +49,8 @@ def main() -> None:
         settings = [setting for setting in SETTINGS if setting.name in options.only]
         options.out.parent.mkdir(parents=True, exist_ok=True)
         try:
-            programs, plan, runs = (
-                session.tools(),
-                Plan(rounds_per_s=options.rate, warm_up_s=options.warm_up),
-                list[Run](),
-            )
+            programs = session.tools()
+            plan, runs = Plan(rounds_per_s=options.rate, warm_up_s=options.warm_up), list[Run]()
             for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
                 runs.append(run)
                 options.out.write_text(text(facts(programs, plan), runs), encoding="utf-8")

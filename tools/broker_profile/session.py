@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from kfbench.codecs import CODEC_NAMES
 from kfbench.layouts import V2_HEADER
 from tools import broker as kafka
 from tools import jvm
@@ -254,7 +255,7 @@ def check_batches(segment: Path, setting: Setting) -> float:
     data, at, batches = segment.read_bytes(), 0, 0
     while at + V2_HEADER.itemsize <= len(data):
         header = np.frombuffer(data, V2_HEADER, 1, at)[0]
-        codec = ("none", "gzip", "snappy", "lz4", "zstd")[int(header["attributes"]) & 7]
+        codec = CODEC_NAMES[int(header["attributes"]) & 7]
         if (int(header["count"]), codec) != (setting.batch_size, setting.codec):
             raise Unsteady(f"{setting.name}: a batch has {header['count']} records and codec {codec}")
         at += int(header["length"]) + 12
