@@ -27,7 +27,6 @@ from kfbench.report.data.rivals import (
     OPAQUE,
     SEARCH,
     STREAM,
-    TOGETHER,
     BreakEven,
     Rivals,
     crossing,
@@ -104,26 +103,20 @@ def range_words(each: BreakEven) -> str:
     return f"{low} to {high}"
 
 
-def cpu_words(found: Rivals, arms: Iterable[tuple[str, str]]) -> str:
-    """CPU to encode and to decode at the largest batches, relative to v2 with all batches in one call."""
-    batch, words = max(key.batch for key in found.times), []
-    for name, arm in arms:
-        ratios = []
-        for operation in ("encode", "decode"):
-            base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
-            ratio = found.mean_time(batch, CODEC, name, arm, operation)
-            ratios.append(f"{ratio / base:.1f}" if ratio and base else ABSENT)
-        if any(ratio != ABSENT for ratio in ratios):
-            words.append(f"{name} {'/'.join(ratios)}")
+def cpu_words(found: Rivals) -> str:
+    """CPU to encode and to decode, relative to v2."""
+    words = []
+    for name in (COLUMNAR, *found.best):
+        times = [found.mean_time(found.quoted_batch, CODEC, name, EACH, each) for each in ("encode", "decode")]
+        if any(times):
+            words.append(f"{name} {'/'.join(f'{ratio:.1f}' if ratio else ABSENT for ratio in times)}")
     return ", ".join(words)
 
 
 def search_words(found: Rivals) -> str:
-    """CPU to encode if all settings are tried, at the largest batches, relative to v2 with all batches in one call."""
-    batch = max(key.batch for key in found.times)
-    base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, "encode")
-    of = {name: found.mean_time(batch, CODEC, name, SEARCH, "encode") for name in found.best}
-    return ", ".join(f"{name} {ratio / base:.1f}" for name, ratio in of.items() if base and ratio) or "not measured"
+    """CPU to encode if all settings are tried, relative to v2."""
+    of = {name: found.mean_time(found.quoted_batch, CODEC, name, SEARCH, "encode") for name in found.best}
+    return ", ".join(f"{name} {ratio:.1f}" for name, ratio in of.items() if ratio) or "not measured"
 
 
 def typed_words(found: Rivals, arm: str) -> str:
@@ -150,16 +143,14 @@ def losses_words(found: Rivals) -> str:
 
 def facts(found: Rivals, state: str) -> str:
     """One line each on break-even, CPU, schema and losses."""
-    batch = max(key.batch for key in found.times)
-    in_one = cpu_words(found, [(COLUMNAR, TOGETHER)])
-    alone = cpu_words(found, [(name, EACH) for name in (BASE_FORMAT, COLUMNAR, *found.best)])
+    batch = found.quoted_batch
     even = f"{break_even_words(found, BASE_FORMAT)}. With {COLUMNAR}: {break_even_words(found, COLUMNAR)}"
     typed = typed_words(found, BEST)
     without = typed_words(found, f"{BEST} without schema")
-    scale = f"{CODEC}, {batch:,} records per batch, {BASE_FORMAT} with all batches in one call = 1"
+    scale = f"{CODEC}, {batch:,} records per batch, one batch per call, {BASE_FORMAT} = 1"
     group = f"{len(found.workloads(JSON))} workloads of JSON, medians"
-    workloads = listed(sorted({key.workload for key in found.times}))
-    cpu = f"{in_one}. One batch per call: {alone}. Trying all settings: {search_words(found)}. Means of {workloads}"
+    workloads = f"{len(found.timed_workloads(batch))} workloads"
+    cpu = f"{cpu_words(found)}. Trying all settings: {search_words(found)}. Means of {workloads}"
     without_schema = f"Computed without the schema: {without}"
     same = "Vortex and Lance encode columns even without a codec"
     lines = (

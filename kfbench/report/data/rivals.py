@@ -20,8 +20,7 @@ EACH, TOGETHER, AGAIN = "each", "together", "aa"  # calls: one per batch, one fo
 SEARCH: Final = "search"  # one per batch, which tries all settings of a tuned arm
 BEST: Final = "best"
 FULL: Final = 0.9  # of the wanted records per batch
-UNTIMED: Final = "lance"  # left out of older runs: its threads do most of the work, and thread CPU time misses them
-PROCESS: Final = "process"  # the clock that includes them
+QUOTED_BATCH: Final = 1_000  # records per batch of the CPU times in sentences
 
 
 class Key(NamedTuple):
@@ -110,8 +109,7 @@ class Rivals:
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
         names = ["workload", "batch", "codec", "format", "arm", "operation"]
-        is_timed = (self._ok["cpu_clock"] == PROCESS) | ~self._ok["format"].str.startswith(UNTIMED)
-        rows = self._ok[(self._ok["kind"] == CPU) & is_timed]
+        rows = self._ok[self._ok["kind"] == CPU]
         ns: dict[TimeKey, Any] = {}
         for *key, cpu_ns, loops in zip(
             *(rows[name] for name in names), rows["cpu_ns"], rows["inner_loops"], strict=True
@@ -121,15 +119,14 @@ class Rivals:
         return {key: Pair(found, bases[key]) for key, found in ns.items() if bases[key] is not None}
 
     @property
-    def has_middle_base(self) -> bool:
-        """Return True if v2 was measured on the middle batches of a stream, too. Older runs lack it."""
-        return any(key.kind == STREAM and key.format == BASE_FORMAT and key.arm for key in self.sizes)
+    def quoted_batch(self) -> int:
+        """The batch size whose CPU times sentences quote: QUOTED_BATCH, or the largest if that was not timed."""
+        timed = {key.batch for key in self.times}
+        return QUOTED_BATCH if QUOTED_BATCH in timed else max(timed)
 
-    @property
-    def lacks_lance(self) -> bool:
-        """Return True if the CPU times are those of one thread, so that Lance's are left out."""
-        timed = self._ok[self._ok["kind"] == CPU]
-        return bool((timed["cpu_clock"] != PROCESS).any())
+    def timed_workloads(self, batch: int, codec: str = CODEC) -> list[str]:
+        """Return the workloads with CPU times at a batch size."""
+        return sorted({key.workload for key in self.times if (key.batch, key.codec) == (batch, codec)})
 
     @property
     def noise(self) -> Band | None:

@@ -90,15 +90,8 @@ def state_answer(run: Views) -> Answer | str:
     return Answer(
         means=f"{least} A consumer that starts in the middle cannot read it, and no batch can be dropped.".strip(),
         prose=(
-            (
-                "Each batch has its buffers or its messages compressed, whichever is smaller.",
-                "The middle batches are compared with the same batches of v2.",
-            )
-            if found.has_middle_base
-            else (
-                "Each buffer is compressed alone, as Arrow's streams do.",
-                "Newer runs also compress a batch's messages as a whole, which is smaller in small batches.",
-            )
+            "Each batch has its buffers or its messages compressed, whichever is smaller.",
+            "The middle batches are compared with the same batches of v2.",
         ),
         texts=_texts(found, STREAM),
         tables=(tables.state_table(found),),

@@ -1,12 +1,11 @@
 """Sentences about rivals: the answers of the chapter, which docs/why-not-parquet.md prints, too."""
 
 import math
-from itertools import product
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import at_words
-from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, OPAQUE, TOGETHER, Rivals
+from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, OPAQUE, Rivals
 from kfbench.report.data.words import batch_words, percent, span
 from kfbench.report.topics.rivals import tables
 from kfbench.tables import listed, number
@@ -51,37 +50,18 @@ def failed_sentences(found: Rivals) -> tuple[str, ...]:
 
 
 def cpu_sentence(found: Rivals) -> str:
-    """Compare columnar and the smallest arms of rivals with v2 at the largest batches.
-
-    Kafka's formats have all batches in one call. A second sentence has their times with one batch per call.
-    """
-    batch = max(key.batch for key in found.times)
-    sentences: list[str] = []
+    """Compare columnar and the smallest arms of rivals with v2, all called once per batch."""
+    batch, sentences = found.quoted_batch, list[str]()
     for operation in ("encode", "decode"):
-        base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
-        arms = [(COLUMNAR, TOGETHER), *((name, EACH) for name in found.best)]
-        ratios = {name: found.mean_time(batch, CODEC, name, arm, operation) for name, arm in arms}
-        parts = [f"{name} {ratio / base:.1f}" for name, ratio in ratios.items() if base and ratio]
-        if parts:
+        ratios = {name: found.mean_time(batch, CODEC, name, EACH, operation) for name in (COLUMNAR, *found.best)}
+        if parts := [f"{name} {ratio:.1f}" for name, ratio in ratios.items() if ratio]:
             sentences.append(f"{operation.capitalize()}: {listed(parts)}.")
     if sentences:
-        sentences.insert(0, f"CPU time under {CODEC} {at_words(batch)}, {BASE_FORMAT} = 1.")
-        sentences.append(f"{BASE_FORMAT} and {COLUMNAR} have all batches in one call, rivals one per call.")
-        sentences += _each_sentences(found, batch)
+        count = number(len(found.timed_workloads(batch)))
+        sentences.insert(0, f"CPU time under {CODEC} {at_words(batch)}, {BASE_FORMAT} = 1, mean of {count} workloads.")
     if noise := found.noise:
         sentences.append(f"The middle 95 % of {BASE_FORMAT} against itself is {span(noise)} × (A/A).")
     return " ".join(sentences)
-
-
-def _each_sentences(found: Rivals, batch: int) -> list[str]:
-    """Give the CPU time of Kafka's formats with one batch per call, on the scale of `cpu_sentence`."""
-    parts = []
-    for name, operation in product((BASE_FORMAT, COLUMNAR), ("encode", "decode")):
-        base = found.mean_time(batch, CODEC, BASE_FORMAT, TOGETHER, operation)
-        ratio = found.mean_time(batch, CODEC, name, EACH, operation)
-        if base and ratio:
-            parts.append(f"{name} {operation} {ratio / base:.1f}")
-    return [f"With one batch per call, these are {listed(parts)}."] if parts else []
 
 
 def schema_sentence(found: Rivals) -> str:

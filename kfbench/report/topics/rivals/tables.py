@@ -189,6 +189,7 @@ def cpu_table(found: Rivals, codec: str) -> Table:
     """Return a table of the mean CPU ratios under one codec."""
     batches = sorted({key.batch for key in found.times})
     timed = list(dict.fromkeys((key.format, key.arm) for key in found.times))
+    counts = sorted({len(found.timed_workloads(batch, codec)) for batch in batches})
     body: list[tuple[Cell, ...]] = []
     for operation, words in OPERATIONS.items():
         for name, arm in timed:
@@ -201,14 +202,12 @@ def cpu_table(found: Rivals, codec: str) -> Table:
         columns=(*plain_columns("operation", "container", "a call has"), *_batch_columns(batches, 2)),
         rows=tuple(body),
         notes=(
-            f"Geometric means over {', '.join(sorted({key.workload for key in found.times}))}.",
-            f"Rivals are called once per batch. {BASE_FORMAT} and {COLUMNAR} are made for many batches a call.",
-            "So small batches flatter rivals. Rows of “all batches” show what a call costs.",
+            f"Geometric means over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} workloads.",
+            f"{BASE_FORMAT} and {COLUMNAR} are made for many batches a call, so small batches flatter rivals.",
+            "Rows of “all batches” have two batches a call up to 100 records per batch.",
             "Tuned arms are timed with the setting that was smallest for the batch, found before.",
             "fastavro builds a Python object per record; the others return columns.",
-            "Lance is left out: its threads do most of its work, and thread CPU time misses them."
-            if found.lacks_lance
-            else "The CPU time is that of the process, so a library's own threads count.",
+            "The CPU time is that of the process, so a library's own threads count.",
         ),
     )
 
