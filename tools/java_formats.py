@@ -1,4 +1,4 @@
-"""A JVM with the Java implementation of v3, v3-headers-first and columnar. Requests and answers are lines of JSON.
+"""A JVM with the Java implementation of v2, v3, v3-headers-first and columnar. Requests and answers are lines of JSON.
 
 tools/java/formats is written from docs/formats.md and docs/columnar.md, on Kafka's own buffers, varints and codecs.
 tools/java/kafka-VERSION has what differs between versions of Kafka.
@@ -16,7 +16,7 @@ from tools import jvm
 
 HERE: Final = Path(__file__).resolve().parent / "java"
 POM: Final = HERE / "pom.xml"
-FORMATS: Final = ("v3", "v3-headers-first", "columnar")
+FORMATS: Final = ("v2", "v3", "v3-headers-first", "columnar")
 CODECS: Final = ("none", "lz4", "zstd")
 VERSIONS: Final = {"4.4": "4.4.0", "3.9": "3.9.2"}
 """The versions of Kafka that the Java code is built on, by the end of the name of their source folder."""
@@ -25,7 +25,7 @@ Spec = dict[str, Any]
 
 
 class JavaRefusesError(Exception):
-    """The Java reader or writer threw an exception. This error has the same message."""
+    """The Java reader or writer refuses bytes by an exception of Kafka's. This error has the same message."""
 
 
 class Built(NamedTuple):
@@ -86,8 +86,10 @@ class JavaFormats:
         if not line:
             raise jvm.ToolError(f"the JVM ended with status {self._process.wait()}")
         answer: Spec = msgspec.json.decode(line)
+        if "refused" in answer:
+            raise JavaRefusesError(answer["refused"])
         if "failed" in answer:
-            raise JavaRefusesError(answer["failed"])
+            raise jvm.ToolError(f"the Java program fails: {answer['failed']}")
         return answer
 
     def write(self, name: str, codec: str, batches: Sequence[Spec]) -> bytes:

@@ -1,7 +1,8 @@
 """Time v2, v3, v3-headers-first and columnar with JMH: `make jmh`, or `python -m tools.jmh [--cells claimed]`.
 
-v2 runs on Kafka's classes, the others on those of tools/java/formats. The bytes of each cell must equal ours, or JMH
-stops. datasets/second-opinion/jmh.json stores one run per version of Kafka and selection of cells.
+v2 runs on Kafka's classes, the others on those of tools/java/formats. v2-own is v2 in the code of that folder. JMH
+stops unless the bytes of each cell equal ours. datasets/second-opinion/jmh.json stores one run per version of Kafka and
+selection of cells. A run with another number of forks, and a smoke run, must go to a file of its own (--out).
 """
 
 import argparse
@@ -31,14 +32,16 @@ from tools.java_formats import CODECS, VERSIONS
 from tools.peers.base.measuring import holding_host
 
 FILE: Final = Path(__file__).resolve().parents[1] / "datasets" / "second-opinion" / "jmh.json"
-OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup")
-NAMES: Final = ("v2", *java_formats.FORMATS)
+OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup", "lookupWhole")
+NAMES: Final = ("v2", "v2-own", *java_formats.FORMATS[1:])
+WRITES: Final = {"v2-own": "v2"}  # the format of an arm with another name
 SIZES: Final = (1, 10, 50, 200)
 BATCHES: Final = 32  # different batches per cell, timed in turn
 PRODUCER_ID: Final = 4711
 SPREAD_MS: Final = 1000
 JVM_OPTIONS: Final = ("-Xms1g", "-Xmx1g")
 CONFIDENCE: Final = 0.95
+LEAST_FORKS: Final = 3
 NOISY: Final = 0.03  # cells with a larger half-width, as a share of the mean, are marked
 
 
@@ -70,7 +73,7 @@ BLOCKS: Final[Mapping[str, tuple[Block, ...]]] = {
     ),
     "smoke": (Block(OPERATIONS, NAMES, ("zstd",), (10,)),),
 }
-"""The selections of cells. The 24 of `claimed` are behind claims of the front page."""
+"""The selections of cells. The 30 of `claimed` are behind claims of the front page."""
 PLANS: Final = {"all": Plan(1, 3, 5), "claimed": Plan(3, 5, 10), "smoke": Plan(1, 1, 2)}
 
 
@@ -79,32 +82,38 @@ def main() -> None:
     parser.add_argument("--cells", choices=BLOCKS, default="all")
     parser.add_argument("--kafka", choices=VERSIONS, default=next(iter(VERSIONS)), help="version of Kafka")
     parser.add_argument("--forks", type=int, help="JVMs per cell")
-    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--out", type=Path, help="another file for the run")
     options = parser.parse_args()
     plan = PLANS[options.cells]
     if options.forks:
         plan = plan._replace(forks=options.forks)
+    if options.out is None and (options.cells == "smoke" or plan != PLANS[options.cells]):
+        parser.error(f"a run with fewer or more samples than planned does not belong in {FILE}: add --out FILE")
+    path: Path = options.out or FILE
     terminal = Console(stderr=True)
 
     def say(line: str) -> None:
         terminal.print(line, soft_wrap=True, markup=False)
 
     try:
-        run = measured(options.cells, options.kafka, plan, say)
+        run = measured(options.cells, options.kafka, plan, say, path)
     except (jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make jmh: {error}") from None
-    store(run, options.out)
+    store(run, path)
     Console(width=None if sys.stdout.isatty() else 140).print(shown(run["rows"]))
-    say(f"every cell: {options.out}")
+    say(f"every cell: {path}")
 
 
-def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path: Path) -> dict[str, Any]:
     """Time a selection of cells. Return the facts and rows of the run.
 
-    cells: a key of BLOCKS; line: a key of VERSIONS. Raises ToolError if JMH or the comparison of bytes fails.
+    cells: a key of BLOCKS; line: a key of VERSIONS; path: the file of the whole run. The rows of a part of the run are
+    beside it, in a file with the suffix .part, until all are there. Raises ToolError if JMH or the comparison of bytes
+    fails.
     """
     classes = java_formats.built(line, ("formats", "jmh"))
-    began, results = datetime.now(UTC), []
+    began, results = datetime.now(UTC), list[dict[str, Any]]()
+    part = path.with_suffix(".part")
     with tempfile.TemporaryDirectory() as folder:
         tasks = Path(folder)
         for size in sorted({size for block in BLOCKS[cells] for size in block.sizes}):
@@ -113,6 +122,9 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None]) -> d
             say(f"{', '.join(block.operations)}: {len(block)} cells")
             with holding_host(say):
                 results += jmh(classes, block, plan, tasks)
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps([row(each) for each in results]), encoding="utf-8")
+    part.unlink()
     first = results[0]
     return {
         "kafka": VERSIONS[line],
@@ -137,7 +149,7 @@ def task(size: int) -> dict[str, Any]:
     fields = BatchFields(producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=0)
     digests = {}
     for name, codec in product(NAMES, CODECS):
-        log = FORMATS[name].encode(records, bounds, codec, batch_fields=fields)
+        log = FORMATS[WRITES.get(name, name)].encode(records, bounds, codec, batch_fields=fields)
         digests[f"{name} {codec}"] = hashlib.sha256(bytes(log)).hexdigest()
     producer = {"producerId": PRODUCER_ID, "producerEpoch": 0, "baseSequence": 0}
     batches = [
@@ -176,18 +188,22 @@ class Interval(NamedTuple):
     high: float
 
 
-def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return Student's interval over all iterations of all forks. JMH computes it the same way, for 99.9 %."""
+def interval(forks: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Interval:
+    """Return Student's interval of the mean. forks: the samples of each JVM.
+
+    With at least three JVMs it is that of their means, because JVMs differ more than the iterations of one. Else it is
+    that of all iterations, as JMH computes it (for 99.9 %).
+    """
+    samples = [float(np.mean(fork)) for fork in forks] if len(forks) >= LEAST_FORKS else np.concatenate(forks)
     mean = float(np.mean(samples))
-    error = float(stats.sem(samples))
-    half = float(stats.t.ppf((1 + confidence) / 2, len(samples) - 1)) * error
+    half = float(stats.t.ppf((1 + confidence) / 2, len(samples) - 1)) * float(stats.sem(samples))
     return Interval(mean, mean - half, mean + half)
 
 
 def row(result: dict[str, Any]) -> dict[str, Any]:
     """Return what is stored of a result of JMH."""
-    parameters, time = result["params"], interval(_samples(result["primaryMetric"]))
-    allocated = interval(_samples(result["secondaryMetrics"]["gc.alloc.rate.norm"]))
+    parameters, forks = result["params"], result["primaryMetric"]["rawData"]
+    time, allocated = interval(forks), interval(result["secondaryMetrics"]["gc.alloc.rate.norm"]["rawData"])
     records = int(parameters["records"])
     return {
         "operation": result["benchmark"].rpartition(".")[2],
@@ -200,12 +216,10 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
         "bytes_per_op": round(allocated.mean, 1),
         "bytes_per_op_interval": [round(allocated.low, 1), round(allocated.high, 1)],
         "bytes_per_record": round(allocated.mean / records, 2),
-        "samples": len(_samples(result["primaryMetric"])),
+        "forks": len(forks),
+        "samples": sum(map(len, forks)),
+        "noisy": (time.high - time.low) / 2 > NOISY * time.mean,
     }
-
-
-def _samples(metric: dict[str, Any]) -> list[float]:
-    return [sample for fork in metric["rawData"] for sample in fork]
 
 
 def store(run: dict[str, Any], path: Path) -> None:
@@ -241,9 +255,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Any, ...], dic
 
 
 def _cell(each: dict[str, Any]) -> str:
-    low, high = each["ns_per_op_interval"]
-    noisy = " ±" if (high - low) / 2 > NOISY * each["ns_per_op"] else ""
-    return f"{each['ns_per_record']:,.1f}{noisy}, {each['bytes_per_record']:,.0f} B"
+    return f"{each['ns_per_record']:,.1f}{' ±' if each['noisy'] else ''}, {each['bytes_per_record']:,.0f} B"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The Java implementation of v3, v3-headers-first and columnar writes our bytes and reads them as we do.
+"""The Java implementation of v2, v3, v3-headers-first and columnar writes our bytes and reads them as we do.
 
 It was written from the specifications. So a difference is a fault of one side, or of the text.
 """
@@ -191,7 +191,7 @@ def damaged(name: str, number: int) -> Iterator[bytes]:
             at = draw.randrange(ATTRIBUTES_AT, min(len(data), draw.choice([60, 90, 200, 1 << 20])))
             data[at] = draw.choice([data[at] ^ 1 << draw.randrange(8), draw.randrange(256), 0xFF, 0])
         data[LOW_ATTRIBUTES_AT] &= 0xF8  # no codec
-        if name != "columnar":
+        if name.startswith("v3"):
             data[LOW_ATTRIBUTES_AT] |= NO_RECORD_ATTRIBUTES
             data[ATTRIBUTES_AT] &= HEADERS_FIRST
         yield sealed(bytes(data))

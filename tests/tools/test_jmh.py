@@ -20,8 +20,8 @@ ONE = Block(("skim",), ("columnar",), ("zstd",), (10,))
 
 
 def test_selections_have_the_stated_number_of_cells() -> None:
-    assert sum(map(len, BLOCKS["all"])) == 5 * 4 * 3 * 4
-    assert sum(map(len, BLOCKS["claimed"])) == 24
+    assert sum(map(len, BLOCKS["all"])) == 6 * 5 * 3 * 4
+    assert sum(map(len, BLOCKS["claimed"])) == 30
 
 
 def test_a_row_has_the_mean_and_its_interval() -> None:
@@ -33,6 +33,21 @@ def test_a_row_has_the_mean_and_its_interval() -> None:
         1100 - 3.182446 * 81.64966 / 2, abs=0.01
     )  # t of 3 degrees of freedom, and the deviation
     assert high == pytest.approx(2200 - low, abs=0.02)
+
+
+def test_with_three_jvms_the_interval_is_that_of_their_means() -> None:
+    forks = [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]
+    mean, low, high = jmh.interval(forks)
+    assert mean == 2
+    assert high - mean == mean - low == pytest.approx(4.302653 / 3**0.5, rel=1e-6)  # t of 2 degrees of freedom
+    assert jmh.interval(forks[:2]).high - 1.5 == pytest.approx(2.570582 * 0.223607, rel=1e-5)  # of 6 iterations
+
+
+@pytest.mark.parametrize("options", [["--cells", "smoke"], ["--forks", "2"], ["--cells", "claimed", "--forks", "1"]])
+def test_a_short_run_needs_a_file_of_its_own(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["jmh", *options])
+    with pytest.raises(SystemExit, match="2"):
+        jmh.main()
 
 
 def test_a_run_replaces_the_earlier_one_of_its_cells(tmp_path: Path) -> None:
@@ -47,7 +62,7 @@ def test_every_batch_of_a_task_has_its_records() -> None:
     task = jmh.task(10)
     assert [len(batch["records"]) for batch in task["batches"]] == [10] * jmh.BATCHES
     assert [record["offset"] for record in task["batches"][1]["records"]] == list(range(10))
-    assert len(set(task["sha256"].values())) == len(NAMES) * 3
+    assert len(set(task["sha256"].values())) == (len(NAMES) - 1) * 3  # v2 is there twice
 
 
 @pytest.mark.oracle
@@ -59,7 +74,7 @@ def test_jmh_times_a_cell_and_refuses_other_bytes(fetched: Callable[..., Path], 
     file = tmp_path / "10.json"
     file.write_text(json.dumps(task), encoding="utf-8")
     (result,) = jmh.jmh(built, ONE, Plan(1, 0, 3), tmp_path)
-    assert jmh.interval(jmh._samples(result["primaryMetric"]), 0.999).high == pytest.approx(
+    assert jmh.interval(result["primaryMetric"]["rawData"], 0.999).high == pytest.approx(
         result["primaryMetric"]["scoreConfidence"][1]
     )
     assert jmh.row(result)["bytes_per_op"] > 0

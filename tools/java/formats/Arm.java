@@ -21,8 +21,14 @@ interface Arm {
     /** Check a producer's batch and assign offsets from 0 in place. Return the largest timestamp. */
     long validate(ByteBuffer batch);
 
-    /** Return the offset of the first record with this timestamp or a later one, or -1. */
+    /** Return the offset of the first record with this timestamp or a later one, or -1. Read no more than offset and timestamp. */
     long lookup(ByteBuffer batch, long timestamp);
 
-    static Arm of(String format, int codec) { return format.equals("v2") ? new V2Arm(codec) : new OurArm(format, codec); }
+    /** The same with the reader of whole records, as Kafka 4.4.0 does it for v2. */
+    long lookupWhole(ByteBuffer batch, long timestamp);
+
+    /** name: "v2" for Kafka's classes, "v2-own" for v2 in the code of this folder, or another format of this folder. */
+    static Arm of(String name, int codec) {
+        return name.equals("v2") ? new V2Arm(codec) : new OurArm(name.equals("v2-own") ? "v2" : name, codec);
+    }
 }

@@ -3,7 +3,6 @@ package kfbench;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -11,10 +10,11 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.kafka.common.InvalidRecordException;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.CorruptRecordException;
 
 /**
- * A batch of magic 3 or 4 in a buffer, as DefaultRecordBatch is one of magic 2. It begins with:
+ * A batch of magic 2, 3 or 4 in a buffer, as DefaultRecordBatch is one of magic 2. It begins with:
  *
  * <pre>
  *  0 base_offset i64 | 8 length i32 | 12 partition_leader_epoch i32 | 16 magic i8 | 17 crc u32 | 21 attributes u16
@@ -35,12 +35,13 @@ abstract class Batch {
     static Batch of(ByteBuffer buffer) {
         try {
             return switch (buffer.get(MAGIC_AT)) {
+                case V2Batch.MAGIC -> new V2Batch(buffer);
                 case V3Batch.MAGIC -> new V3Batch(buffer);
                 case ColumnarBatch.MAGIC -> new ColumnarBatch(buffer);
                 default -> throw new InvalidRecordException("magic " + buffer.get(MAGIC_AT));
             };
         } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
-            throw new InvalidRecordException("the header ends early", e);
+            throw endsEarly(e);
         }
     }
 
@@ -57,16 +58,40 @@ abstract class Batch {
     }
 
     /** Records with key, value and headers. */
-    abstract Records records(Wire.Codec codec);
+    final Records records(Wire.Codec codec) {
+        try {
+            return openWhole(codec);
+        } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
+            throw endsEarly(e);
+        }
+    }
 
     /** Records with offset and timestamp only. */
-    abstract Records skim(Wire.Codec codec);
+    final Records skim(Wire.Codec codec) {
+        try {
+            return openTimes(codec);
+        } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
+            throw endsEarly(e);
+        }
+    }
 
     /**
-     * What LogValidator checks in the records of a producer: that offsets count from the first, keys (if the topic is
-     * compacted), times inside the bounds, and that nothing follows. Return the largest timestamp.
+     * What LogValidator checks in the records of a producer: that offsets count from the first, times are inside the bounds,
+     * and nothing follows. Return the largest timestamp. Topics are not compacted, so keys are not checked.
      */
-    abstract long checkRecords(Wire.Codec codec, boolean isCompacted, long earliest, long latest);
+    final long checkRecords(Wire.Codec codec, long earliest, long latest) {
+        try {
+            return largestChecked(codec, earliest, latest);
+        } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
+            throw endsEarly(e);
+        }
+    }
+
+    protected abstract Records openWhole(Wire.Codec codec);
+
+    protected abstract Records openTimes(Wire.Codec codec);
+
+    protected abstract long largestChecked(Wire.Codec codec, long earliest, long latest);
 
     abstract int count();
 
@@ -111,6 +136,11 @@ abstract class Batch {
         batch.putInt(CRC_AT, (int) Wire.crc32c(batch, ATTRIBUTES_AT, batch.limit() - ATTRIBUTES_AT));
     }
 
+    static InvalidRecordException endsEarly(RuntimeException e) { return new InvalidRecordException("the batch ends early", e); }
+
+    /** As DefaultRecordBatch reports a fault of a codec's stream. */
+    static KafkaException notDecompressed(IOException e) { return new KafkaException("Failed to decompress record stream", e); }
+
     static InvalidRecordException refused(String reason) { return new InvalidRecordException(reason); }
 
     /** The time of a record if it is in bounds, as LogValidator checks it. -1 is always in bounds. */
@@ -141,9 +171,9 @@ abstract class Batch {
                 if (read == count && !isAtEnd()) throw refused("bytes after the last record");
                 return entry;
             } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
-                throw new InvalidRecordException("a record ends early", e);
+                throw endsEarly(e);
             } catch (IOException e) {
-                throw new UncheckedIOException(e);
+                throw notDecompressed(e);
             }
         }
 

@@ -18,7 +18,8 @@ interface Builder {
 
     static Builder of(String format, Wire.Output out, Wire.Codec codec, Fields fields) {
         return switch (format) {
-            case "v3" -> new V3Builder(out, codec, fields);
+            case "v2" -> new RowBuilder(out, codec, fields, true);
+            case "v3" -> new RowBuilder(out, codec, fields, false);
             case "v3-headers-first" -> new HeadersFirstBuilder(out, codec, fields);
             case "columnar" -> new ColumnarBuilder(out, codec, fields);
             default -> throw new IllegalArgumentException(format);

@@ -2,7 +2,7 @@ package kfbench;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import org.apache.kafka.common.header.Header;
 
@@ -59,7 +59,15 @@ final class ColumnarBatch extends Batch {
     /** The default needs the first record. */
     @Override
     long baseTimestamp() {
-        return hasTag(DELETE_HORIZON) ? extensions[DELETE_HORIZON] : hasTag(BASE) ? extensions[BASE] : count == 0 ? -1 : new Columns().createTime(0);
+        return hasTag(DELETE_HORIZON) ? extensions[DELETE_HORIZON] : hasTag(BASE) ? extensions[BASE] : count == 0 ? -1 : firstTime();
+    }
+
+    private long firstTime() {
+        try {
+            return new Columns().createTime(0);
+        } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {
+            throw endsEarly(e);
+        }
     }
 
     @Override long producerId() { return has(PRODUCER) ? buffer.getLong(FIXED_BYTES) : -1; }
@@ -73,10 +81,10 @@ final class ColumnarBatch extends Batch {
         return (int) value;
     }
 
-    @Override Records skim(Wire.Codec codec) { return new Skim(new Columns()); }
+    @Override protected Records openTimes(Wire.Codec codec) { return new Skim(new Columns()); }
 
     @Override
-    Records records(Wire.Codec codec) {
+    protected Records openWhole(Wire.Codec codec) {
         if (count == 0) return new Skim(new Columns());
         Columns columns = new Columns();
         long[] keys = columns.lengths(KEYS, NULL_KEYS), values = columns.lengths(VALUES, NULL_VALUES);
@@ -104,20 +112,19 @@ final class ColumnarBatch extends Batch {
             if (stream.read() != -1) throw refused("the payload has more than " + bytes + " bytes");
             return payload;
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw notDecompressed(e);
         }
     }
 
     /** Nothing is decompressed. Without a codec, the lengths are checked against the payload. */
     @Override
-    long checkRecords(Wire.Codec codec, boolean isCompacted, long earliest, long latest) {
+    protected long largestChecked(Wire.Codec codec, long earliest, long latest) {
         Columns columns = new Columns();
         long largest = -1;
         for (int i = 0; i < count; i++) {
             if (columns.offsets != null && columns.offsets[i] != i) throw refused("offset " + columns.offset(i) + " of record " + i);
             largest = Math.max(largest, checkedTime(columns.timestamp(i), earliest, latest));
         }
-        if (isCompacted && (!has(KEYS) || has(NULL_KEYS))) throw refused("a record has no key");
         long bytes = sum(columns.lengths(KEYS, NULL_KEYS)) + sum(columns.lengths(VALUES, NULL_VALUES));
         if (has(HEADERS)) bytes += new HeadersReader(columns.in, count).payloadBytes();
         if (codec.id == 0 && bytes != columns.in.remaining()) throw refused("a payload of " + columns.in.remaining() + " bytes, not " + bytes);

@@ -7,10 +7,6 @@ package kfbench;
 record Fields(int codec, boolean transactional, boolean control, long producerId, short producerEpoch, int baseSequence,
         int leaderEpoch, Long appendTime, Long deleteHorizon, Long baseOffset, Long lastOffset, Long baseTimestamp,
         Long maxTimestamp) {
-    static Fields of(int codec) {
-        return new Fields(codec, false, false, -1, (short) -1, -1, -1, null, null, null, null, null, null);
-    }
-
     /** Attributes bits 0 to 6, which all magics from 2 on share. An empty batch has no codec. */
     int sharedBits(boolean isEmpty) {
         return (isEmpty ? 0 : codec) | (appendTime == null ? 0 : Batch.APPEND_TIME) | (transactional ? Batch.TRANSACTIONAL : 0)

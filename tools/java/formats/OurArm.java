@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 
 final class OurArm implements Arm {
     private final String format;
-    private final Wire.Codec codec, notCaching;
+    private final Wire.Codec codec, notCaching; // Kafka's lookup does not cache a codec's buffers
 
     OurArm(String format, int codec) {
         this.format = format;
@@ -43,20 +43,29 @@ final class OurArm implements Arm {
     public long validate(ByteBuffer batch) {
         long largest = -1;
         for (Batch each : Batch.all(batch.duplicate()))
-            largest = Validation.validate(each, codec, false, System.currentTimeMillis(), Long.MAX_VALUE, Long.MAX_VALUE, 0, 0);
+            largest = Validation.validate(each, codec, System.currentTimeMillis(), Long.MAX_VALUE, Long.MAX_VALUE, 0, 0);
         return largest;
     }
 
-    /** Kafka's lookup does not cache buffers, so this one does not either. */
     @Override
     public long lookup(ByteBuffer batch, long timestamp) {
-        for (Batch each : Batch.all(batch.duplicate())) {
-            if (each.maxTimestamp() < timestamp) continue;
-            try (Batch.Records records = each.skim(notCaching)) {
-                while (records.hasNext()) {
-                    Entry entry = records.next();
-                    if (entry.timestamp() >= timestamp) return entry.offset();
-                }
+        for (Batch each : Batch.all(batch.duplicate()))
+            if (each.maxTimestamp() >= timestamp) return first(each.skim(notCaching), timestamp);
+        return -1;
+    }
+
+    @Override
+    public long lookupWhole(ByteBuffer batch, long timestamp) {
+        for (Batch each : Batch.all(batch.duplicate()))
+            if (each.maxTimestamp() >= timestamp) return first(each.records(notCaching), timestamp);
+        return -1;
+    }
+
+    private static long first(Batch.Records records, long timestamp) {
+        try (records) {
+            while (records.hasNext()) {
+                Entry entry = records.next();
+                if (entry.timestamp() >= timestamp) return entry.offset();
             }
         }
         return -1;

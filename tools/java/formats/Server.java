@@ -13,6 +13,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
@@ -24,6 +25,8 @@ import org.apache.kafka.common.header.internals.RecordHeader;
  * <li>`read`: bytes. Answer: the fields and records of each batch, `skimmed` (offsets and times from the reader that skips
  *     payload) and `largest` (the largest time according to the checks on append, or their refusal).
  * </ul>
+ *
+ * <p>The answer has `refused` where Kafka's own exceptions refuse bytes, and `failed` where the program is at fault.
  */
 final class Server {
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -38,8 +41,10 @@ final class Server {
             Map<String, Object> answer;
             try {
                 answer = answer(MAPPER.readTree(line));
-            } catch (RuntimeException refusal) {
-                answer = Map.of("failed", refusal.toString());
+            } catch (KafkaException refusal) {
+                answer = Map.of("refused", refusal.toString());
+            } catch (RuntimeException fault) {
+                answer = Map.of("failed", fault.toString());
             }
             answers.println(MAPPER.writeValueAsString(answer));
             answers.flush();
@@ -126,8 +131,8 @@ final class Server {
             row.put("records", records);
             row.put("skimmed", skimmed);
             try {
-                row.put("largest", batch.checkRecords(codec(batch.codec()), false, Long.MIN_VALUE, Long.MAX_VALUE));
-            } catch (RuntimeException refusal) {
+                row.put("largest", batch.checkRecords(codec(batch.codec()), Long.MIN_VALUE, Long.MAX_VALUE));
+            } catch (KafkaException refusal) {
                 row.put("largest", refusal.getMessage());
             }
             rows.add(row);

@@ -2,17 +2,16 @@ package kfbench;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
 /** A batch of v3 or v3-headers-first. Other features of magic 3 are refused. */
-final class V3Batch extends Batch {
+final class V3Batch extends RowBatch {
     static final byte MAGIC = 3;
     private static final int KNOWN_BITS = 0x7F | V3Header.NO_RECORD_ATTRIBUTES | V3Header.HEADERS_FIRST;
 
-    private final int lastOffsetDelta, count, recordsAt;
+    private final int lastOffsetDelta;
     private final long baseTimestamp, maxTimestamp;
     private final boolean headersFirst = has(V3Header.HEADERS_FIRST);
 
@@ -28,7 +27,7 @@ final class V3Batch extends Batch {
         if (count < 0) throw refused("count " + count);
     }
 
-    @Override int count() { return count; }
+    @Override protected boolean hasRecordAttributes() { return false; }
 
     @Override int lastOffsetDelta() { return lastOffsetDelta; }
 
@@ -42,52 +41,20 @@ final class V3Batch extends Batch {
 
     @Override int baseSequence() { return buffer.getInt(V3Header.BASE_SEQUENCE_AT); }
 
-    private ByteBuffer section() { return buffer.slice(recordsAt, buffer.limit() - recordsAt); }
-
-    private long timestamp(long delta) { return has(APPEND_TIME) ? maxTimestamp : baseTimestamp + delta; }
-
     @Override
-    Records records(Wire.Codec codec) {
-        if (count == 0) return new Inside(ByteBuffer.allocate(0));
-        if (codec.id == 0) return headersFirst ? new HeadersFirst(section()) : new Inside(section());
-        return headersFirst ? new HeadersFirst(codec.decompress(section())) : new Streamed(codec.decompress(section()));
+    protected Records openWhole(Wire.Codec codec) {
+        if (!headersFirst || count == 0) return super.openWhole(codec);
+        return codec.id == 0 ? new HeadersFirst(section()) : new HeadersFirst(codec.decompress(section()));
     }
 
     @Override
-    Records skim(Wire.Codec codec) {
-        if (count == 0) return new Inside(ByteBuffer.allocate(0));
-        if (headersFirst) return new Metadata(metadata(codec));
-        return codec.id == 0 ? new Inside(section()) : new Skipping(codec.decompress(section()));
-    }
+    protected Records openTimes(Wire.Codec codec) { return headersFirst && count > 0 ? new Metadata(codec) : super.openTimes(codec); }
 
-    @Override
-    long checkRecords(Wire.Codec codec, boolean isCompacted, long earliest, long latest) {
-        long largest = -1;
-        try (Records records = skim(codec)) {
-            for (int i = 0; records.hasNext(); i++) {
-                Entry entry = records.next();
-                if (entry.offset() != baseOffset() + i) throw refused("offset " + entry.offset() + " of record " + i);
-                largest = Math.max(largest, checkedTime(entry.timestamp(), earliest, latest));
-                if (isCompacted && ((Lengths) records).keyLength() < 0) throw refused("record " + i + " has no key");
-            }
-        }
-        return largest;
-    }
-
-    /** A reader that knows the length of the key of its current record. */
-    interface Lengths {
-        int keyLength();
-    }
-
-    private ByteBuffer metadata(Wire.Codec codec) {
-        if (codec.id == 0) {
-            ByteBuffer in = section();
-            return slice(in, length(Wire.readUnsignedVarint(in)));
-        }
-        try (InputStream in = codec.decompress(section())) {
+    private ByteBuffer metadata(InputStream in) {
+        try (in) {
             return readFully(in, unsignedVarint(in));
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw notDecompressed(e);
         }
     }
 
@@ -97,136 +64,35 @@ final class V3Batch extends Batch {
         return length((value << 1) ^ (value >> 31));
     }
 
-    private static int length(int value) {
-        if (value < 0) throw refused("a length of " + value);
-        return value;
-    }
-
-    private Entry entry(int offsetDelta, long timestampDelta, ByteBuffer key, ByteBuffer value, Header[] headers) {
-        if (has(CONTROL)) Control.check(key, value);
-        return new Entry(baseOffset() + offsetDelta, timestamp(timestampDelta), key, value, headers);
-    }
-
-    /** Records of v3 in a buffer, as slices of it. */
-    private class Inside extends Records implements Lengths {
+    /** Offsets and times of v3-headers-first. Behind the metadata, nothing is decompressed. Without a codec, its length is checked. */
+    private final class Metadata extends Records {
         private final ByteBuffer in;
-        private int keyLength;
+        private final boolean isPlain;
+        private long left; // of the payload
 
-        Inside(ByteBuffer in) {
+        Metadata(Wire.Codec codec) {
             super(count);
-            this.in = in;
-        }
-
-        @Override
-        protected Entry read(int index) throws IOException {
-            int bytes = Wire.readVarint(in), end = in.position() + length(bytes);
-            Entry entry = parse(in);
-            if (in.position() != end) throw refused("record " + index + " has not the " + bytes + " bytes that it says");
-            return entry;
-        }
-
-        protected final Entry parse(ByteBuffer record) {
-            long timestampDelta = Wire.readVarlong(record);
-            int offsetDelta = Wire.readVarint(record);
-            keyLength = Wire.readVarint(record);
-            ByteBuffer key = slice(record, keyLength), value = slice(record, Wire.readVarint(record));
-            int number = length(Wire.readVarint(record));
-            if (number > record.remaining()) throw refused(number + " headers");
-            Header[] headers = number == 0 ? Entry.NO_HEADERS : new Header[number];
-            for (int i = 0; i < number; i++)
-                headers[i] = new RecordHeader(slice(record, length(Wire.readVarint(record))), slice(record, Wire.readVarint(record)));
-            return entry(offsetDelta, timestampDelta, key, value, headers);
-        }
-
-        @Override public int keyLength() { return keyLength; }
-
-        @Override protected boolean isAtEnd() throws IOException { return !in.hasRemaining(); }
-    }
-
-    /** Records of v3 from a codec, each in an array of its own. */
-    private final class Streamed extends Inside {
-        private final InputStream stream;
-
-        Streamed(InputStream stream) {
-            super(null);
-            this.stream = stream;
-        }
-
-        @Override
-        protected Entry read(int index) throws IOException {
-            ByteBuffer record = readFully(stream, length(Wire.readVarint(stream)));
-            Entry entry = parse(record);
-            if (record.hasRemaining()) throw refused("record " + index + " has bytes after its headers");
-            return entry;
-        }
-
-        @Override protected boolean isAtEnd() throws IOException { return stream.read() == -1; }
-
-        @Override
-        public void close() { closed(stream); }
-    }
-
-    /** Offsets and times of v3 from a codec. The rest is decompressed and skipped, as PartialDefaultRecord does. */
-    private final class Skipping extends Records implements Lengths {
-        private final InputStream stream;
-        private int keyLength;
-
-        Skipping(InputStream stream) {
-            super(count);
-            this.stream = stream;
-        }
-
-        @Override
-        protected Entry read(int index) throws IOException {
-            length(Wire.readVarint(stream));
-            long timestampDelta = Wire.readVarlong(stream);
-            int offsetDelta = Wire.readVarint(stream);
-            skip(keyLength = Wire.readVarint(stream));
-            skip(Wire.readVarint(stream));
-            for (int left = length(Wire.readVarint(stream)); left > 0; left--) {
-                skip(length(Wire.readVarint(stream)));
-                skip(Wire.readVarint(stream));
+            if (codec.id != 0) {
+                in = metadata(codec.decompress(section()));
+            } else {
+                ByteBuffer section = section();
+                in = slice(section, length(Wire.readUnsignedVarint(section)));
+                left = section.remaining();
             }
-            return Entry.withoutPayload(baseOffset() + offsetDelta, timestamp(timestampDelta));
-        }
-
-        private void skip(int bytes) throws IOException {
-            if (bytes > 0) stream.skipNBytes(bytes);
-        }
-
-        @Override public int keyLength() { return keyLength; }
-
-        @Override protected boolean isAtEnd() throws IOException { return stream.read() == -1; }
-
-        @Override
-        public void close() { closed(stream); }
-    }
-
-    /** Offsets and times of v3-headers-first. Nothing behind the metadata is decompressed. */
-    private final class Metadata extends Records implements Lengths {
-        private final ByteBuffer in;
-        private int keyLength;
-
-        Metadata(ByteBuffer in) {
-            super(count);
-            this.in = in;
+            isPlain = codec.id == 0;
         }
 
         @Override
         protected Entry read(int index) {
             long timestamp = timestamp(Wire.readVarlong(in)), offset = baseOffset() + Wire.readVarint(in);
-            keyLength = Wire.readVarint(in);
-            Wire.readVarint(in);
-            for (int left = length(Wire.readVarint(in)); left > 0; left--) {
-                length(Wire.readVarint(in));
-                Wire.readVarint(in);
-            }
+            long bytes = (long) Math.max(Wire.readVarint(in), 0) + Math.max(Wire.readVarint(in), 0);
+            for (int number = length(Wire.readVarint(in)); number > 0; number--)
+                bytes += (long) length(Wire.readVarint(in)) + Math.max(Wire.readVarint(in), 0);
+            left -= bytes;
             return Entry.withoutPayload(offset, timestamp);
         }
 
-        @Override public int keyLength() { return keyLength; }
-
-        @Override protected boolean isAtEnd() { return !in.hasRemaining(); }
+        @Override protected boolean isAtEnd() { return !in.hasRemaining() && (!isPlain || left == 0); }
     }
 
     /** Records of v3-headers-first: slices of the buffer, or of one array per record that comes from a codec. */
@@ -249,7 +115,7 @@ final class V3Batch extends Batch {
             try {
                 metadata = readFully(in, unsignedVarint(in));
             } catch (IOException e) {
-                throw new UncheckedIOException(e);
+                throw notDecompressed(e);
             }
         }
 
@@ -279,13 +145,5 @@ final class V3Batch extends Batch {
 
         @Override
         public void close() { closed(stream); }
-    }
-
-    private static void closed(InputStream stream) {
-        try {
-            if (stream != null) stream.close();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

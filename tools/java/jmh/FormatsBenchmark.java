@@ -27,7 +27,7 @@ import org.openjdk.jmh.infra.Blackhole;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class FormatsBenchmark {
-    @Param({"v2", "v3", "v3-headers-first", "columnar"})
+    @Param({"v2", "v2-own", "v3", "v3-headers-first", "columnar"})
     public String format;
 
     @Param({"none", "lz4", "zstd"})
@@ -77,8 +77,8 @@ public class FormatsBenchmark {
         arm.skim(batches[i], record -> seen[1]++);
         long largest = given[i].timestamps()[0];
         for (long each : given[i].timestamps()) largest = Math.max(largest, each);
-        long found = arm.lookup(batches[i], targets[i]), validated = arm.validate(batches[i]);
-        if (seen[0] != records || seen[1] != records || found < 0 || given[i].timestamps()[(int) found] < targets[i] || validated != largest)
+        long found = arm.lookup(batches[i], targets[i]), whole = arm.lookupWhole(batches[i], targets[i]), validated = arm.validate(batches[i]);
+        if (seen[0] != records || seen[1] != records || found < 0 || found != whole || given[i].timestamps()[(int) found] < targets[i] || validated != largest)
             throw new IllegalStateException(format + " " + codec + ": batch " + i + " is not read as it was written");
     }
 
@@ -100,5 +100,11 @@ public class FormatsBenchmark {
     public long lookup() {
         int i = turn();
         return arm.lookup(batches[i], targets[i]);
+    }
+
+    @Benchmark
+    public long lookupWhole() {
+        int i = turn();
+        return arm.lookupWhole(batches[i], targets[i]);
     }
 }

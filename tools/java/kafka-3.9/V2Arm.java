@@ -78,12 +78,30 @@ final class V2Arm implements Arm {
             .validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(0), METRICS, buffers).maxTimestampMs;
     }
 
-    /** The loop of FileRecords.searchForTimestamp, on a batch in memory. */
+    /** The loop of `lookupWhole` with the reader that Kafka has for other purposes. */
     @Override
     public long lookup(ByteBuffer batch, long timestamp) {
+        for (MutableRecordBatch each : records(batch).batches())
+            if (each.maxTimestamp() >= timestamp) return first(each.skipKeyValueIterator(BufferSupplier.NO_CACHING), timestamp);
+        return -1;
+    }
+
+    /** The loop of FileRecords.searchForTimestamp, on a batch in memory. Its iterator reads all records of a compressed batch. */
+    @Override
+    public long lookupWhole(ByteBuffer batch, long timestamp) {
         for (RecordBatch each : records(batch).batches()) {
             if (each.maxTimestamp() < timestamp) continue;
             for (Record record : each) if (record.timestamp() >= timestamp) return record.offset();
+        }
+        return -1;
+    }
+
+    private static long first(CloseableIterator<Record> records, long timestamp) {
+        try (records) {
+            while (records.hasNext()) {
+                Record record = records.next();
+                if (record.timestamp() >= timestamp) return record.offset();
+            }
         }
         return -1;
     }

@@ -8,23 +8,25 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * Writes v3 (KIP-931) record by record into the codec's stream, as MemoryRecordsBuilder and DefaultRecord do for v2.
+ * Writes v2 or v3 (KIP-931) record by record into the codec's stream, as MemoryRecordsBuilder and DefaultRecord do for v2.
  *
- * <p>The header's size is only known at the end. So room for the largest is left free before the records, and the header is
- * written right before them.
+ * <p>The size of v3's header is only known at the end. So room for the largest is left free before the records, and the header
+ * is written right before them.
  */
-final class V3Builder implements Builder {
+final class RowBuilder implements Builder {
     private final Wire.Output out;
     private final Fields fields;
     private final DataOutputStream stream;
+    private final boolean isV2;
     private final int recordsAt;
     private int count;
     private long baseOffset, lastOffset, baseTimestamp, latest = -1;
 
-    V3Builder(Wire.Output out, Wire.Codec codec, Fields fields) {
+    RowBuilder(Wire.Output out, Wire.Codec codec, Fields fields, boolean isV2) {
         this.out = out;
         this.fields = fields;
-        recordsAt = V3Header.reserve(out);
+        this.isV2 = isV2;
+        recordsAt = isV2 ? V2Header.reserve(out) : V3Header.reserve(out);
         stream = new DataOutputStream(codec.compress(out));
     }
 
@@ -45,7 +47,8 @@ final class V3Builder implements Builder {
     }
 
     private void write(int offsetDelta, long timestampDelta, byte[] key, byte[] value, Header[] headers) throws IOException {
-        Wire.writeVarint(sizeOfBody(offsetDelta, timestampDelta, key, value, headers), stream);
+        Wire.writeVarint((isV2 ? 1 : 0) + sizeOfBody(offsetDelta, timestampDelta, key, value, headers), stream);
+        if (isV2) stream.write(0); // attributes
         Wire.writeVarlong(timestampDelta, stream);
         Wire.writeVarint(offsetDelta, stream);
         write(key);
@@ -57,6 +60,7 @@ final class V3Builder implements Builder {
         }
     }
 
+    /** The bytes of a record after its length and attributes. */
     private static int sizeOfBody(int offsetDelta, long timestampDelta, byte[] key, byte[] value, Header[] headers) {
         int bytes = Wire.sizeOfVarlong(timestampDelta) + Wire.sizeOfVarint(offsetDelta) + size(key) + size(value) + Wire.sizeOfVarint(headers.length);
         for (Header header : headers) {
@@ -84,8 +88,12 @@ final class V3Builder implements Builder {
                 throw new UncheckedIOException(e);
             }
         }
-        return V3Header.write(out, recordsAt, V3Header.NO_RECORD_ATTRIBUTES, fields, count,
-            count == 0 ? fields.baseOffset() : baseOffset, count == 0 ? fields.lastOffset() : lastOffset,
-            count == 0 ? fields.baseTimestamp(-1) : baseTimestamp, latest);
+        if (count == 0) {
+            baseOffset = fields.baseOffset();
+            lastOffset = fields.lastOffset();
+            baseTimestamp = fields.baseTimestamp(-1);
+        }
+        return isV2 ? V2Header.write(out, recordsAt, fields, count, baseOffset, lastOffset, baseTimestamp, latest)
+            : V3Header.write(out, recordsAt, V3Header.NO_RECORD_ATTRIBUTES, fields, count, baseOffset, lastOffset, baseTimestamp, latest);
     }
 }
