@@ -1,8 +1,10 @@
 """Every peer (other implementation) must write our bytes and read our records before it is timed."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +18,11 @@ from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
+from tools.peers.base import program
 from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, logs
-from tools.peers.base.differences import rare_differences, unequal_bytes
+from tools.peers.base.differences import RARE, rare_differences, unequal_bytes
 from tools.peers.base.measuring import NO_FASTER, cells, holding_host, measured, task, warm_up
+from tools.peers.base.program import Program, running
 from tools.peers.base.python_client import PythonClient, starting, without_epochs
 from tools.peers.kfbench import Kfbench
 from tools.peers.limit import Limit
@@ -144,7 +148,8 @@ def test_a_peer_that_differs_is_not_timed_and_its_difference_is_kept(given: Task
 
 
 def test_rare_records_are_written_alike_in_python(clients: list[Peer]) -> None:
-    assert list(rare_differences([Kfbench(), Limit(), *clients])) == []
+    for name in RARE:
+        assert rare_differences([Kfbench(), Limit(), *clients], name) == []
 
 
 def test_the_differing_fields_of_a_header_are_named(given: Task) -> None:
@@ -208,6 +213,45 @@ def test_warm_up_ends_when_nothing_gets_faster_or_time_is_up() -> None:
     arm = Arm(peer="p", format="v2", operation="encode", sample=lambda _: CallTimes(next(times), 0))
     assert warm_up([arm], 0.0, 60.0) == 2 + NO_FASTER
     assert warm_up([arm], 0.0, 0.0) == 0
+
+
+ENDING = """
+import sys, struct, time
+for word in ("a machine", "1.0"):
+    sys.stdout.buffer.write(struct.pack(">H", len(word)) + word.encode())
+sys.stdout.buffer.flush()
+sys.stdin.buffer.read(1)
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ("", "frail has ended: its answer is cut short"),
+        ("time.sleep(60)", "frail gave no answer for 0 s, and was ended"),
+    ],
+)
+def test_a_program_that_ends_is_started_again_and_its_end_is_kept(
+    monkeypatch: pytest.MonkeyPatch, given: Task, end: str, reason: str
+) -> None:
+    started = []
+
+    @contextmanager
+    def frail() -> Iterator[Peer]:
+        with running([sys.executable, "-c", ENDING.format(end=end)], os.environ) as process:
+            started.append(Program("frail", ["v2"], (0.0, 0.1), process))
+            yield started[-1]
+
+    monkeypatch.setattr(program, "PATIENCE_S", 0.4)
+    monkeypatch.setattr(command, "discover", lambda: {"kfbench": kfbench.start, "frail": frail})
+    with ExitStack() as stack:
+        peers = command.Peers(stack, pytest.fail)
+        for records in ("some", "others"):
+            timed, _ = peers.together(records, lambda left: measured(left, given, rounds=3, seed=0))
+            assert {each.arm.peer for each in timed} == {"kfbench"}
+        assert peers.differences == [("frail", "some", reason), ("frail", "others", reason)]
+        assert len(started) == 3 and peers.facts()["machines"] == {"frail": "a machine"}
 
 
 def test_the_file_has_every_sample_and_the_table_every_peer(

@@ -3,16 +3,18 @@
 All installed peers are timed. Programs in Go and Rust are built where the machine has the compiler. The limit is timed
 too: it copies finished batches and computes their checksums, the least that an encoder must do. For the same records,
 each peer must write the same bytes as we do, and read them back. Otherwise it is not timed, and its difference is
-stored. All samples go into datasets/peers/cpu.json with the facts of the host, for the report.
+stored. So is the end of a program. All samples go into datasets/peers/cpu.json with the facts of the host.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -26,12 +28,13 @@ from kfbench.report.topics.peers import FILE, OURS
 from kfbench.sweep.definition.cell import Cell
 from tools.builds import ToolError
 from tools.peers import discover
-from tools.peers.base.arm import Absent, Differs, Peer
-from tools.peers.base.differences import Difference, rare_differences
+from tools.peers.base.arm import Absent, Differs, Peer, PeerEnded
+from tools.peers.base.differences import RARE, Difference, rare_differences
 from tools.peers.base.measuring import POINTS, Timed, cells, holding_host, measured, task
 from tools.peers.base.program import Program
 
 ROUNDS: Final = 49
+Result = TypeVar("Result")
 
 
 def main() -> None:
@@ -44,41 +47,72 @@ def main() -> None:
     def say(line: str) -> None:
         terminal.print(line, soft_wrap=True, markup=False)
 
+    began, found = datetime.now(UTC), []
     with ExitStack() as stack:
-        peers = list[Peer]()
-        for name, start in discover().items():
-            try:
-                peers.append(stack.enter_context(start()))
-            except Absent as why:
-                say(f"skipped {name}: {why}")
-        began = datetime.now(UTC)
-        found, differences = [], list[Difference]()
+        peers = Peers(stack, say)
         try:
-            differences += rare_differences(peers)
+            for name in RARE:
+                peers.differences += peers.together(name, lambda left, name=name: rare_differences(left, name))  # type: ignore[misc]
             for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
                 records = f"{cell.axes['batch_size']} per batch, values of {cell.axes['value_bytes']} bytes"
+                time_all = partial(measured, given=task(cell), rounds=options.rounds, seed=i, records=records)
                 with holding_host(say):
-                    timed, of_cell = measured(peers, task(cell), options.rounds, seed=i, records=records)
+                    timed, of_cell = peers.together(records, time_all)
                 found.append((cell, timed))
-                differences += of_cell
+                peers.differences += of_cell
         except (Differs, ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
-        programs = [peer for peer in peers if isinstance(peer, Program)]
-        other_threads = {each.name: share for each in programs if (share := each.other_threads()) is not None}
-    facts = {
-        "measured": began.isoformat(timespec="seconds"),
-        "peers": {peer.name: peer.version for peer in peers},
-        "machines": {peer.name: peer.machine for peer in peers if peer.machine},
-        "other_threads": other_threads,
-        "environment": environment(),
-        "differences": [each._asdict() for each in differences],
-    }
+        facts = peers.facts() | {"measured": began.isoformat(timespec="seconds"), "environment": environment()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text(facts, found), encoding="utf-8")
     Console(width=None if sys.stdout.isatty() else 170).print(shown(found))
-    for each in differences:
+    for each in peers.differences:
         say(f"{each.records}: {each.difference}")
     say(f"every sample: {options.out}")
+
+
+class Peers:
+    """The peers of a run. A program that ends is started again for the next records.
+
+    differences: what peers write or read otherwise than we do, and the records at which a program ended.
+    """
+
+    def __init__(self, stack: ExitStack, say: Callable[[str], None]) -> None:
+        self.differences: list[Difference] = []
+        self._stack, self._say = stack, say
+        self._peers: dict[str, Peer] = {}
+        for name in discover():
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        self._peers.pop(name, None)
+        try:
+            self._peers[name] = self._stack.enter_context(discover()[name]())
+        except Absent as why:
+            self._say(f"skipped {name}: {why}")
+
+    def together(self, records: str, run: Callable[[list[Peer]], Result]) -> Result:
+        """Return what `run` returns for all peers. If a program ends, repeat it without this peer."""
+        left = dict(self._peers)
+        while True:
+            try:
+                return run([*left.values()])
+            except PeerEnded as error:
+                name = next(name for name, peer in left.items() if peer.name == error.peer)
+                self.differences.append(Difference(error.peer, records, str(error)))
+                del left[name]
+                self._start(name)
+
+    def facts(self) -> dict[str, Any]:
+        """Return versions, machines, threads and differences, for the file."""
+        peers = [*self._peers.values()]
+        programs = [peer for peer in peers if isinstance(peer, Program)]
+        return {
+            "peers": {peer.name: peer.version for peer in peers},
+            "machines": {peer.name: peer.machine for peer in peers if peer.machine},
+            "other_threads": {each.name: share for each in programs if (share := each.other_threads()) is not None},
+            "differences": [each._asdict() for each in self.differences],
+        }
 
 
 def text(facts: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:

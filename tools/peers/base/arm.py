@@ -15,6 +15,7 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.cpu import CallTimes, Operation, timed
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
+from tools.builds import ToolError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,14 @@ class Peer(Protocol):
 
 class Absent(Exception):
     """A peer is not installed. The message is the reason, such as a missing package."""
+
+
+class PeerEnded(ToolError):
+    """A peer's program ended, or gave no answer in time and was ended. peer: its name."""
+
+    def __init__(self, peer: str, reason: str) -> None:
+        super().__init__(f"{peer} {reason}")
+        self.peer = peer
 
 
 class Differs(Exception):

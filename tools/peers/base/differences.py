@@ -1,6 +1,6 @@
 """Compare the output of peers with ours, on the timed records and on rare records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -40,7 +40,8 @@ class Difference(NamedTuple):
 def equal_arms(peers: Sequence[Peer], task: Task, records: str) -> tuple[dict[str, list[Arm]], list[Difference]]:
     """Return the arms of each peer whose output equals ours, and the differences of all others.
 
-    records: a description of the task's records. Raises Differs if our own output or the limit's differs.
+    records: a description of the task's records. Raises Differs if our own output or the limit's differs, and
+    PeerEnded.
     """
     arms: dict[str, list[Arm]] = {}
     found: list[Difference] = []
@@ -54,11 +55,12 @@ def equal_arms(peers: Sequence[Peer], task: Task, records: str) -> tuple[dict[st
     return arms, found
 
 
-def rare_differences(peers: Sequence[Peer]) -> Iterator[Difference]:
-    """Yield the differences on rare records, which are not timed. Raises Differs if our own output differs."""
-    for name, records in RARE.items():
-        _, found = equal_arms(peers, Task(records=records, batch_size=3, logs=logs(records, 3)), name)
-        yield from found
+def rare_differences(peers: Sequence[Peer], name: str) -> list[Difference]:
+    """Return the differences on rare records, which are not timed. name: a key of RARE.
+
+    Raises Differs if our own output differs, and PeerEnded.
+    """
+    return equal_arms(peers, Task(records=RARE[name], batch_size=3, logs=logs(RARE[name], 3)), name)[1]
 
 
 def unequal_bytes(name: str, theirs: bytes, ours: bytes) -> str:

@@ -3,12 +3,14 @@
 Requests and answers are described in tools/java/KafkaArms.java and tools/peers/go-arms/arms.go.
 """
 
+import select
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import RawIOBase
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Final, NamedTuple
 
 import numpy as np
 
@@ -16,17 +18,19 @@ from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import OPERATIONS, CallTimes
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
-from tools.builds import ToolError
-from tools.peers.base.arm import Arm, Differs, Task
+from tools.peers.base.arm import Arm, Differs, PeerEnded, Task
 from tools.peers.base.differences import unequal_bytes
+
+PATIENCE_S: Final = 120.0  # for a part of an answer
 
 
 class Process(NamedTuple):
-    """The pipes of a running program, and the system's folder with one subfolder per thread."""
+    """A running program: its pipes, the system's folder with one subfolder per thread, and a function that ends it."""
 
     requests: IO[bytes]
-    answers: IO[bytes]
+    answers: RawIOBase
     threads: Path
+    kill: Callable[[], None]
 
 
 class Written(NamedTuple):
@@ -53,10 +57,10 @@ class Program:
         process: Process,
         times_on_first_thread: bool = True,
     ) -> None:
-        """Read the program's machine and version from the pipe. Raises ToolError if the program ends before."""
+        """Read the program's machine and version from the pipe. Raises PeerEnded."""
         self.name, self.warm_up_s = name, warm_up_s
         self._formats = tuple(formats)
-        self._requests, self._answers, self._threads = process
+        self._requests, self._answers, self._threads, self._kill = process
         self._times_on_first_thread = times_on_first_thread
         self.machine: str | None = self._string()
         self.version = self._string()
@@ -75,7 +79,7 @@ class Program:
                 )
 
     def written(self, task: Task) -> dict[str, Written]:
-        """Send the records of the task. Return the output by format. Raises ToolError if the program has ended."""
+        """Send the records of the task. Return the output by format. Raises PeerEnded."""
         self._request(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in self._formats}
 
@@ -102,13 +106,18 @@ class Program:
             self._requests.write(request)
             self._requests.flush()
         except BrokenPipeError:
-            raise ToolError(f"{self.name} has ended: it accepts no request") from None
+            raise PeerEnded(self.name, "has ended: it accepts no request") from None
 
     def _answer(self, size_bytes: int) -> bytes:
-        found = self._answers.read(size_bytes)
-        if len(found) < size_bytes:
-            raise ToolError(f"{self.name} has ended: its answer is cut short")
-        return found
+        found = bytearray()
+        while len(found) < size_bytes:
+            if not select.select([self._answers], [], [], PATIENCE_S)[0]:
+                self._kill()
+                raise PeerEnded(self.name, f"gave no answer for {PATIENCE_S:.0f} s, and was ended")
+            if not (part := self._answers.read(size_bytes - len(found))):
+                raise PeerEnded(self.name, "has ended: its answer is cut short")
+            found += part
+        return bytes(found)
 
     def _longs(self, count: int) -> tuple[int, ...]:
         return struct.unpack(f">{count}q", self._answer(8 * count))
@@ -163,7 +172,7 @@ def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:
-            yield Process(process.stdin, process.stdout, Path(f"/proc/{process.pid}/task"))
+            yield Process(process.stdin, process.stdout.raw, Path(f"/proc/{process.pid}/task"), process.kill)  # type: ignore[attr-defined]
         finally:
             with suppress(BrokenPipeError):  # the program did not read a request
                 process.stdin.close()

@@ -1,7 +1,8 @@
 """Build peers that are programs in Go and Rust, and start them.
 
 Each program is a folder of tools/peers: go-NAME or rust-NAME. It imports go-arms or rust-arms, which answer requests.
-Its lock file pins what it imports. A new compiler makes a new build.
+Its lock file pins what it imports. A new compiler makes a new build. The processor is the baseline of the
+architecture, as in the compilers' defaults: settings of the user that change the code are not used.
 """
 
 import os
@@ -19,6 +20,8 @@ from tools.peers.base.program import Program, running
 
 PEERS: Final = Path(__file__).resolve().parents[1]
 WARM_UP_S: Final = (0.0, 0.2)
+UNUSED: Final = ("CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "GOEXPERIMENT")
+"""Variables of the user that change what is built or where."""
 OUT_OF_REACH: Final = ("dial tcp", "no such host", "i/o timeout", "Could not resolve host", "failed to download")
 
 
@@ -48,7 +51,7 @@ GO: Final = Toolchain(
     build=("go", "build", "-mod=readonly", "-trimpath"),
     output="-o",
     program="NAME",
-    environment={"GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0", "GOFLAGS": ""},
+    environment={"GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0", "GOFLAGS": "", "GOAMD64": "v1"},
 )
 RUST: Final = Toolchain(
     language="rust",
@@ -56,7 +59,7 @@ RUST: Final = Toolchain(
     build=("cargo", "build", "--release", "--locked", "--quiet"),
     output="--target-dir",
     program="release/NAME",
-    environment={"KFBENCH_RUSTC": "VERSION"},
+    environment={"KFBENCH_RUSTC": "VERSION", "RUSTFLAGS": ""},
 )
 
 
@@ -74,14 +77,18 @@ def built(folder: Path, toolchain: Toolchain, cache: Path = builds.CACHE) -> Pat
         variables = {name: value.replace("VERSION", version) for name, value in toolchain.environment.items()}
         target.mkdir()
         command = [*toolchain.build, toolchain.output, str(target)]
-        status, output = builds.run(command, {**os.environ, **variables}, folder)
+        kept = {name: value for name, value in os.environ.items() if name not in UNUSED}
+        status, output = builds.run(command, kept | variables, folder)
         if status:
             kind = UnreachableError if any(words in output for words in OUT_OF_REACH) else ToolError
             raise kind(f"{toolchain.build[0]} ends with status {status} in {folder.name}: {output}")
         (target / toolchain.program.replace("NAME", folder.name)).rename(fresh / folder.name)
         shutil.rmtree(target)
 
-    return builds.cached(cache, "programs", sources, f"{folder.name} {version}", fill) / folder.name
+    return (
+        builds.cached(cache, "programs", sources, f"{folder.name} {version} {toolchain.environment}", fill)
+        / folder.name
+    )
 
 
 def starting(name: str, toolchain: Toolchain) -> Callable[[], AbstractContextManager[Program]]:
