@@ -289,8 +289,15 @@ class Dictionaries:
 
     def batches(self, group: Group) -> list[int]:
         """Return the batch sizes of a group, from the smallest. OWN comes first."""
-        batches = sorted({key.batch for key in self.sizes if group_of(key.workload) is group})
-        return [batch for batch in batches if self.topics(group, batch)]
+        return self._batches[group]
+
+    @cached_property
+    def _batches(self) -> dict[Group, list[int]]:
+        keys = {(group_of(workload), batch) for workload, batch in {(key.workload, key.batch) for key in self.sizes}}
+        return {
+            group: sorted(batch for each, batch in keys if each is group and self.topics(group, batch))
+            for group in GROUPS
+        }
 
     @cached_property
     def groups(self) -> list[Group]:

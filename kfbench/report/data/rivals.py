@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -126,7 +127,7 @@ class Rivals:
 
     def timed_workloads(self, batch: int, codec: str = CODEC) -> list[str]:
         """Return the workloads with CPU times at a batch size."""
-        return sorted({key.workload for key in self.times if (key.batch, key.codec) == (batch, codec)})
+        return sorted(self._medians.get((batch, codec, BASE_FORMAT, AGAIN, "encode"), {}))
 
     @property
     def noise(self) -> Band | None:
@@ -147,7 +148,12 @@ class Rivals:
 
     def batches(self, kind: str = OPAQUE) -> list[int]:
         """Return the batch sizes of a kind, without OWN."""
-        return sorted({key.batch for key in self.sizes if key.kind == kind} - {OWN})
+        return self._batches.get(kind, [])
+
+    @cached_property
+    def _batches(self) -> dict[str, list[int]]:
+        pairs = sorted({(key.kind, key.batch) for key in self.sizes if key.batch != OWN})
+        return {kind: [batch for _, batch in same] for kind, same in groupby(pairs, key=lambda pair: pair[0])}
 
     def size(self, kind: str, workload: str, batch: int, name: str, codec: str = CODEC, arm: str = "") -> float | None:
         """Return the bytes per record; without `arm`, those without settings, or of the only settings of `name`."""
@@ -165,8 +171,12 @@ class Rivals:
 
     def workloads(self, kind: str, codec: str = CODEC) -> list[str]:
         """Return the workloads in which a rival was measured."""
-        found = (key for key in self.sizes if (key.kind, key.codec) == (kind, codec) and key.format not in FORMATS)
-        return sorted({key.workload for key in found})
+        return self._workloads.get((kind, codec), [])
+
+    @cached_property
+    def _workloads(self) -> dict[tuple[str, str], list[str]]:
+        found = sorted({(key.kind, key.codec, key.workload) for key in self.sizes if key.format not in FORMATS})
+        return {pair: [each[2] for each in same] for pair, same in groupby(found, key=lambda each: each[:2])}
 
     def ratio(
         self, kind: str, workload: str, batch: int, name: str, base: str, codec: str = CODEC, arm: str = ""
@@ -224,9 +234,16 @@ class Rivals:
 
     def mean_time(self, batch: int, codec: str, name: str, arm: str, operation: str) -> float | None:
         """Return the geometric mean over workloads of CPU time relative to v2's, called once per batch."""
-        at = (batch, codec, name, arm, operation)
-        ratios = [pair.median for key, pair in self.times.items() if key[1:] == at]
-        return geometric_mean_of(ratios) if ratios else None
+        found = self._medians.get((batch, codec, name, arm, operation), {})
+        return geometric_mean_of(found.values())
+
+    @cached_property
+    def _medians(self) -> dict[tuple[Any, ...], dict[str, float]]:
+        """The median of each pair of times, by its key without the workload, and by workload."""
+        found: dict[tuple[Any, ...], dict[str, float]] = {}
+        for key, pair in self.times.items():
+            found.setdefault(key[1:], {})[key.workload] = pair.median
+        return found
 
     @cached_property
     def failed(self) -> pd.DataFrame:
