@@ -18,7 +18,7 @@ from kfbench.limits import Limits
 from kfbench.log import read_log
 from tests import strategies
 from tests.common import messages_of, records_of
-from tests.formats.columnar_batches import CODECS, COLUMNAR, HEADED, batch_of, positions_of, with_headers
+from tests.formats.columnar_batches import ATTRIBUTES_AT, CODECS, COLUMNAR, HEADED, batch_of, positions_of, with_headers
 from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import columnar, columnar_cases
 from tests.reference.model import Fields, Message
@@ -40,6 +40,31 @@ def test_truncated_batches_agree_with_the_reference(data: st.DataObject, cut: in
     case = data.draw(columnar_cases.cases(1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     check_agrees_with_reference(sealed(bytes(log)[: max(cut, 30)]))
+
+
+LAYOUTS = {  # batches with record headers, by the layout of their columns
+    "by position": records_of(HEADED),
+    "one record": records_of(HEADED[:1]),
+    "one header": Records.from_lists([b""] * 3, headers=[[("key", b"value")], [], []]),
+    "different keys": Records.from_lists(
+        [b""] * 4, headers=[[("a", b"x"), ("bb", None)], [("c", b"y")], [], [("d", b"zz")]]
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_headers_that_end_anywhere_agree_with_the_reference(layout: str) -> None:
+    whole = bytes(COLUMNAR.encode(LAYOUTS[layout]))
+    for cut in range(30, len(whole)):
+        check_agrees_with_reference(sealed(whole[:cut]))
+
+
+@pytest.mark.parametrize("byte", [0, 1, 0x7F, 0xFF])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_changed_byte_of_headers_agrees_with_the_reference(layout: str, byte: int) -> None:
+    whole = bytes(COLUMNAR.encode(LAYOUTS[layout]))
+    for at in range(ATTRIBUTES_AT, min(len(whole), 150)):
+        check_agrees_with_reference(sealed(whole[:at] + bytes([byte]) + whole[at + 1 :]))
 
 
 def refused_early(call: Callable[[], DecodedLog], match: str) -> None:
