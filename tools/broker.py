@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import jvm
+from tools import builds, jvm
 from tools.loopback import answers, free_port, wait_for
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
@@ -49,7 +49,9 @@ def running(
     properties = _written(folder / "server.properties", [*_settings(logs, port, controller_port), *settings])
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
-    subprocess.run(format_storage, env=jvm.environment(), check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
+    status, output = builds.run(format_storage, jvm.environment())
+    if status:
+        raise jvm.ToolError(f"the storage tool ends with status {status}: {output[-2000:]}")
     command = java(jars, *jvm_options, "kafka.Kafka", properties, program=program)
     with _serving("broker", command, folder, port) as process:
         yield Broker(port=port, logs=logs, process=process)
@@ -78,7 +80,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
 
     The body starts when the server's port answers, after at most 60 s.
 
-    Raises RuntimeError if the server ends early, and TimeoutError if its port does not answer.
+    Raises ToolError if the server ends early, and TimeoutError if its port does not answer or it does not end.
     """
     output = folder / f"{name}.out"
     with output.open("wb") as stream:
@@ -86,7 +88,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
     try:
         wait_for(f"the {name}'s port", lambda: process.poll() is not None or answers(port), WAIT_S)
         if process.poll() is not None:
-            raise RuntimeError(f"the {name} ended: {output.read_text()[-2000:]}")
+            raise jvm.ToolError(f"the {name} ended: {output.read_text()[-2000:]}")
         yield process.pid
     finally:
         process.terminate()
@@ -94,7 +96,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
             process.wait(WAIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            raise
+            raise TimeoutError(f"the {name} does not end within {WAIT_S} s") from None
 
 
 def java(jars: Path, *arguments: str | Path, program: str = "java") -> list[str]:

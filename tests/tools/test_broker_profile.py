@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from kfbench.formats import FORMATS
+from kfbench.workloads.grid import GridPoint
+from tools.broker_profile import __main__ as command
 from tools.broker_profile.page import FILE, PAGE, Stored, answer, blocks, share_of, validation_share
 from tools.broker_profile.parts import (
     CODEC,
@@ -27,7 +30,16 @@ from tools.broker_profile.parts import (
     part_of,
     part_of_thread,
 )
-from tools.broker_profile.session import SETTINGS, java_version, main_version
+from tools.broker_profile.session import (
+    SETTINGS,
+    Plan,
+    Setting,
+    Tools,
+    Unsteady,
+    check_batches,
+    java_version,
+    main_version,
+)
 from tools.broker_profile.stacks import Stack, cpu_time, parse
 from tools.broker_profile.threads import Thread
 
@@ -171,13 +183,13 @@ def test_shares_leave_out_the_jit_compiler_and_have_a_spread() -> None:
     assert str(stored.spread(small, share_of(CODEC))) == "20.0 (10.0–40.0)"
     assert stored.range_of(share_of(CODEC, CRC)) == (20, 60) and stored.highest(share_of(CODEC)) == large
     assert stored.spread(large, validation_share).mid == 5  # the log is not saved
-    assert "**20.0 % and 60.0 %**" in answer(stored)
+    assert "At this load, **20.0 % to 60.0 %**" in answer(stored)
 
 
 def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) -> None:
     machine = {"cpu": "a processor", "cores": 2, "system": "Linux"}
     facts = {"measured": "2026-11-26T10:00:00+00:00", "kafka": "4.4.0", "java": "25.0.3", "jvm_options": "-Xmx1g"}
-    load = {"workload": "user-activity", "partitions": 4, "rounds_per_s": 250, "environment": machine}
+    load = {"workload": "user-activity", "partitions": 4, "rounds_per_s": 250, "environment": machine, "failed": [{}]}
     rows = [row(10, codec=codec, network=100 - codec, JIT_compiler=30) for codec in (10, 40, 20)]
     file = tmp_path / "profile.json"
     file.write_text(json.dumps({**facts, **load, "runs": rows}), encoding="utf-8")
@@ -187,7 +199,8 @@ def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) 
     )
     assert texts["format, codec and CRC"].splitlines()[2:] == [line + "| 5.0 (5.0–5.0) | 50.0 (50.0–50.0) |"]
     assert "| 0.0 | 20.0 | 0.0 | 80.0 |" in texts["all parts"]
-    assert "Runs per setting: 3, 3 in all" in texts["run"] and "Of all 3,600, 3 have no stack" in texts["run"]
+    assert "Runs per setting: 3, 3 in all, 10.0 s each. 1 failed." in texts["run"]
+    assert "Of all 3,600, 3 have no stack" in texts["run"]
     assert "it had 30 %" in texts["run"] and "42 % busy" in texts["run"]
 
 
@@ -201,3 +214,37 @@ def test_the_page_is_up_to_date() -> None:
 def test_five_runs_of_every_setting_are_stored() -> None:
     stored = Stored(json.loads(FILE.read_text(encoding="utf-8")))
     assert {setting: len(rows) for setting, rows in stored.by_setting.items()} == dict.fromkeys(SETTINGS, 5)
+
+
+@pytest.mark.parametrize("options", [["--runs", "3"], ["--only", "TLS-lz4-10"], ["--rate", "50"], ["--warm-up", "1"]])
+def test_other_runs_than_planned_need_a_file_of_their_own(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["profile", *options])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+
+
+def test_a_run_that_fails_is_tried_again_and_then_stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def missing(*_: object) -> None:
+        raise Unsteady("half of the records")
+
+    monkeypatch.setattr(command, "profile", missing)
+    said: list[str] = []
+    (found,) = command.measured(
+        SETTINGS[:1], 1, Tools(jars=tmp_path, classes=tmp_path, java=tmp_path), Plan(), said.append
+    )
+    assert found == (SETTINGS[0], "half of the records")
+    assert len(said) == command.ATTEMPTS + 1 and "failed" in said[-1]
+
+
+def test_batches_of_another_size_or_codec_do_not_count(tmp_path: Path) -> None:
+    setting = Setting("plaintext", "lz4", 10)
+    records = GridPoint(batch_size=10).generate(records=40, seed=1).records
+    segment = tmp_path / "segment.log"
+    for codec, batch_size in (("lz4", 10), ("zstd", 10), ("lz4", 5)):
+        log = FORMATS["v2"].encode(records, batch_size, codec)
+        segment.write_bytes(bytes(log))
+        if (codec, batch_size) == ("lz4", 10):
+            assert check_batches(segment, setting) == len(log.data) / 4
+        else:
+            with pytest.raises(Unsteady, match=f"plaintext-lz4-10: a batch has {batch_size} records and codec {codec}"):
+                check_batches(segment, setting)

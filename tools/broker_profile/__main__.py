@@ -1,7 +1,8 @@
 """Profile a broker in all settings: `make profile`, or `python -m tools.broker_profile --help`.
 
 Every run has a broker process of its own. Each round has one run of every setting, so that slow drift reaches all of
-them. The results go into datasets/second-opinion/broker-profile.json, and from there into docs/broker-profile.md.
+them. The results go into datasets/second-opinion/broker-profile.json, and from there into docs/broker-profile.md. Until
+the last run they are in a file beside it, with the suffix .part. Other settings than the planned ones need --out.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
@@ -42,44 +43,65 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--rate", type=int, default=ROUNDS_PER_S, help="batches per second and partition")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds of sending at full speed")
-    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--out", type=Path, help="another file for the runs")
     parser.add_argument("--page", action="store_true", help="only write the page from the stored file")
     options = parser.parse_args()
-    if not options.page:
-        settings = [setting for setting in SETTINGS if setting.name in options.only]
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            programs = session.tools()
-            plan, runs = Plan(rounds_per_s=options.rate, warm_up_s=options.warm_up), list[Run]()
-            for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
-                runs.append(run)
-                options.out.write_text(text(facts(programs, plan), runs), encoding="utf-8")
-        except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
-            raise SystemExit(f"make profile: {error}") from None
-    if options.out == FILE:
+    if options.page:
         write_page()
+        return
+    settings = [setting for setting in SETTINGS if setting.name in options.only]
+    plan = Plan(rounds_per_s=options.rate, warm_up_s=options.warm_up)
+    if options.out is None and (len(settings), options.runs, plan) != (len(SETTINGS), RUNS, Plan()):
+        parser.error(f"other runs than planned do not belong in {FILE}: add --out FILE")
+    out: Path = options.out or FILE
+    part, runs, failed = out.with_suffix(".part"), list[Run](), list[Failed]()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        programs = session.tools()
+        for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
+            if isinstance(run, Failed):
+                failed.append(run)
+            else:
+                runs.append(run)
+            part.write_text(text(facts(programs, plan), runs, failed), encoding="utf-8")
+    except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
+        raise SystemExit(f"make profile: {error}") from None
+    part.rename(out)
+    if options.out is None:
+        write_page()
+    if failed:
+        raise SystemExit(f"make profile: {len(failed)} runs failed, the first: {failed[0].reason}")
+
+
+class Failed(NamedTuple):
+    """A run that failed ATTEMPTS times. reason: that of the last attempt."""
+
+    setting: Setting
+    reason: str
 
 
 def measured(
     settings: Sequence[Setting], rounds: int, programs: Tools, plan: Plan, say: Callable[[str], None]
-) -> Iterator[Run]:
-    """Yield the runs of all settings. A run whose load is wrong ATTEMPTS times is left out."""
+) -> Iterator[Run | Failed]:
+    """Yield the runs of all settings."""
     began, total = time.monotonic(), rounds * len(settings)
     for number, setting in enumerate([*settings] * rounds, 1):
         with holding_host(say):
             run = _attempted(setting, programs, plan, say)
-        if run:
-            say(f"{number} of {total}, {time.monotonic() - began:.0f} s: {setting.name}, {summary(run)}")
-            yield run
+        words = summary(run) if isinstance(run, Run) else "failed"
+        say(f"{number} of {total}, {time.monotonic() - began:.0f} s: {setting.name}, {words}")
+        yield run
 
 
-def _attempted(setting: Setting, programs: Tools, plan: Plan, say: Callable[[str], None]) -> Run | None:
+def _attempted(setting: Setting, programs: Tools, plan: Plan, say: Callable[[str], None]) -> Run | Failed:
+    reason = ""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return profile(setting, programs, plan)
-        except (Unsteady, TimeoutError) as why:
+        except (Unsteady, jvm.ToolError, TimeoutError) as why:
+            reason = str(why)
             say(f"attempt {attempt} of {ATTEMPTS} does not count: {why}")
-    return None
+    return Failed(setting, reason)
 
 
 def summary(run: Run) -> str:
@@ -106,8 +128,9 @@ def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
     }
 
 
-def text(head: dict[str, Any], runs: Sequence[Run]) -> str:
+def text(head: dict[str, Any], runs: Sequence[Run], failed: Sequence[Failed]) -> str:
     """Return the JSON text of the result file, with a line per run."""
+    head = head | {"failed": [each.setting._asdict() | {"reason": each.reason} for each in failed]}
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
     rows = ",\n  ".join(json.dumps(run.row()) for run in runs)
     return "{" + ",\n ".join(lines) + ',\n "runs": [\n  ' + rows + "]}\n"

@@ -39,13 +39,16 @@ class Client:
         return int(self._line())
 
     def _line(self) -> str:
+        """Return the next line. Raises TimeoutError, and ToolError if the client has ended."""
         output = self.process.stdout
         assert output
         with DefaultSelector() as selector:
             selector.register(output, EVENT_READ)
             if not selector.select(ANSWER_S):
                 raise TimeoutError(f"the {self.name} does not answer within {ANSWER_S} s")
-        return output.readline().rstrip("\n")
+        if not (line := output.readline()):
+            raise jvm.ToolError(f"the {self.name} has ended")
+        return line.rstrip("\n")
 
 
 @contextmanager
@@ -60,6 +63,8 @@ def client(name: str, classes: Path, jars: Path, *arguments: str | Path) -> Iter
             yield Client(name=name, process=process)
             process.stdin.close()
             process.wait(ANSWER_S)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"the {name} does not end within {ANSWER_S} s") from None
         finally:
             process.kill()
 

@@ -84,7 +84,7 @@ def validation_of_append(row: Row) -> float:
 def answer(stored: Stored) -> str:
     direct = share_of(*DIRECT)
     low, high = stored.range_of(direct)
-    return f"""Between **{low:.1f} % and {high:.1f} %** of the broker's CPU time depends on the record format.
+    return f"""At this load, **{low:.1f} % to {high:.1f} %** of the broker's CPU time depends on the record format.
 This is the code of the format, the codec and the CRC. A format can save no more than that by its code.
 The largest share is that of {words(stored.highest(direct))}.
 
@@ -148,12 +148,13 @@ def run_lines(stored: Stored) -> str:
     lost, biased, unresolved = (sum(row[name] for row in rows) for name in ("lost", "biased", "unresolved"))
     counts = " or ".join(str(count) for count in sorted({len(each) for each in stored.by_setting.values()}))
     busy, jit = ([100 * share(row) for row in rows] for share in (lambda row: row["machine_busy"], share_of(JIT)))
+    seconds = median(row["seconds"] for row in rows)
     rate = f"{facts['rounds_per_s']} batches per second and partition"
     return f"""- {facts["measured"][:10]}, {machine["cpu"]}, {machine["cores"]} cores, {machine["system"]}
 - Kafka {facts["kafka"]}, JDK {facts["java"]}
 - `{facts["jvm_options"]}`
 - Workload {facts["workload"]}, {facts["partitions"]} partitions, {rate}.
-- Runs per setting: {counts}, {len(rows)} in all, {median(row["seconds"] for row in rows):.1f} s each.
+- Runs per setting: {counts}, {len(rows)} in all, {seconds:.1f} s each. {len(facts["failed"])} failed.
 - {min(samples):,} to {max(samples):,} samples per run. Of all {sum(samples):,}, {unresolved:,} have no stack.
   {biased:,} were taken at the next safepoint. {lost:,} more were lost.
 - The machine was {median(busy):.0f} % busy in the median, at most {max(busy):.0f} %.

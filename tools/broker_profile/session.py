@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -16,9 +15,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kfbench.codecs import CODEC_NAMES
-from kfbench.layouts import V2_HEADER
+from kfbench.formats import Entries
+from kfbench.layouts import CODEC_MASK, V2_HEADER
 from tools import broker as kafka
-from tools import jvm
+from tools import builds, jvm
 from tools.broker_profile import load
 from tools.broker_profile.parts import EXCLUDED, JIT, part_of_thread
 from tools.broker_profile.stacks import cpu_time, read_stacks, unresolved
@@ -209,7 +209,7 @@ def record(setting: Setting, programs: Tools, folder: Path, plan: Plan) -> Recor
     """Run a broker and its clients with all their files in `folder`, and record the broker."""
     file, records, properties = folder / "broker.jfr", folder / "records", folder / "client.properties"
     options = (*JVM_OPTIONS, *PROFILING, f"-XX:StartFlightRecording=settings={EVENTS},filename={file},dumponexit=true")
-    settings = [*_broker_settings(setting, folder), "auto.create.topics.enable=false"]
+    settings = [*_broker_settings(setting, folder, programs.java), "auto.create.topics.enable=false"]
     java = str(programs.java / "bin" / "java")
     load.write_records(records)
     with kafka.running(programs.jars, folder, options, settings=settings, program=java) as broker, ExitStack() as stack:
@@ -252,23 +252,24 @@ def _lag(clients: Sequence[load.Client]) -> int:
 
 def check_batches(segment: Path, setting: Setting) -> float:
     """Return the mean size of a batch. Raises Unsteady if a batch has another number of records or another codec."""
-    data, at, batches = segment.read_bytes(), 0, 0
-    while at + V2_HEADER.itemsize <= len(data):
-        header = np.frombuffer(data, V2_HEADER, 1, at)[0]
-        codec = CODEC_NAMES[int(header["attributes"]) & 7]
-        if (int(header["count"]), codec) != (setting.batch_size, setting.codec):
-            raise Unsteady(f"{setting.name}: a batch has {header['count']} records and codec {codec}")
-        at += int(header["length"]) + 12
-        batches += 1
-    return at / batches
+    data = np.fromfile(segment, np.uint8)
+    positions = Entries.of(data).positions  # of the complete batches
+    headers = data[positions[:-1, np.newaxis] + np.arange(V2_HEADER.itemsize)].view(V2_HEADER)[:, 0]
+    codecs = headers["attributes"] & CODEC_MASK
+    wrong = (headers["count"] != setting.batch_size) | (codecs != CODEC_NAMES.index(setting.codec))
+    if wrong.any():
+        first = int(wrong.argmax())
+        codec = CODEC_NAMES[int(codecs[first])]
+        raise Unsteady(f"{setting.name}: a batch has {headers['count'][first]} records and codec {codec}")
+    return float(np.diff(positions).mean())
 
 
-def _broker_settings(setting: Setting, folder: Path) -> list[str]:
+def _broker_settings(setting: Setting, folder: Path, java: Path) -> list[str]:
     if setting.security == "plaintext":
         return []
     return [
         "listener.security.protocol.map=BROKER:SSL,CONTROLLER:PLAINTEXT",
-        *(f"{name}={value}" for name, value in _ssl(_key_store(folder)).items()),
+        *(f"{name}={value}" for name, value in _ssl(_key_store(folder, java)).items()),
     ]
 
 
@@ -294,10 +295,12 @@ def _ssl(store: Path) -> dict[str, object]:
     }
 
 
-def _key_store(folder: Path) -> Path:
+def _key_store(folder: Path, java: Path) -> Path:
     """Make a key and its self-signed certificate for 127.0.0.1. The same file is key store and trust store."""
     store = folder / _STORE
     options = ("-alias", "broker", "-keyalg", "RSA", "-keysize", "2048", "-validity", "2", "-dname", "CN=localhost")
     where = ("-storetype", "PKCS12", "-keystore", str(store), "-storepass", _PASSWORD, "-ext", "SAN=ip:127.0.0.1")
-    subprocess.run(["keytool", "-genkeypair", *options, *where], check=True, capture_output=True, timeout=60)
+    status, output = builds.run([str(java / "bin" / "keytool"), "-genkeypair", *options, *where], jvm.environment())
+    if status:
+        raise jvm.ToolError(f"keytool ends with status {status}: {output}")
     return store

@@ -49,13 +49,17 @@ def read_stacks(recording: Path, begin_ns: int, end_ns: int, classes: Path, java
     """Read the samples between two times (ns since 1970).
 
     classes: the folder with the compiled Stacks.java. java: the home of a JDK with `jdk.CPUTimeSample`.
+    Raises ToolError and TimeoutError.
     """
     command = jvm.java(
         "profile.Stacks", recording, str(begin_ns), str(end_ns), class_path=[classes], program=java / "bin" / "java"
     )
-    done = subprocess.run(
-        command, env=jvm.environment(), check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=READ_S
-    )
+    try:
+        done = subprocess.run(command, env=jvm.environment(), stdout=subprocess.PIPE, encoding="utf-8", timeout=READ_S)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"the recording is not read within {READ_S} s") from None
+    if done.returncode:
+        raise jvm.ToolError(f"the reader of the recording ends with status {done.returncode}")
     return parse(done.stdout)
 
 
