@@ -4,12 +4,9 @@ tools/java/formats is written from docs/formats.md and docs/columnar.md, on Kafk
 tools/java/kafka-VERSION has what differs between versions of Kafka.
 """
 
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
-
-import msgspec
+from typing import Any, Final, NamedTuple
 
 from kfbench.records import Records
 from tools import jvm
@@ -64,28 +61,15 @@ def built(line: str, folders: Sequence[str] = ("formats",), fetch: Callable[...,
     return Built(jvm.compiled(sources, jars), jars)
 
 
-class JavaFormats:
+class JavaFormats(jvm.JsonServer):
     """A JVM that writes and reads batches. line: a key of VERSIONS."""
 
     def __init__(self, line: str, fetch: Callable[..., Path] = jvm.fetched) -> None:
-        command = jvm.java("kfbench.Server", class_path=built(line, fetch=fetch).class_path)
-        self._process = subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__(jvm.java("kfbench.Server", class_path=built(line, fetch=fetch).class_path))
         self.version: str = self._ask(op="version")["kafka"]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
     def _ask(self, **request: Any) -> Spec:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise jvm.ToolError(f"the JVM ended with status {self._process.wait()}")
-        answer: Spec = msgspec.json.decode(line)
+        answer: Spec = self.send(request)
         if "refused" in answer:
             raise JavaRefusesError(answer["refused"])
         if "failed" in answer:

@@ -1,9 +1,13 @@
 """Fetch jars with Maven and compile Java classes, both stored in the cache folder of `tools.builds`."""
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Self
+
+import msgspec
 
 from kfbench.sweep.host.java import UTF8_LOCALE
 from tools import builds
@@ -62,3 +66,26 @@ def java(*arguments: str | Path, class_path: Sequence[Path | str], program: str 
 def environment() -> dict[str, str]:
     """Return this process's environment variables with a locale that makes a JVM read paths as UTF-8."""
     return {**os.environ, **UTF8_LOCALE}
+
+
+class JsonServer:
+    """A JVM that answers each line of JSON on its input with a line of JSON. It ends with the `with` block."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def send(self, request: Any) -> Any:
+        """Return the answer. Raises ToolError if the JVM has ended."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise ToolError(f"the JVM ended with status {self._process.wait()}")
+        return msgspec.json.decode(line)

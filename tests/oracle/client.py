@@ -1,11 +1,8 @@
 """Apache Kafka's record classes in a JVM. Requests and answers are one line of JSON each."""
 
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
-
-import msgspec
+from typing import Any
 
 from tools import jvm
 
@@ -19,7 +16,7 @@ class KafkaRefusesError(Exception):
     """Kafka's writer or broker code threw an exception. This error has the same message."""
 
 
-class Kafka:
+class Kafka(jvm.JsonServer):
     """A JVM with Kafka's classes. It fetches and compiles what it needs.
 
     fetch: a function that returns the folder with the jars of a Maven pom file.
@@ -28,26 +25,10 @@ class Kafka:
     def __init__(self, fetch: Callable[[Path], Path] = jvm.fetched) -> None:
         self._jars = fetch(POM)
         classes = jvm.compiled(sorted(HERE.glob("*.java")), self._jars)
-        command = jvm.java("oracle.Server", class_path=[classes, f"{self._jars}/*"])
-        self._process = subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
-    def _send(self, request: Any) -> Any:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the JVM ended with status {self._process.wait()}")
-        return msgspec.json.decode(line)
+        super().__init__(jvm.java("oracle.Server", class_path=[classes, f"{self._jars}/*"]))
 
     def _ask(self, **request: Any) -> Spec:
-        answer: Spec = self._send(request)
+        answer: Spec = self.send(request)
         if "failed" in answer:
             raise KafkaRefusesError(answer["failed"])
         return answer
@@ -88,5 +69,5 @@ class Kafka:
 
     def change_each(self, op: str, asked: Sequence[tuple[bytes, Spec]]) -> list[tuple[bytes, Spec]]:
         """Run `change` for many pairs of data and options in one request."""
-        answers = self._send([{"op": op, "bytes": data.hex()} | options for data, options in asked])
+        answers = self.send([{"op": op, "bytes": data.hex()} | options for data, options in asked])
         return [(bytes.fromhex(answer.pop("bytes")), answer) for answer in answers]
