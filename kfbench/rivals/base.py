@@ -130,10 +130,14 @@ class Rival(ABC):
 class SmallestRival(Rival):
     """A rival that writes each batch in every setting of a fixed list, and keeps the smallest container.
 
-    A reader finds the setting in the container. Of equal sizes, the first setting of the list wins.
+    A reader finds the setting in the container. Of equal sizes, the first setting of the list wins. Columns that hold
+    only defaults are left out.
     """
 
     setting: ClassVar[Setting] = "best"
+
+    def prepare_table(self, table: pa.Table) -> Any:
+        return without_defaults(table)
 
     @abstractmethod
     def choices(self, prepared: Any, codec: str) -> Sequence[Any]:

@@ -39,7 +39,6 @@ from kfbench.rivals.base import (
     schema_of_byte,
     times_of,
     with_defaults,
-    without_defaults,
 )
 from kfbench.rivals.memory_file import memory_file
 
@@ -101,9 +100,6 @@ class LanceBest(SmallestRival):
 
     name = "lance-best"
     needs = "pylance"
-
-    def prepare_table(self, table: pa.Table) -> pa.Table:
-        return without_defaults(table)
 
     def choices(self, prepared: pa.Table, codec: str) -> tuple[_Choice, ...]:
         return _WHOLE if codec == "none" else (*_WHOLE, *_PER_COLUMN)

@@ -39,7 +39,6 @@ from kfbench.rivals.base import (
     row_of,
     times_of,
     with_defaults,
-    without_defaults,
 )
 from kfbench.rivals.parquet_file import LENGTHS, PREFIXES, lean_setting, parquet_bytes
 
@@ -99,9 +98,6 @@ class ParquetBest(SmallestRival):
     """
 
     name = "parquet-best"
-
-    def prepare_table(self, table: pa.Table) -> pa.Table:
-        return without_defaults(table)
 
     def choices(self, prepared: pa.Table, codec: str) -> list[_Choice]:
         """Return the settings, each once: without headers or keys, some are equal."""

@@ -20,11 +20,13 @@ def lean_setting(names: Iterable[str], dictionaries: Iterable[str], encodings: M
     names: the columns of the table. dictionaries, encodings: paths of leaf columns; other columns are plain.
     """
     present = set(names)
-    coded = [path for path in dictionaries if path.split(".")[0] in present]
-    column_encoding = {name: "DELTA_BINARY_PACKED" for name in TIMES if name in present}
-    column_encoding |= {
-        path: name for path, name in encodings.items() if path.split(".")[0] in present and path not in coded
-    }
+
+    def is_there(path: str) -> bool:
+        return path.partition(".")[0] in present
+
+    coded = [path for path in dictionaries if is_there(path)]
+    encodings = dict.fromkeys(TIMES, "DELTA_BINARY_PACKED") | {**encodings}
+    column_encoding = {path: name for path, name in encodings.items() if is_there(path) and path not in coded}
     return {**LEAN, "use_dictionary": coded or False, "column_encoding": column_encoding or None}
 
 

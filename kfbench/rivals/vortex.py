@@ -36,7 +36,6 @@ from kfbench.rivals.base import (
     schema_of_byte,
     times_of,
     with_defaults,
-    without_defaults,
 )
 from kfbench.rivals.memory_file import memory_file
 
@@ -88,9 +87,6 @@ class VortexBest(SmallestRival):
 
     name = "vortex-best"
     needs = "vortex-data"
-
-    def prepare_table(self, table: pa.Table) -> pa.Table:
-        return without_defaults(table)
 
     def choices(self, prepared: pa.Table, codec: str) -> tuple[_Choice, ...]:
         return ("plain", "encoded", "file") if len(prepared) >= _FILES_FROM else ("plain", "encoded")

@@ -5,7 +5,7 @@ Measuring is done in a child process (see `child`). A library that ends it gives
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, wraps
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_
 from kfbench.sweep.run.child import LibraryEnded, call_in_child
 from kfbench.workloads import Sample
 
+R = TypeVar("R")
 NO_JSON: Final = "no value is a JSON object"
 INSTALL: Final = "pip install 'kfbench[rivals]' pylance"
 
@@ -69,7 +70,7 @@ def rival_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
     for name in cell.formats:
         if name in FORMATS:
-            yield _of_format(cell, name)
+            yield _in_sound_child(_format_row, cell, name)
         elif name in missing():
             yield skipped(name, missing()[name])
         else:
@@ -104,16 +105,16 @@ def rival_stream_rows(cell: Cell) -> Iterator[Row]:
     """
     yield from _with_formats(cell, partial(_with_codec, stream_sizes))
     for name in cell.formats:
-        if name in FORMATS and (row := call_in_child(_middle_row, cell, name)):
+        if name in FORMATS and (row := _in_sound_child(_middle_row, cell, name)):
             yield row
 
 
-def _of_format(cell: Cell, name: str) -> Row:
+def _in_sound_child(measured: Callable[[Cell, str], R], cell: Cell, name: str) -> R:
     """Measure a format of Kafka's. If the child ends, an earlier call of a library did it, so a new child measures."""
     try:
-        return call_in_child(_format_row, cell, name)
+        return call_in_child(measured, cell, name)
     except LibraryEnded:
-        return call_in_child(_format_row, cell, name)
+        return call_in_child(measured, cell, name)
 
 
 def _format_row(cell: Cell, name: str) -> Row:
@@ -165,7 +166,7 @@ def _with_codec(sizes: Callable[..., list[RivalSize]], sample: Sample, codec: st
 def _with_formats(cell: Cell, sizes: Sizes, nothing: str = "") -> Iterator[Row]:
     for name in cell.formats:
         if name in FORMATS:
-            yield _of_format(cell, name)
+            yield _in_sound_child(_format_row, cell, name)
     yield from _size_rows(cell, [name for name in cell.formats if name not in FORMATS], sizes, nothing)
 
 
