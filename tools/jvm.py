@@ -1,7 +1,9 @@
 """Fetch jars with Maven and compile Java classes, both stored in the cache folder of `tools.builds`."""
 
 import os
+import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -38,21 +40,32 @@ def fetched(pom: Path, properties: Mapping[str, str] = MappingProxyType({})) -> 
     return builds.cached(CACHE, "jars", [pom], " ".join(options), fill)
 
 
-def compiled(sources: Sequence[Path], jars: Path) -> Path:
-    """Return a folder with the compiled classes of the Java files `sources`. jars: the folder of jars that they import.
+def compiled(sources: Sequence[Path], jars: Path, moved: Sequence[tuple[str, str]] = ()) -> Path:
+    """Return a folder with the compiled classes of the Java files `sources`.
 
-    Raises ToolError.
+    jars: the folder of jars that they import. moved: regular expressions, and what replaces their matches in the
+    sources, for classes that are in another package in these jars. Raises ToolError.
     """
 
     def fill(folder: Path) -> None:
         options = ["--release", str(RELEASE), "-Xlint:all,-classfile,-processing", "-Werror"]
-        status, output = builds.run(
-            ["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)], environment()
-        )
+        with tempfile.TemporaryDirectory() as edited:
+            files = [_edited(source, moved, Path(edited)) for source in sources] if moved else sources
+            command = ["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, files)]
+            status, output = builds.run(command, environment())
         if status:
             raise ToolError(f"javac ends with status {status}: {output}")
 
-    return builds.cached(CACHE, "classes", sources, jars.name, fill)
+    return builds.cached(CACHE, "classes", sources, f"{jars.name} {moved}" if moved else jars.name, fill)
+
+
+def _edited(source: Path, moved: Sequence[tuple[str, str]], folder: Path) -> Path:
+    text = source.read_text(encoding="utf-8")
+    for pattern, replacement in moved:
+        text = re.sub(pattern, replacement, text)
+    edited = folder / source.name
+    edited.write_text(text, encoding="utf-8")
+    return edited
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str], program: str | Path = "java") -> list[str]:

@@ -14,27 +14,24 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.errors.CorruptRecordException;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.CompressionType;
-import org.apache.kafka.common.record.ConvertedRecords;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.MutableRecordBatch;
 import org.apache.kafka.common.record.Record;
 import org.apache.kafka.common.record.RecordBatch;
-import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.common.utils.PrimitiveRef;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.LogValidator;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
 
 /** What a broker does with batches: it stamps, validates, converts and compacts them. */
 final class Broker {
-    private static final TopicPartition PARTITION = new TopicPartition("topic", 0);
+    static final TopicPartition PARTITION = new TopicPartition("topic", 0);
 
     /** Bytes, and what Kafka says about how they came to be. */
     record Result(byte[] bytes, Map<String, Object> notes) { }
 
-    private record StoppedClock(long milliseconds) implements Time {
+    record StoppedClock(long milliseconds) implements Time {
         @Override public long nanoseconds() {
             return 0;
         }
@@ -44,7 +41,7 @@ final class Broker {
         @Override public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) { }
     }
 
-    private static final class Uncounted implements LogValidator.MetricsRecorder {
+    static final class Uncounted implements LogValidator.MetricsRecorder {
         @Override public void recordInvalidMagic() { }
 
         @Override public void recordInvalidOffset() { }
@@ -82,13 +79,6 @@ final class Broker {
         return new Result(bytes, Map.of());
     }
 
-    static Result convert(byte[] bytes, Spec spec) {
-        ConvertedRecords<MemoryRecords> converted = records(bytes).downConvert(
-            (byte) spec.number("toMagic", 0), spec.number("firstOffset", 0), new StoppedClock(0));
-        int count = converted.recordConversionStats().numRecordsConverted();
-        return new Result(Writer.bytes(converted.records()), Map.of("numRecordsConverted", count));
-    }
-
     /** Keeps the records whose offsets are in "retain". */
     static Result compact(byte[] bytes, Spec spec) {
         Set<Long> retained = new HashSet<>();
@@ -104,7 +94,7 @@ final class Broker {
             }
         };
         ByteBuffer room = ByteBuffer.allocate(2 * bytes.length + 1024);
-        ByteBuffer kept = records(bytes).filterTo(PARTITION, filter, room, Integer.MAX_VALUE, BufferSupplier.NO_CACHING).outputBuffer();
+        ByteBuffer kept = Versioned.kept(records(bytes), filter, room);
         kept.flip();
         byte[] out = new byte[kept.remaining()];
         kept.get(out);
@@ -119,17 +109,14 @@ final class Broker {
         CompressionType source = sourceCompression(bytes, spec);
         Compression target = spec.text("targetCompression", "none").equals("producer") ? Compression.of(source).build()
             : spec.compression("targetCompression");
-        LogValidator validator = new LogValidator(
-            records(bytes), PARTITION, new StoppedClock(spec.number("now", 0)), source, target, spec.flag("compacted"), toMagic, spec.timestampType(toMagic),
-            spec.number("beforeMaxMs", Long.MAX_VALUE), spec.number("afterMaxMs", Long.MAX_VALUE),
-            (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH), origin, MetadataVersion.latestTesting());
-        var result = validator.validateMessagesAndAssignOffsets(next, new Uncounted(), BufferSupplier.NO_CACHING);
-        Map<String, Object> validation = new TreeMap<>(Map.of( // in the same order in every run
-            "maxTimestampMs", result.maxTimestampMs,
-            "messageSizeMaybeChanged", result.messageSizeMaybeChanged,
-            "numRecordsConverted", result.recordValidationStats.numRecordsConverted(),
-            "nextOffset", next.value));
-        return new Result(Writer.bytes(result.validatedRecords), Map.of("validation", validation));
+        return Versioned.validate(spec, records(bytes), next, source, target, toMagic, origin);
+    }
+
+    /** The result of a validation, with its notes in the same order in every run. */
+    static Result validated(MemoryRecords records, long maxTimestampMs, boolean isSizeChanged, int converted, long nextOffset) {
+        Map<String, Object> validation = new TreeMap<>(Map.of("maxTimestampMs", maxTimestampMs, "messageSizeMaybeChanged", isSizeChanged,
+            "numRecordsConverted", converted, "nextOffset", nextOffset));
+        return new Result(Writer.bytes(records), Map.of("validation", validation));
     }
 
     /** What kafka.log.UnifiedLog asks of batches before it hands them to the validator. */
@@ -150,7 +137,7 @@ final class Broker {
         return found;
     }
 
-    private static MemoryRecords records(byte[] bytes) {
+    static MemoryRecords records(byte[] bytes) {
         return MemoryRecords.readableRecords(ByteBuffer.wrap(bytes));
     }
 

@@ -52,7 +52,7 @@ final class Server {
             case "write" -> answer(new Broker.Result(Writer.write(request.list("batches")), Map.of()));
             case "compress" -> answer(new Broker.Result(Writer.compress(bytes, request.compression("compression")), Map.of()));
             case "stamp" -> answer(Broker.stamp(bytes, request));
-            case "convert" -> answer(Broker.attempted(() -> Broker.convert(bytes, request)));
+            case "convert" -> answer(Broker.attempted(() -> Versioned.convert(bytes, request)));
             case "compact" -> answer(Broker.attempted(() -> Broker.compact(bytes, request)));
             case "validate" -> answer(Broker.attempted(() -> Broker.validate(bytes, request)));
             default -> throw new IllegalArgumentException(request.text("op"));

@@ -8,6 +8,18 @@ from tools import jvm
 
 HERE = Path(__file__).parent
 POM = HERE / "pom.xml"
+OLDER = "3.9"
+VERSIONS = {OLDER: "3.9.1", "4.4": "4.4.0"}
+"""The versions of Kafka, by the end of the name of their source folder. OLDER is the last that writes v0 and v1."""
+_PACKAGE = r"org\.apache\.kafka\.common"
+MOVED = (
+    (rf"{_PACKAGE}\.record\.(?!TimestampType)", "org.apache.kafka.common.record.internal."),
+    (
+        rf"{_PACKAGE}\.utils\.(?=AppInfoParser|BufferSupplier|ByteBufferOutputStream|CloseableIterator|PrimitiveRef)",
+        "org.apache.kafka.common.utils.internals.",
+    ),
+)
+"""The packages that Kafka 4.4 moved."""
 
 Spec = dict[str, Any]
 
@@ -19,12 +31,14 @@ class KafkaRefusesError(Exception):
 class Kafka(jvm.JsonServer):
     """A JVM with Kafka's classes. It fetches and compiles what it needs.
 
-    fetch: a function that returns the folder with the jars of a Maven pom file.
+    line: a key of VERSIONS. fetch: a function that returns the folder with the jars of a Maven pom file.
     """
 
-    def __init__(self, fetch: Callable[[Path], Path] = jvm.fetched) -> None:
-        self._jars = fetch(POM)
-        classes = jvm.compiled(sorted(HERE.glob("*.java")), self._jars)
+    def __init__(self, line: str = OLDER, fetch: Callable[..., Path] = jvm.fetched) -> None:
+        self.line = line
+        self._jars = fetch(POM, {"kafka.version": VERSIONS[line]})
+        sources = [*sorted(HERE.glob("*.java")), *sorted((HERE / f"kafka-{line}").glob("*.java"))]
+        classes = jvm.compiled(sources, self._jars, () if line == OLDER else MOVED)
         super().__init__(jvm.java("oracle.Server", class_path=[classes, f"{self._jars}/*"]))
 
     def _ask(self, **request: Any) -> Spec:

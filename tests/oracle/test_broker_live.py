@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from kfbench import EncodedLog, read_log
+from kfbench.arrays import as_bytes
 from kfbench.broker.append import append
+from kfbench.formats import Entries
 from kfbench.measure.golden.steps import append_options
 from tests.formats.fuzz import sealed
 from tests.oracle.broker_cases import CHUNK, OPS, BrokerCase, broker_cases
 from tests.oracle.broker_differences import DIFFERENCES, difference
 from tests.oracle.broker_judge import ask_both, disagreement, other_log
 from tests.oracle.cases import LEADER, batch, record
-from tests.oracle.client import Kafka
+from tests.oracle.client import OLDER, Kafka
 from tests.oracle.golden import GOLDEN
 
 SEED = 20261121
@@ -40,7 +42,7 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
     @cache
     def judge(op: str) -> tuple[Counter[str], list[str]]:
         held, disagreements = Counter[str](), []
-        cases = list(broker_cases(op, SEED, CASES[op]))
+        cases = [case for case in broker_cases(op, SEED, CASES[op]) if is_supported(case, kafka.line)]
         for first in range(0, len(cases), AT_ONCE):
             for found in ask_both(kafka, cases[first : first + AT_ONCE]):
                 wrong = disagreement(kafka, found)
@@ -60,11 +62,21 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
     return judged
 
 
+def is_supported(case: BrokerCase, line: str) -> bool:
+    """Return whether this version of Kafka does what our broker paths do: 4.x keeps no older format (test_versions)."""
+    if line == OLDER or case.op == "validate":
+        return True
+    return case.op == "compact" and set(Entries.of(as_bytes("log", case.source)).magics.tolist()) == {2}
+
+
 @pytest.mark.parametrize("op", OPS)
-def test_our_broker_paths_agree_with_kafka(op: str, judged: Judged) -> None:
+def test_our_broker_paths_agree_with_kafka(op: str, kafka: Kafka, judged: Judged) -> None:
     held = judged(op)
-    assert held.total() == CASES[op]
-    assert held[SAME] >= 0.9 * CASES[op]
+    if kafka.line == OLDER:
+        assert held.total() == CASES[op]
+    else:
+        assert (held.total() > CASES[op] / 4) == (op != "convert")
+    assert held[SAME] >= 0.9 * held.total()
 
 
 def test_many_requests_at_once_agree_with_kafka(kafka: Kafka) -> None:
@@ -126,6 +138,9 @@ def _case(name: str, kafka: Kafka) -> BrokerCase:
 
 @pytest.mark.parametrize("name", [known.name for known in DIFFERENCES])
 def test_a_difference_is_still_there(name: str, kafka: Kafka) -> None:
-    (found,) = ask_both(kafka, [_case(name, kafka)])
+    case = _case(name, kafka)
+    if not is_supported(case, kafka.line):
+        pytest.skip(f"Kafka {kafka.line} does not {case.op} this")
+    (found,) = ask_both(kafka, [case])
     assert disagreement(kafka, found)
     assert difference(found) == name

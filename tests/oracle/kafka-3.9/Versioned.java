@@ -1,0 +1,41 @@
+package oracle;
+
+import java.nio.ByteBuffer;
+import java.util.Map;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.ConvertedRecords;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.RecordBatch;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.common.utils.PrimitiveRef;
+import org.apache.kafka.server.common.MetadataVersion;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogValidator;
+
+/** What differs between versions of Kafka. */
+final class Versioned {
+    static Broker.Result convert(byte[] bytes, Spec spec) {
+        ConvertedRecords<MemoryRecords> converted = Broker.records(bytes).downConvert(
+            (byte) spec.number("toMagic", 0), spec.number("firstOffset", 0), new Broker.StoppedClock(0));
+        int count = converted.recordConversionStats().numRecordsConverted();
+        return new Broker.Result(Writer.bytes(converted.records()), Map.of("numRecordsConverted", count));
+    }
+
+    static ByteBuffer kept(MemoryRecords records, MemoryRecords.RecordFilter filter, ByteBuffer room) {
+        return records.filterTo(Broker.PARTITION, filter, room, Integer.MAX_VALUE, BufferSupplier.NO_CACHING).outputBuffer();
+    }
+
+    static Broker.Result validate(Spec spec, MemoryRecords records, PrimitiveRef.LongRef next, CompressionType source, Compression target,
+            byte toMagic, AppendOrigin origin) {
+        LogValidator validator = new LogValidator(
+            records, Broker.PARTITION, new Broker.StoppedClock(spec.number("now", 0)), source, target, spec.flag("compacted"), toMagic,
+            spec.timestampType(toMagic), spec.number("beforeMaxMs", Long.MAX_VALUE), spec.number("afterMaxMs", Long.MAX_VALUE),
+            (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH), origin, MetadataVersion.latestTesting());
+        var result = validator.validateMessagesAndAssignOffsets(next, new Broker.Uncounted(), BufferSupplier.NO_CACHING);
+        return Broker.validated(result.validatedRecords, result.maxTimestampMs, result.messageSizeMaybeChanged,
+            result.recordValidationStats.numRecordsConverted(), next.value);
+    }
+
+    private Versioned() { }
+}
