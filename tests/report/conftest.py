@@ -20,6 +20,7 @@ from tests.report.class_rows import (
 from tests.report.test_fleet import model_rows
 from tests.report.test_winners import byte_rows
 from tests.report.workload_rows import workload_rows
+from tests.runs import joins_nothing as joins_nothing
 from tests.runs import measured, stored
 
 

@@ -18,6 +18,7 @@ from kfbench.sweep.definition.profile import load_profile
 FOLDER = Path(__file__).parents[2] / "reports"
 REPORTS = sorted(path.parent for path in FOLDER.glob("*.*/index.html"))
 MOST = 3
+JOINS = True
 INDEXED = re.compile(
     r"^\| \[?(?P<name>\d[\d.-]+)\S* \| (?P<profile>\w+) \| (?P<machine>.*?) \| (?P<noise>\S+) \|.*[0-9a-f]{7} \|$",
     re.MULTILINE,

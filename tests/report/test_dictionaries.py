@@ -20,6 +20,7 @@ from kfbench.store import Run, open_run
 from kfbench.tables import Interval, Table
 from tests.report.test_sentences import long_of_run
 
+JOINS = True
 SHIPPED = DATASETS / FOLDER / DICTIONARY
 
 

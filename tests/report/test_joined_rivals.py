@@ -14,6 +14,8 @@ from tests.runs import stored
 from tests.sweep.cells import rival_cell
 from tools.join_run import join
 
+JOINS = True
+
 
 @pytest.mark.usefixtures("drawn")
 def test_a_report_has_the_rows_of_the_joined_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

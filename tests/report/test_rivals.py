@@ -23,6 +23,7 @@ from kfbench.tables import Table
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.test_sentences import long_of_run
 
+JOINS = True
 SHIPPED = DATASETS / FOLDER / RIVALS
 
 

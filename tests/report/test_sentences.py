@@ -18,6 +18,7 @@ from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
 MOST_WORDS = 20
+JOINS = True
 INLINE = frozenset({"a", "b", "code", "em", "i", "small", "span", "strong"})
 NOT_READ = frozenset({"dd", "pre", "script", "style", "svg"})  # dd: the versions of the environment, a list
 END = re.compile(rf"(?<=[.!?])\s+(?=[A-Z\d\"“(]|(?:{'|'.join(sorted(FORMATS, key=len, reverse=True))})\b)")
