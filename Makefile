@@ -65,7 +65,7 @@ matrix: kernels
 	$(TWO_WORKERS) -m "matrix and not ($(TAKES_MORE))" $(PYTEST_ARGS)
 
 portable: setup
-	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
+	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels --ignore tests/kernels/test_jit.py -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
 
 # Coverage sees no branches of compiled kernels, so Numba is switched off. Each part must reach the percentage.
 coverage: setup
