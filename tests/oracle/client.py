@@ -36,7 +36,7 @@ class Kafka(jvm.JsonServer):
 
     def __init__(self, line: str = OLDER, fetch: Callable[..., Path] = jvm.fetched) -> None:
         self.line = line
-        self._jars = fetch(POM, {"kafka.version": VERSIONS[line]})
+        self._jars = fetch(POM, {} if line == OLDER else {"kafka.version": VERSIONS[line]})  # the pom has the older one
         sources = [*sorted(HERE.glob("*.java")), *sorted((HERE / f"kafka-{line}").glob("*.java"))]
         classes = jvm.compiled(sources, self._jars, () if line == OLDER else MOVED)
         super().__init__(jvm.java("oracle.Server", class_path=[classes, f"{self._jars}/*"]))
