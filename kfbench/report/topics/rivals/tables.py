@@ -28,6 +28,7 @@ from kfbench.tables import Cell, Column, Ranked, Table, number, plain_columns
 BASES: Final = (BASE_FORMAT, COLUMNAR)
 BASE: Final = f"{BASE_FORMAT} + zstd 3"
 TRIAL: Final = "user-activity"
+TENFOLD: Final = frozenset({1, 10, 100, 1_000, 10_000})  # batch sizes of CPU tables; the rows of the run have more
 MEANS: Final = "rivals-means"
 OPERATIONS: Final = {
     "encode": "encode",
@@ -187,7 +188,7 @@ def losses_table(found: Rivals) -> Table:
 
 def cpu_table(found: Rivals, codec: str) -> Table:
     """Return a table of the mean CPU ratios under one codec."""
-    batches = sorted({key.batch for key in found.times})
+    batches = sorted({key.batch for key in found.times} & TENFOLD)
     timed = list(dict.fromkeys((key.format, key.arm) for key in found.times))
     counts = sorted({len(found.timed_workloads(batch, codec)) for batch in batches})
     body: list[tuple[Cell, ...]] = []
@@ -203,6 +204,7 @@ def cpu_table(found: Rivals, codec: str) -> Table:
         rows=tuple(body),
         notes=(
             f"Geometric means over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} workloads.",
+            "The run's rows have more batch sizes.",
             f"{BASE_FORMAT} and {COLUMNAR} are made for many batches a call, so small batches flatter rivals.",
             "Rows of “all batches” have two batches a call up to 100 records per batch.",
             "Tuned arms are timed with the setting that was smallest for the batch, found before.",
@@ -215,7 +217,7 @@ def cpu_table(found: Rivals, codec: str) -> Table:
 def memory_table(found: Rivals) -> Table:
     """Return a table of the memory of a call, as the median over workloads."""
     rows = found.rows[(found.rows["kind"] == CPU) & found.rows["call_bytes"].notna() & (found.rows["arm"] == EACH)]
-    batches = sorted(rows["batch_size"].dropna().astype(int).unique().tolist())
+    batches = sorted({*rows["batch_size"].dropna().astype(int)} & TENFOLD)
     middle = rows.groupby(["operation", "codec", "format", "batch_size"], sort=False)["call_bytes"].median() / 1000
     keys = sorted(dict.fromkeys(key[:3] for key in middle.index), key=lambda key: (*OPERATIONS,).index(key[0]))
     return Table(
