@@ -83,7 +83,8 @@ def test_a_report_is_named_after_the_day_of_the_run_and_holds_what_it_says(repor
     files = {path.relative_to(report).as_posix() for path in report.rglob("*") if path.is_file()}
     assert {"README.md", "index.html", "measurements.parquet", "manifest.json", "environment.json"} <= files
     pages = {f"{chapter.name}.html" for chapter in CHAPTERS}
-    assert pages - files == {"broker.html", "floor.html"}  # the run has no broker paths and no columnar
+    # The run has no broker paths and no columnar, and joins no run.
+    assert pages - files == {"broker.html", "floor.html", "dictionaries.html", "rivals.html"}
     assert "figures/overhead.svg" in files
     assert json.loads((report / "environment.json").read_text()) == run.manifest["environment"]
     assert pq.read_table(report / "measurements.parquet").equals(run.table)

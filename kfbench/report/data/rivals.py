@@ -80,6 +80,7 @@ class Rivals:
     """The rows of a run of the profile `rivals`. Sizes are bytes per record.
 
     Batches that are much smaller than wanted are left out: a workload's producers may not send so many records.
+    `full` has the other rows without an error. Its columns `batch` and `arm` have no nulls.
     """
 
     def __init__(self, joined: Joined) -> None:
@@ -87,12 +88,12 @@ class Rivals:
         self.rows = joined.rows[joined.rows["kind"].str.startswith(RIVALS)]
         rows = self.rows[self.rows["status"] == "ok"]
         rows = rows[~(rows["records"] / rows["batches"] < FULL * rows["batch_size"])]  # false without batch_size
-        self._ok = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int), arm=rows["arm"].fillna(""))
+        self.full = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int), arm=rows["arm"].fillna(""))
 
     @cached_property
     def sizes(self) -> dict[Key, float]:
         names = ["kind", "workload", "batch", "codec", "format", "arm", "size_bytes", "records"]
-        rows = self._ok[self._ok["size_bytes"].notna() & (self._ok["kind"] != CPU)]
+        rows = self.full[self.full["size_bytes"].notna() & (self.full["kind"] != CPU)]
         found: dict[Key, float] = {}
         for *key, size_bytes, records in zip(*(rows[name] for name in names), strict=True):
             found.setdefault(Key(*key), float(size_bytes) / float(records))
@@ -101,7 +102,7 @@ class Rivals:
     @cached_property
     def batch_counts(self) -> dict[Key, int]:
         """The number of batches behind a size."""
-        rows = self._ok[self._ok["size_bytes"].notna() & (self._ok["kind"] != CPU)]
+        rows = self.full[self.full["size_bytes"].notna() & (self.full["kind"] != CPU)]
         names = ["kind", "workload", "batch", "codec", "format", "arm"]
         return {
             Key(*key): int(count) for *key, count in zip(*(rows[name] for name in [*names, "batches"]), strict=True)
@@ -110,7 +111,7 @@ class Rivals:
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
         names = ["workload", "batch", "codec", "format", "arm", "operation"]
-        rows = self._ok[self._ok["kind"] == CPU]
+        rows = self.full[self.full["kind"] == CPU]
         ns: dict[TimeKey, Any] = {}
         for *key, cpu_ns, loops in zip(
             *(rows[name] for name in names), rows["cpu_ns"], rows["inner_loops"], strict=True
@@ -137,7 +138,7 @@ class Rivals:
     @cached_property
     def arms(self) -> list[str]:
         """The rivals of opaque payload, in the order of the sweep."""
-        names = self._ok.loc[self._ok["kind"] == OPAQUE, "format"].unique()
+        names = self.full.loc[self.full["kind"] == OPAQUE, "format"].unique()
         return [name for name in names if name not in FORMATS]
 
     @cached_property

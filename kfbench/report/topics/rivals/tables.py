@@ -1,7 +1,7 @@
 """Tables about rivals."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -186,9 +186,14 @@ def losses_table(found: Rivals) -> Table:
     )
 
 
+def _shown(batches: Collection[int]) -> list[int]:
+    """Return the batch sizes of TENFOLD, or all if there are none."""
+    return sorted(TENFOLD.intersection(batches)) or sorted(batches)
+
+
 def cpu_table(found: Rivals, codec: str) -> Table:
     """Return a table of the mean CPU ratios under one codec."""
-    batches = sorted({key.batch for key in found.times} & TENFOLD)
+    batches = _shown({key.batch for key in found.times})
     timed = list(dict.fromkeys((key.format, key.arm) for key in found.times))
     counts = sorted({len(found.timed_workloads(batch, codec)) for batch in batches})
     body: list[tuple[Cell, ...]] = []
@@ -216,9 +221,9 @@ def cpu_table(found: Rivals, codec: str) -> Table:
 
 def memory_table(found: Rivals) -> Table:
     """Return a table of the memory of a call, as the median over workloads."""
-    rows = found.rows[(found.rows["kind"] == CPU) & found.rows["call_bytes"].notna() & (found.rows["arm"] == EACH)]
-    batches = sorted({*rows["batch_size"].dropna().astype(int)} & TENFOLD)
-    middle = rows.groupby(["operation", "codec", "format", "batch_size"], sort=False)["call_bytes"].median() / 1000
+    rows = found.full[(found.full["kind"] == CPU) & found.full["call_bytes"].notna() & (found.full["arm"] == EACH)]
+    batches = _shown({*rows["batch"]})
+    middle = rows.groupby(["operation", "codec", "format", "batch"], sort=False)["call_bytes"].median() / 1000
     keys = sorted(dict.fromkeys(key[:3] for key in middle.index), key=lambda key: (*OPERATIONS,).index(key[0]))
     return Table(
         name="rivals-memory",
