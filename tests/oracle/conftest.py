@@ -1,4 +1,4 @@
-"""The JVM of each version of Kafka that all oracle tests share.
+"""The JVM that the oracle tests share.
 
 The summary of pytest shows the number of compared batches and the tests' notes.
 """
@@ -15,9 +15,9 @@ VERDICTS = pytest.StashKey[Counter[str]]()
 NOTES = pytest.StashKey[list[str]]()
 
 
-@pytest.fixture(scope="session", params=[OLDER, pytest.param("4.4", marks=pytest.mark.thorough)])
-def kafka(request: pytest.FixtureRequest, fetched: Callable[..., Path]) -> Iterator[Kafka]:
-    with Kafka(request.param, fetched) as running:
+@pytest.fixture(scope="session")
+def kafka(fetched: Callable[..., Path]) -> Iterator[Kafka]:
+    with Kafka(OLDER, fetched) as running:
         yield running
 
 

@@ -2,9 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,12 @@ SAME = "the same"
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 Judged = Callable[[str], Counter[str]]
+
+
+@pytest.fixture(scope="module", params=[OLDER, pytest.param("4.4", marks=pytest.mark.thorough)])
+def kafka(request: pytest.FixtureRequest, fetched: Callable[..., Path]) -> Iterator[Kafka]:
+    with Kafka(request.param, fetched) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
