@@ -226,24 +226,25 @@ if sys.stdin.buffer.read(1):
 
 
 @pytest.mark.parametrize(
-    ("end", "reason"),
+    ("end", "patience_s", "reason"),
     [
-        ("pass", "frail has ended: its answer is cut short"),
-        ("time.sleep(60)", "frail gave no answer for 0 s, and was ended"),
+        ("pass", 60, "frail has ended: its answer is cut short"),
+        ("time.sleep(60)", 0.4, "frail gave no answer for 0 s, and was ended"),
     ],
 )
 def test_a_program_that_ends_is_started_again_and_its_end_is_kept(
-    monkeypatch: pytest.MonkeyPatch, given: Task, end: str, reason: str
+    monkeypatch: pytest.MonkeyPatch, given: Task, end: str, patience_s: float, reason: str
 ) -> None:
     started = []
 
     @contextmanager
     def frail() -> Iterator[Peer]:
         with running([sys.executable, "-c", ENDING.format(end=end)], os.environ) as process:
+            monkeypatch.setattr(program, "PATIENCE_S", 60)  # Python takes long to start on a busy machine
             started.append(Program("frail", ["v2"], (0.0, 0.1), process))
+            monkeypatch.setattr(program, "PATIENCE_S", patience_s)
             yield started[-1]
 
-    monkeypatch.setattr(program, "PATIENCE_S", 0.4)
     monkeypatch.setattr(command, "discover", lambda: {"kfbench": kfbench.start, "frail": frail})
     with ExitStack() as stack:
         peers = command.Peers(stack, pytest.fail)
