@@ -49,7 +49,7 @@ def running(
     properties = _written(folder / "server.properties", [*_settings(logs, port, controller_port), *settings])
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
-    status, output = builds.run(format_storage, jvm.environment())
+    status, output = builds.run(format_storage, jvm.environment(), most_s=WAIT_S)
     if status:
         raise jvm.ToolError(f"the storage tool ends with status {status}: {output[-2000:]}")
     command = java(jars, *jvm_options, "kafka.Kafka", properties, program=program)

@@ -31,14 +31,27 @@ class Ended(NamedTuple):
     output: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Ended:
-    """Run a command in a folder and return its status and output. Raises ToolError if it is not on PATH."""
+def run(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None, most_s: float | None = None
+) -> Ended:
+    """Run a command in a folder and return its status and output.
+
+    Raises ToolError if it is not on PATH, and TimeoutError if it takes more than `most_s` seconds.
+    """
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=most_s,
         )
     except FileNotFoundError:
         raise ToolError(f"{command[0]}: not on PATH") from None
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{command[0]} takes more than {most_s} s") from None
     return Ended(done.returncode, re.sub(ESCAPES, "", done.stdout).strip())
 
 

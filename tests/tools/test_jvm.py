@@ -1,11 +1,12 @@
 """A failure of Maven or javac gives an error of one line, and leaves no folder in the cache."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tools import jvm
+from tools import builds, jvm
 
 Fake = Callable[[str, str], None]
 
@@ -63,3 +64,8 @@ def test_make_golden_says_so_in_one_line(fake: Fake, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(golden, "GOLDEN", tmp_path)
     with pytest.raises(SystemExit, match=r"^make golden: .*pom\.xml: Unknown host$"):
         golden.main()
+
+
+def test_a_command_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(TimeoutError, match=r"sleep takes more than 0\.2 s"):
+        builds.run(["sleep", "60"], os.environ, most_s=0.2)

@@ -36,6 +36,7 @@ WARM_UP_S, MOST_SETTLE_S, MEASURE_S = 25.0, 8.0, 10.0
 WARM_JIT: Final = 0.05
 """The broker is warm when its JIT compiler uses at most this share of a processor."""
 CATCH_UP_S, LAG_ROUNDS = 60.0, 20
+KEYTOOL_S: Final = 60
 RATE_TOLERANCE: Final = 0.02
 """The share by which the records sent and read may differ from the plan."""
 JVM_OPTIONS: Final = (
@@ -300,7 +301,8 @@ def _key_store(folder: Path, java: Path) -> Path:
     store = folder / _STORE
     options = ("-alias", "broker", "-keyalg", "RSA", "-keysize", "2048", "-validity", "2", "-dname", "CN=localhost")
     where = ("-storetype", "PKCS12", "-keystore", str(store), "-storepass", _PASSWORD, "-ext", "SAN=ip:127.0.0.1")
-    status, output = builds.run([str(java / "bin" / "keytool"), "-genkeypair", *options, *where], jvm.environment())
+    command = [str(java / "bin" / "keytool"), "-genkeypair", *options, *where]
+    status, output = builds.run(command, jvm.environment(), most_s=KEYTOOL_S)
     if status:
         raise jvm.ToolError(f"keytool ends with status {status}: {output}")
     return store
