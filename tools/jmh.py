@@ -100,6 +100,7 @@ def main() -> None:
     except (jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make jmh: {error}") from None
     store(run, path)
+    part_of(path).unlink()
     Console(width=None if sys.stdout.isatty() else 140).print(shown(run["rows"]))
     say(f"every cell: {path}")
 
@@ -113,7 +114,7 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path
     """
     classes = java_formats.built(line, ("formats", "jmh"))
     began, results = datetime.now(UTC), list[dict[str, Any]]()
-    part = path.with_suffix(".part")
+    part = part_of(path)
     with tempfile.TemporaryDirectory() as folder:
         tasks = Path(folder)
         for size in sorted({size for block in BLOCKS[cells] for size in block.sizes}):
@@ -124,7 +125,6 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path
                 results += jmh(classes, block, plan, tasks)
             part.parent.mkdir(parents=True, exist_ok=True)
             part.write_text(json.dumps([row(each) for each in results]), encoding="utf-8")
-    part.unlink()
     first = results[0]
     return {
         "kafka": VERSIONS[line],
@@ -138,6 +138,11 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path
         "environment": environment(),
         "rows": [row(result) for result in results],
     }
+
+
+def part_of(path: Path) -> Path:
+    """Return the file with the rows of a run that has not ended."""
+    return path.with_suffix(".part")
 
 
 def task(size: int) -> dict[str, Any]:
