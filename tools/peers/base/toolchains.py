@@ -85,10 +85,8 @@ def built(folder: Path, toolchain: Toolchain, cache: Path = builds.CACHE) -> Pat
         (target / toolchain.program.replace("NAME", folder.name)).rename(fresh / folder.name)
         shutil.rmtree(target)
 
-    return (
-        builds.cached(cache, "programs", sources, f"{folder.name} {version} {toolchain.environment}", fill)
-        / folder.name
-    )
+    salt = f"{folder.name} {version} {toolchain.environment}"
+    return builds.cached(cache, "programs", sources, salt, fill) / folder.name
 
 
 def starting(name: str, toolchain: Toolchain) -> Callable[[], AbstractContextManager[Program]]:
