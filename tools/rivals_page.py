@@ -219,9 +219,8 @@ def crossing_words(found: Rivals, name: str, kind: str, arm: str) -> str:
 
 
 def parquet_words(found: Rivals) -> str:
-    """Parquet's encode CPU relative to v2 with one batch per call, at the largest batches."""
-    batch = max(key.batch for key in found.times)
-    parts = []
+    """Parquet's encode CPU relative to v2."""
+    batch, parts = found.quoted_batch, list[str]()
     for codec in ("none", CODEC):
         of = {name: found.mean_time(batch, codec, name, EACH, "encode") for name in ("parquet", "parquet-best")}
         parts += [f"{name} {ratio:.1f} × ({codec})" for name, ratio in of.items() if ratio]
