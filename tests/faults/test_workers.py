@@ -47,8 +47,8 @@ from kfbench.sweep.run import stage
 from tests.sweep import faulty
 stage.LEAST_LIMIT_S = {LIMIT_S}
 load = profiles.load_profile
-def loaded(name):
-    profile = load(name)
+def loaded(name, workloads=()):
+    profile = load(name, workloads)
     cells = list(profile.cells)
     for i, kind in enumerate((faulty.Hangs, faulty.Deaf, faulty.Dies, faulty.Raises)):
         cells[i] = replace(cells[i], workload=kind.like(cells[i].workload, Path()))
