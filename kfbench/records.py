@@ -85,7 +85,7 @@ class Shapes:
     @classmethod
     def trusted(cls, **columns: NDArray[Any]) -> Self:
         """Return an instance without checking the columns. Pass all fields, read-only (`freeze`)."""
-        made: Self = _unchecked(cls, columns)
+        made: Self = unchecked(cls, columns)
         return made
 
     @cached_property
@@ -145,7 +145,8 @@ class Shapes:
 _SHAPE_FIELDS = tuple(field.name for field in fields(Shapes))
 
 
-def _unchecked(cls: type[Any], columns: dict[str, Any]) -> Any:
+def unchecked(cls: type[Any], columns: dict[str, Any]) -> Any:
+    """Return an instance of a frozen dataclass with these attributes. Its constructor does not run."""
     made = object.__new__(cls)
     object.__setattr__(made, "__dict__", columns)  # the dict of keyword arguments, which nobody else has
     return made
@@ -188,7 +189,7 @@ class Records:
     @classmethod
     def trusted(cls, **columns: Any) -> Self:
         """Return an instance without checking the columns. Pass all fields, read-only (`freeze`)."""
-        records: Self = _unchecked(cls, columns)
+        records: Self = unchecked(cls, columns)
         return records
 
     @cached_property

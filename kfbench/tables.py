@@ -119,7 +119,9 @@ class Table:
         return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
     def to_html(self, wrap: bool = False) -> str:
-        """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its raw number, for sorting.
+        """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its number, for sorting.
+
+        It has five digits, or all digits of a whole number.
 
         wrap: True if the first column has sentences, which may be wrapped.
         """
@@ -154,7 +156,7 @@ class Table:
         kind = ' class="bad"' if cell in FLAGS else ""
         if self._is_numeric(index) != (raw is not None):  # a cell with `data-v` and without a class is a number
             kind = ' class="n"' if raw is None else ' class="w"'
-        attributes = kind + (f' data-v="{raw:.{12 if raw == int(raw) else 7}g}"' if raw is not None else "")
+        attributes = kind + (f' data-v="{raw:.{12 if raw == int(raw) else 5}g}"' if raw is not None else "")
         tag = 'th scope="row"' if index < self.keys else "td"
         return f"<{tag}{attributes}>{text}</{tag[:2]}>"
 

@@ -55,9 +55,9 @@ def test_markdown_escapes_what_would_end_a_cell() -> None:
     assert "---:" in rows[1]
 
 
-def test_html_carries_the_raw_number_and_escapes_text() -> None:
+def test_html_carries_the_number_to_sort_by_and_escapes_text() -> None:
     html = TABLE.to_html()
-    assert 'data-v="1234.56"' in html
+    assert 'data-v="1234.6"' in html
     assert 'data-v="1.25"' in html
     assert "Bytes &amp; more" in html
     assert "a &lt;note&gt;" in html

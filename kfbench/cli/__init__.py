@@ -12,7 +12,9 @@ __all__ = ["app", "main"]
 for _group in (
     "sweeps",
     "reports",
+    "contribute",
     "what_if",
+    "fingerprint",
     "migrate",
     "dictionaries",
     "checks",

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from kfbench.cli.app import app
-from kfbench.cli.options import AsJson, ColumnOptions, check_names, existing, with_option_groups
+from kfbench.cli.options import AsJson, ColumnOptions, check_names, check_new_file, existing, with_option_groups
 from kfbench.cli.output import complain, print_json, print_result
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import KfbenchError
@@ -64,12 +64,7 @@ def train(
     topics = dict.fromkeys(stream_of(part.topic, part.name) for part in found.parts)
     if len(topics) > 1:
         raise KfbenchError(f"{len(topics):,} topics, where a dictionary is of one: {', '.join([*topics][:3])}, …")
-    if out.is_dir():
-        raise KfbenchError(f"{out}: is a folder, where a file is wanted")
-    if out.exists() and not force:
-        raise KfbenchError(f"{out}: exists already (--force replaces it)")
-    if out.exists() and any(out.samefile(part.name) for part in found.parts):
-        raise KfbenchError(f"{out}: is the log itself")
+    check_new_file(out, force, [part.name for part in found.parts])
     records, damage = newest_records(found.parts, TRAIN_BYTES)
     if not len(records):
         raise KfbenchError(

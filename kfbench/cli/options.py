@@ -145,3 +145,15 @@ def check_archive(archive: Path | None, master: str | None) -> None:
         raise typer.BadParameter("only a cluster's executors need an archive (--master)", param_hint="--archive")
     if not archive.is_file():
         raise KfbenchError(f"{archive}: no such file: write it with `kfbench pack {archive}`")
+
+
+def check_new_file(out: Path, force: bool, read: Iterable[str]) -> None:
+    """Raise KfbenchError unless `out` may be written. force: it may exist. read: files that must not be replaced."""
+    if out.is_dir():
+        raise KfbenchError(f"{out}: is a folder, where a file is wanted")
+    if not out.parent.is_dir():
+        raise KfbenchError(f"{out.parent}: no such folder")
+    if out.exists() and not force:
+        raise KfbenchError(f"{out}: exists already (--force replaces it)")
+    if out.exists() and any(out.samefile(path) for path in read):
+        raise KfbenchError(f"{out}: is the log itself")

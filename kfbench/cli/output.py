@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -97,3 +98,10 @@ def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
 
     console = Console(stderr=True)
     return track(items, activity, console=console, transient=True, disable=not console.is_terminal)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file beside its place, and move it there. An interrupted command leaves the old file."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(data)
+    part.replace(path)

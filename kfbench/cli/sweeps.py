@@ -35,6 +35,15 @@ class SweepOptions:
             "conditions. Columns: grid, kind, workload, codec, level, path, to, and axes such as batch_size.",
         ),
     ] = None
+    workloads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME|FILE.json",
+            help="Measure this named workload, or the topics of this fingerprint, in place of the profile's workloads. "
+            "Of the axes, only batch_size stays. Repeat it for more workloads.",
+        ),
+    ] = None
     resume: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="Continue this run of the same sweep instead of starting a new one."),
@@ -100,7 +109,7 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
 
     options.check()
     with busy("reading the sweep"):
-        loaded = load_profile(profile)  # errors in the sweep appear before anything starts
+        loaded = load_profile(profile, options.workloads or ())  # errors in the sweep appear before anything starts
     if options.filters:
         try:
             loaded = filtered(loaded, options.filters)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -81,7 +81,7 @@ def what_if(
         typer.Argument(
             metavar="SOURCE...",
             help="Log segments, topic-partition folders, log dirs, a data dir; Parquet, JSON lines or CSV, or folders "
-            "of them; or one topic: kafka://HOST:PORT/TOPIC?from=earliest&to=latest.",
+            "of them; or one topic: kafka://HOST:PORT/TOPIC?from=earliest&to=latest; or one fingerprint.",
         ),
     ],
     *,
@@ -129,6 +129,10 @@ def what_if(
     check_archive(archive, master)
     try:
         asked = _parsed(sources, table, connector)
+        if isinstance(asked, Path):
+            _check_fingerprint_options(
+                everything=batches.everything, seed=batches.seed, dictionary=dictionary, master=master
+            )
         batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
         asked_traffic = Traffic(**vars(traffic))
         asked_prices = Prices(storage_gb_month=prices.price_storage_gb_month, network_gb=prices.price_network_gb)
@@ -142,23 +146,38 @@ def what_if(
 
     from rich.console import Console
 
-    answer = what_if(
-        asked,
-        ALL if ALL in (arms.format_names or ()) else arms.format_names,
-        arms.codec_names,
-        columns=columns,
-        connector=connector,
-        batchings=batchings,
-        sample_bytes=None if batches.everything else SAMPLE_BYTES,
-        seed=batches.seed,
-        traffic=asked_traffic,
-        prices=asked_prices,
-        rate_mb_s=rate_mb_s,
-        master=master,
-        console=Console(stderr=True),
-        archive=archive,
-        dictionary_details=dictionary,
-    )
+    formats: Any = ALL if ALL in (arms.format_names or ()) else arms.format_names
+    if isinstance(asked, Path):
+        from kfbench.fingerprint.answer import what_if_of
+        from kfbench.fingerprint.file import read_file
+
+        answer = what_if_of(
+            read_file(asked),
+            formats,
+            arms.codec_names,
+            batchings=batchings,
+            traffic=asked_traffic,
+            prices=asked_prices,
+            rate_mb_s=rate_mb_s,
+        )
+    else:
+        answer = what_if(
+            asked,
+            formats,
+            arms.codec_names,
+            columns=columns,
+            connector=connector,
+            batchings=batchings,
+            sample_bytes=None if batches.everything else SAMPLE_BYTES,
+            seed=batches.seed,
+            traffic=asked_traffic,
+            prices=asked_prices,
+            rate_mb_s=rate_mb_s,
+            master=master,
+            console=Console(stderr=True),
+            archive=archive,
+            dictionary_details=dictionary,
+        )
     if as_json:
         print_json(answer.to_dict())
     else:
@@ -173,8 +192,16 @@ def what_if(
     fail_on_damage(answer.sources, unread)
 
 
-def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Topic":
-    """Return the sources: existing paths, or one parsed topic.
+def _check_fingerprint_options(**options: object) -> None:
+    """Raise BadParameter for an option that needs the log's records."""
+    for name, value in options.items():
+        if value:
+            option = {"everything": "--all"}.get(name, f"--{name}")
+            raise typer.BadParameter("a fingerprint has no records", param_hint=option)
+
+
+def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Path | Topic":
+    """Return the sources: existing paths, one path of a fingerprint, or one parsed topic.
 
     Raises BadParameter for options that do not fit the sources, and for a topic together with other sources. Raises
     InvalidConfig for a topic that cannot be parsed. Raises KfbenchError for a path that does not exist.
@@ -186,12 +213,26 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
     if not topics:
         if connector is not None:
             raise typer.BadParameter("no source is a topic", param_hint="--connector")
-        return [existing(Path(source)) for source in sources]
+        paths = [existing(Path(source)) for source in sources]
+        return _fingerprint(paths, table) or paths
     if len(sources) > 1:
         raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")
     if table.columns().names or table.value_json:
         raise typer.BadParameter("a topic has no columns", param_hint="SOURCE")
     return Topic.parse(topics[0])
+
+
+def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
+    """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
+    from kfbench.fingerprint.file import is_fingerprint
+
+    if not any(map(is_fingerprint, paths)):
+        return None
+    if len(paths) > 1:
+        raise typer.BadParameter("a fingerprint is asked about alone", param_hint="SOURCE")
+    if table.columns().names or table.value_json:
+        raise typer.BadParameter("a fingerprint has no columns", param_hint="SOURCE")
+    return paths[0]
 
 
 def _check_has_table(paths: list[Path], columns: "Columns") -> None:

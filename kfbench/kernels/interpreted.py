@@ -51,14 +51,14 @@ class Row:
 
 
 class Array:
-    """A NumPy array that raises IndexError for an index below 0 or beyond its end."""
+    """A NumPy array that raises IndexError for an index below 0 or beyond its end. With two dimensions: for a row."""
 
     __slots__ = ("array", "bytes", "kind", "read", "size")
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.size, self.kind = array, len(array), array.dtype
         self.bytes = memoryview(array) if array.dtype == np.uint8 else None
-        self.read: Callable[[Any], Any] = Row if array.dtype.names else _as_numba
+        self.read: Callable[[Any], Any] = Array if array.ndim > 1 else Row if array.dtype.names else _as_numba
 
     @classmethod
     def of(cls, value: Any) -> Self | Any:
@@ -81,6 +81,9 @@ class Array:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _store(self.array, self._checked(index), value, self.kind)
+
+    def view(self, kind: Any) -> "Array":
+        return Array(self.array.view(kind))
 
     def span(self, at: Any, size: int) -> memoryview:
         if size < 0 or not 0 <= at <= self.size - size:

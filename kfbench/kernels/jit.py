@@ -1,7 +1,8 @@
 """Compile kernels with Numba: decorators, the CPU features in use, and a cache of compiled code.
 
 Numba's own cache does not notice an edit in an imported kernel, or a switch to the portable fallbacks. Here the name
-of the cache folder is a hash of all kernel sources and of the CPU features. So a stale kernel cannot be loaded. With
+of the cache folder is a hash of all kernel sources, of the processor that Numba compiles for (NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES, or the host's), and of the fallbacks in use. So a stale kernel cannot be loaded. With
 Numba's NUMBA_DISABLE_JIT=1 nothing is compiled: every kernel runs as plain Python (`interpreted`).
 """
 
@@ -32,6 +33,9 @@ if sys.byteorder != "little":  # the intrinsics always swap bytes
 
 
 COMPILED = not numba.config.DISABLE_JIT
+# The processor that Numba compiles for: the host, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say otherwise.
+CPU_NAME = llvmlite.binding.get_host_cpu_name() if numba.config.CPU_NAME is None else numba.config.CPU_NAME
+CPU_FEATURES = get_host_cpu_features() if numba.config.CPU_FEATURES is None else numba.config.CPU_FEATURES
 
 
 def _has(*features: str) -> bool:
@@ -42,8 +46,7 @@ def _has(*features: str) -> bool:
     """
     if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
         return False
-    configured = numba.config.CPU_FEATURES
-    found = (get_host_cpu_features() if configured is None else configured).split(",")
+    found = CPU_FEATURES.split(",")
     return all(f"+{feature}" in found for feature in features)
 
 
@@ -57,7 +60,7 @@ def _cache_folder() -> Path:
     here = Path(__file__).parent  # each checkout and each processor has its own compiled kernels
     digest = hashlib.sha256(
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
-        f"{llvmlite.binding.get_host_cpu_name()}".encode()
+        f"{CPU_NAME} {CPU_FEATURES}".encode()
     )
     for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
         digest.update(source.read_bytes())

@@ -13,8 +13,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
+
 from kfbench.codecs import CODECS
-from kfbench.kernels import FAST_CRC, WIDE_CRC
+from kfbench.kernels import FAST_CRC, FAST_DEPOSIT, WIDE_CRC
+from kfbench.kernels.instructions import host_vectors, kernel_vectors
 
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
@@ -48,15 +51,29 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "cpu_model": cpu_model(),
         "cores": cores(),
+        "physical_cores": psutil.cpu_count(logical=False),
+        "logical_cores": psutil.cpu_count(),
+        "virtual": is_virtual(),
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
         "load_1_min": load,
-        "kernel_features": {"fast_crc": FAST_CRC, "wide_crc": WIDE_CRC},
+        "kernel_features": kernel_features(),
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "codecs": {name: codec.version for name, codec in CODECS.items()},
         "git_revision": git_revision(),
+    }
+
+
+def kernel_features() -> dict[str, Any]:
+    """Return the instructions that the kernels of this process use, and the widest vectors that this host has."""
+    return {
+        "fast_crc": FAST_CRC,
+        "wide_crc": WIDE_CRC,
+        "fast_deposit": FAST_DEPOSIT,
+        "vectors": kernel_vectors(),
+        "host_vectors": host_vectors(),
     }
 
 
@@ -135,6 +152,12 @@ def cpu_model() -> str | None:
     processor = _first_processor()
     numbers = [f"{name.split()[-1]} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     return ", ".join(numbers) or None
+
+
+def is_virtual() -> bool | None:
+    """Return True on a virtual machine; None if the system does not tell (such as on ARM)."""
+    flags = _first_processor().get("flags")
+    return None if flags is None else "hypervisor" in flags.split()
 
 
 def _first_processor() -> dict[str, str]:

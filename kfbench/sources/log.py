@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -99,7 +100,7 @@ class Segment:
     def size_bytes(self) -> int:
         return (self.written_bytes if self.end is None else self.end) - self.start
 
-    @property
+    @cached_property
     def key(self) -> str:
         path = Path(self.name).absolute()
         folder = path.parent.name if self.partition is None else f"{self.topic}-{self.partition}"

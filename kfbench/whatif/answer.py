@@ -134,6 +134,8 @@ class WhatIf:
         columns: the columns of tables that make a record; None: there is no table.
         levels: the sizes of v2 at other levels.
         dictionary: what topic dictionaries would save; None: zstd is not among the codecs.
+        is_fingerprint: True if the source is a fingerprint of a log.
+        interpolated: settings whose sizes are interpolated between those that the fingerprint has.
     """
 
     sources: tuple[Source, ...]
@@ -156,6 +158,8 @@ class WhatIf:
     levels: tuple[Level, ...] = ()
     by_topic: tuple[TopicAnswer, ...] = ()
     dictionary: DictionaryAnswer | None = None
+    is_fingerprint: bool = False
+    interpolated: tuple[Batching, ...] = ()
 
     @property
     def best(self) -> Arm:

@@ -101,36 +101,36 @@ def what_if(
     is_all = formats == "all"
     chosen = None if formats == "all" else formats
     assumed = batchings[0] if batchings else None
-    _arms(chosen, codecs)  # refuses wrong names before anything is read
+    legal_arms(chosen, codecs)  # refuses wrong names before anything is read
     if isinstance(paths, Topic):
         _check_batchings(paths.name, batchings)
         found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
         if master is None:
-            _compile(tuple(FORMATS) if is_all else chosen, found.parts, console)
+            compile_kernels(tuple(FORMATS) if is_all else chosen, found.parts, console)
         names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
         if master is None and names:
-            _compile(names, found.parts, console)  # the fourth of the default formats depends on the log
-    arms, illegal = _arms(names, codecs)
-    question = _question(arms, names or MAIN_FORMATS, codecs, batchings, seed)
-    question_for = partial(_sampled, question, sample_bytes)
+            compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
+    arms, illegal = legal_arms(names, codecs)
+    question = question_of(arms, names or MAIN_FORMATS, codecs, batchings, seed)
+    question_for = partial(sampled, question, sample_bytes)
     if isinstance(paths, Topic):
         found, question, sums = tally_topic(paths, question_for, connector, master, console, archive)
     else:
         question = question_for(found.parts)
         sums = tally_all(found.parts, question, master, console, archive)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
-        raise KfbenchError(_why_unreadable(sums.sources))
+        raise KfbenchError(why_unreadable(sums.sources))
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
     if question.dictionary_shares:
-        wholes = _topic_bytes(sums)
+        wholes = topic_bytes(sums)
         answer = replace(answer, dictionary=dictionary_answer(sums.kept, wholes, question.formats, dictionary_details))
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
 
 
-def _topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
+def topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
     found: dict[str, TopicBytes] = {}
     for source in sums.sources:
         if source.records:
@@ -143,7 +143,7 @@ def _topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
     return found
 
 
-def _question(
+def question_of(
     arms: Pairs,
     recoded: Sequence[str],
     codecs: Sequence[str] | None,
@@ -161,7 +161,7 @@ def _question(
     )
 
 
-def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:
+def compile_kernels(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:
     """Compile kernels for a command, in other processes, and show the progress.
 
     Without a console nothing is done: a caller from Python may not expect processes.
@@ -175,7 +175,7 @@ def _compile(formats: Sequence[str] | None, parts: Sequence[Part], console: Cons
             compile_for_what_if((*MAIN_FORMATS, OTHER_FORMAT), console, tuple(FORMATS))
 
 
-def _arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:
+def legal_arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:
     """Return two lists of pairs of format and codec: the pairs that Kafka allows, then the others.
 
     The base format is always among the formats. Raises InvalidConfig for an unknown name and IllegalCombination for a
@@ -196,7 +196,7 @@ def _known(names: Sequence[str] | None, known: Mapping[str, object], noun: str) 
     return list(dict.fromkeys(known if names is None else names))
 
 
-def _sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]) -> Question:
+def sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part]) -> Question:
     """Return the question with the share of these files or partitions that makes a sample of about `sample_bytes`."""
     if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
         raise InvalidConfig(f"{parts[0].topic}: the broker does not tell its size: a sample is impossible, ask for all")
@@ -217,13 +217,17 @@ def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] |
     Raise InvalidConfig if a table has no `batchings` (settings of a producer), or if columns are named and there is no
     table.
     """
-    found = find([paths] if isinstance(paths, str | os.PathLike) else paths, columns)
+    found = find(as_paths(paths), columns)
     tables = [part for part in found.parts if isinstance(part, Table)]
     if tables:
         _check_batchings(tables[0].path, batchings)
     elif columns and columns.names:
         raise InvalidConfig(f"column `{columns.names[0]}`: no source is a table")
     return found
+
+
+def as_paths(paths: Paths) -> Iterable[str | os.PathLike[str]]:
+    return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
 def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
@@ -233,7 +237,7 @@ def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
         )
 
 
-def _why_unreadable(sources: Sequence[Source]) -> str:
+def why_unreadable(sources: Sequence[Source]) -> str:
     """Return the reason why no record of the first source could be read."""
     first = sources[0]
     if first.unreadable:

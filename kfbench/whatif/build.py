@@ -1,6 +1,5 @@
 """Build the answer of a what-if from the sums of all files or partitions."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -17,7 +16,7 @@ from kfbench.whatif.month import Rate, rate_of
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
-from kfbench.whatif.sums import Tally, TopicSizes
+from kfbench.whatif.sums import Tally, TopicSizes, of_format
 from kfbench.whatif.tally import UNIFORM
 
 
@@ -40,8 +39,8 @@ def build_answer(
             _arm(name, codec, _size(codec, sizes[name], sums.coded.get((name, codec)))) for name, codec in question.arms
         ),
         rebatched=tuple(_rebatched(sums, question)),
-        breakdown={name: _of_format(sums.breakdown, name) for name in names},
-        losses={name: _of_format(sums.losses, name) for name in names},
+        breakdown={name: of_format(sums.breakdown, name) for name in names},
+        losses={name: of_format(sums.losses, name) for name in names},
         illegal=tuple(illegal),
         break_even=tuple(break_evens(sums, names)),
         overhead={
@@ -58,10 +57,6 @@ def build_answer(
         traffic=traffic,
         prices=prices,
     )
-
-
-def _of_format(sums: Counter[tuple[str, str]], name: str) -> dict[str, int]:
-    return {part: count for (owner, part), count in sums.items() if owner == name}
 
 
 def _size(codec: str, plain_bytes: int, sample: SampleSums | None) -> Estimate:

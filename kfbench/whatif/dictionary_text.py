@@ -33,7 +33,7 @@ def dictionary_line(answer: WhatIf) -> str:
         would = f"saves {gained:,}" if gained >= 0 else f"makes the batches {-gained:,} larger"
         return (
             f"Topic dictionary: no saving in these batches: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and "
-            f"{would}. --dictionary tries smaller ones."
+            f"{would}." + ("" if answer.is_fingerprint else " --dictionary tries smaller ones.")
         )
     saved = [_saved_words(answer, each) for each in found.savings]
     now = [_now_words(answer, each) for each in found.savings if _pays(answer, each)]

@@ -47,12 +47,14 @@ class Rate:
 
     Args:
         told_by: the origin of the rate.
+        is_dated: False if the times of `streams` count from the first record, as in a fingerprint.
         untold_bytes: bytes of topics that span less than LEAST_SPAN_MS. They are not in the rate.
         streams: the rate of each topic, the largest rate first.
     """
 
     bytes_a_day: float
     told_by: Literal["timestamps", "user"]
+    is_dated: bool = True
     untold_bytes: int = 0
     streams: tuple[Stream, ...] = ()
 

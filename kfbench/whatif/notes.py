@@ -39,14 +39,22 @@ def answer_notes(answer: WhatIf) -> Iterator[str]:
 
 def _sample_notes(answer: WhatIf) -> Iterator[str]:
     sample = answer.sample
+    if answer.is_fingerprint and (names := {arm.format: None for arm in answer.arms if arm.size_bytes is None}):
+        yield f"No codec was tried in {listed([*names])}."
+    if answer.interpolated:
+        yield f"Interpolated; their error is not known: {listed([batching.words for batching in answer.interpolated])}."
     if sample is None or not sample.is_partial:
         return
     share = percent(sample.plain_bytes / sample.of_bytes, 2)
     drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE_FORMAT} ({share})"
-    stretches = f"{counted(sample.stretches, 'stretch')} of batches by seed {sample.seed}"
-    yield f"Codecs: estimated from {drawn}, {stretches}. Without a codec: of everything (--all: both)."
-    if any(arm.size_bytes is None for arm in answer.arms):
-        yield "No stretch was drawn: there is no estimate (--all: everything)."
+    stretches = f"{counted(sample.stretches, 'stretch')} of batches"
+    if answer.is_fingerprint:
+        yield f"Codecs: estimated from {drawn}, {stretches}. Without a codec: of everything."
+    else:
+        seed = f"by seed {sample.seed}"
+        yield f"Codecs: estimated from {drawn}, {stretches} {seed}. Without a codec: of everything (--all: both)."
+        if any(arm.size_bytes is None for arm in answer.arms):
+            yield "No stretch was drawn: there is no estimate (--all: everything)."
     yield from error_notes((*answer.arms, *answer.rebatched, *answer.levels))
 
 
@@ -78,8 +86,11 @@ def _damage_lines(source: Source) -> Iterator[str]:
     for each in source.damage:
         left_out = f"left out {counted(each.size_bytes, 'byte')} from {source.unit} {each.position:,}"
         yield f"{source.path}: {left_out}: {each.field}: {each.promise}"
-    if source.damaged_places > len(source.damage):
-        yield f"{source.path}: {source.damaged_places - len(source.damage):,} more places like these"
+    if (others := source.damaged_places - len(source.damage)) and source.damage:
+        yield f"{source.path}: {others:,} more places like these"
+    elif others:
+        left_out = f"left out {counted(source.damaged_bytes, 'byte')} in {counted(others, 'damaged place')}"
+        yield f"{source.path}: {left_out}"
     if source.trailing_bytes:
         left_out = f"left out an incomplete batch of {counted(source.trailing_bytes, 'byte')} at the end"
         yield f"{source.path}: {left_out} (cut off, or its length is damaged: what follows is not searched)"
@@ -139,24 +150,30 @@ def month_notes(answer: WhatIf) -> Iterator[str]:
     disk = f"{now.stored_bytes / GB:,.3f} GB on disk ({now.storage:,.2f} $)"
     network = f"{now.network_bytes / GB:,.3f} GB in and out ({now.network:,.2f} $)"
     yield f"Per month {answer.base_words}: {disk}, {network}."
-    yield from map(stream_note, rate.streams[:MOST_NAMES])
+    for stream in rate.streams[:MOST_NAMES]:
+        yield stream_note(stream, rate.is_dated)
     if len(rate.streams) > MOST_NAMES:
         yield f"and {len(rate.streams) - MOST_NAMES} more (--json has them)"
     if rate.untold_bytes:
         yield f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate."
 
 
-def stream_note(stream: Stream) -> str:
-    """Return the rate of a topic, with the times from which it is computed."""
-    words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB per day; times {_span(stream.first_ms, stream.last_ms)}"
+def stream_note(stream: Stream, is_dated: bool) -> str:
+    """Return the rate of a topic, with the times from which it is computed. is_dated: see `Rate`."""
+    span = _span if is_dated else _length
+    words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB per day; times {span(stream.first_ms, stream.last_ms)}"
     if (stream.first_ms, stream.last_ms) != (stream.bulk_first_ms, stream.bulk_last_ms):
-        words += f"; counted, without the ends: {_span(stream.bulk_first_ms, stream.bulk_last_ms)}"
+        words += f"; counted, without the ends: {span(stream.bulk_first_ms, stream.bulk_last_ms)}"
     if stream.strange:
         words += f"; {counted(stream.strange, 'record')} with a time that no clock shows"
     return words
 
 
 def _span(first_ms: int, last_ms: int) -> str:
+    return f"{moment(first_ms)} to {moment(last_ms)} ({_length(first_ms, last_ms)})"
+
+
+def _length(first_ms: int, last_ms: int) -> str:
     seconds = (last_ms - first_ms) / 1000
     units = (f"{seconds / unit_s:,.1f} {name}" for name, unit_s in SPAN_UNITS_S if seconds >= unit_s)
-    return f"{moment(first_ms)} to {moment(last_ms)} ({next(units, f'{seconds:.1f} s')})"
+    return next(units, f"{seconds:.1f} s")

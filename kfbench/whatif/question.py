@@ -4,7 +4,7 @@ A part is a file, a share of a file or a partition. A stretch is a sequence of c
 stretches is compressed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from kfbench.errors import InvalidConfig
 from kfbench.sources import Part
 from kfbench.sources.log import stream_of
+from kfbench.whatif.collector import Collector
 from kfbench.whatif.rebatch import Batching
 
 MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in the sample
@@ -37,6 +38,7 @@ class Question:
         always: keys of parts (`Part.key`). The first stretch of these parts is compressed in any case; at every level,
             only the first stretch of the first key is.
         dictionary_shares: topic (`Source.stream`) -> the share of its stretches that trains and tests a dictionary.
+        collector: makes an object that is given all records of a part, for other sums than those of what-if.
     """
 
     arms: tuple[tuple[str, str], ...]
@@ -49,6 +51,7 @@ class Question:
     seed: int = 0
     always: tuple[str, ...] = ()
     dictionary_shares: Mapping[str, float] = field(default_factory=dict)
+    collector: Callable[[], Collector] | None = None
 
     def __post_init__(self) -> None:
         for name in ("share", "level_share"):

@@ -193,28 +193,56 @@ class Rebatcher:
 
         starts: the index of the first record of each producer and partition, and the end.
         """
-        linger_us, shapes = round(self._batching.linger_ms * 1000), given.records.shapes
-        times_us = np.clip(shapes.timestamps_ms, 0, LATEST_MS) * 1000
-        ahead = np.zeros(len(times_us), np.bool_)
         producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
-        for producer, (first, end) in zip(producers, pairwise(starts.tolist()), strict=True):
-            # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
-            # clock is.
-            shown = np.append(self._clocks_us.get(producer, times_us[first]), times_us[first:end])
-            wrong = _ahead(shown)
-            shown[wrong] = 0
-            ahead[first:end] = wrong[1:]
-            times_us[first:end] = np.maximum.accumulate(shown)[1:]  # the producer's clock never goes back
-        # Any gap longer than linger closes a batch; the same gap separates two producers.
-        gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
-        gaps_us[starts[1:-1]] = linger_us + 1
-        bounds = np.empty(len(times_us) + 1, np.int64)
-        batches = linger(np.cumsum(gaps_us), shapes.columns, linger_us, self._batching.batch_size_bytes, 1.0, bounds)
-        bounds = bounds[: batches + 1]
+        # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
+        # clock is.
+        times_us, ahead = _times_us(given, starts, [self._clocks_us.get(producer) for producer in producers])
+        bounds = _divided(given, starts, times_us, self._batching)
         is_last = np.isin(bounds[1:], starts[1:])
         # Waiting records are examined again, so the clock goes back to the start of their batch.
         self._clocks_us |= dict(zip(producers, times_us[bounds[:-1][is_last]].tolist(), strict=True))
         return _Cut(bounds, ~is_last, ahead)
+
+
+class Divider:
+    """Divides the same records into the batches of several settings. The records must fit into memory.
+
+    sent: the records, sorted by producer and partition.
+    """
+
+    def __init__(self, given: Sent) -> None:
+        self.sent, self._starts = _by_producer(given)
+        self._times_us, _ = _times_us(self.sent, self._starts, [None] * (len(self._starts) - 1))
+
+    def bounds(self, batching: Batching) -> Int64:
+        """Return the index of the first record of each batch, and the end: int64[batches + 1]."""
+        return _divided(self.sent, self._starts, self._times_us, batching)
+
+
+def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
+    """Return each producer's clock at each record, in µs, and True for each timestamp that is too late to be right.
+
+    clocks_us: the clocks of the producers before these records, if known.
+    """
+    times_us = np.clip(given.records.shapes.timestamps_ms, 0, LATEST_MS) * 1000
+    ahead = np.zeros(len(times_us), np.bool_)
+    for clock_us, (first, end) in zip(clocks_us, pairwise(starts.tolist()), strict=True):
+        shown = np.append(times_us[first] if clock_us is None else clock_us, times_us[first:end])
+        wrong = _ahead(shown)
+        shown[wrong] = 0
+        ahead[first:end] = wrong[1:]
+        times_us[first:end] = np.maximum.accumulate(shown)[1:]  # the producer's clock never goes back
+    return times_us, ahead
+
+
+def _divided(given: Sent, starts: Int64, times_us: Int64, batching: Batching) -> Int64:
+    linger_us, shapes = round(batching.linger_ms * 1000), given.records.shapes
+    # Any gap longer than linger closes a batch; the same gap separates two producers.
+    gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
+    gaps_us[starts[1:-1]] = linger_us + 1
+    bounds = np.empty(len(times_us) + 1, np.int64)
+    batches = linger(np.cumsum(gaps_us), shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
+    return bounds[: batches + 1]
 
 
 def _ahead(times_us: Int64) -> NDArray[np.bool_]:

@@ -35,6 +35,7 @@ class Source:
         unreadable: the reason why the rest of the part was not read; None: all was read.
         plain_bytes: size of the records as uncompressed v2 in the batches of the log, or in assumed batches.
         ahead: number of records whose timestamp is too late (see `Rebatcher`).
+        files: number of files; more than 1 if the source is a topic's fingerprint.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Source:
     plain_bytes: int = 0
     ahead: int = 0
     dictionary_bytes: int = 0
+    files: int = 1
 
     def plus(self, other: Self) -> Self:
         """Return the sums of two shares of one file."""

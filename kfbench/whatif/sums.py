@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
+from kfbench.formats import BASE_FORMAT
+from kfbench.whatif.collector import Collector
 from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batching
@@ -34,6 +36,21 @@ class TopicSizes:
     plain: Counter[Batching | None]
     coded: Mapping[tuple[Batching | None, str], SampleSums]
     control_bytes: int
+
+    @classmethod
+    def of(
+        cls,
+        plain: Mapping[Batching | None, int],
+        coded: Mapping[tuple[str, str], SampleSums],
+        recoded: Mapping[tuple[Batching, str, str], SampleSums],
+        control_bytes: int,
+    ) -> Self:
+        """Select the sums of v2 from those of all formats. coded, recoded: see `Tally`."""
+        of_base: dict[tuple[Batching | None, str], SampleSums] = {
+            (None, codec): sample for (name, codec), sample in coded.items() if name == BASE_FORMAT
+        }
+        of_base |= {(b, codec): sample for (b, name, codec), sample in recoded.items() if name == BASE_FORMAT}
+        return cls(plain=Counter(plain), coded=of_base, control_bytes=control_bytes)
 
     def plus(self, other: Self) -> Self:
         return type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
@@ -67,6 +84,7 @@ class Tally:
         level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
         kept: the sample for topic dictionaries.
+        collected: what `Question.collector` collected, by topic (`Source.stream`).
     """
 
     sources: tuple[Source, ...] = ()
@@ -87,6 +105,7 @@ class Tally:
     level_plain_bytes: int = 0
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
     kept: tuple[KeptStretch, ...] = field(default=(), compare=False)
+    collected: Mapping[str, Collector] = field(default_factory=dict, compare=False)
 
     def __add__(self, other: Self) -> Self:
         both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
@@ -106,6 +125,11 @@ class Tally:
         for (name, _), size_bytes in self.breakdown.items():
             sizes[name] += size_bytes
         return sizes
+
+
+def of_format(sums: Mapping[tuple[str, str], int], name: str) -> dict[str, int]:
+    """Return the sums of one format from `Tally.breakdown` or `Tally.losses`."""
+    return {part: count for (owner, part), count in sums.items() if owner == name}
 
 
 def _listed(sources: tuple[Source, ...]) -> tuple[Source, ...]:

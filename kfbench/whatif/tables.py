@@ -60,7 +60,10 @@ def source_table(answer: WhatIf) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, parts in groups.items():
         sums = [sum(getattr(part, field) for part in parts) for field in ("sound_bytes", "batches", "records")]
-        rows.append((name, len({part.partition for part in parts}), len(parts), *sums, _kinds(parts)))
+        files = sum(part.files for part in parts)
+        partitions = None if answer.is_fingerprint else len({part.partition for part in parts})
+        rows.append((name, partitions, files, *sums, _kinds(parts)))
+    is_by_topic = is_by_topic or answer.is_fingerprint
     names = ("topic" if is_by_topic else "file", "partitions", "files", "bytes now", "batches", "records")
     return Table(
         name="sources",

@@ -105,6 +105,7 @@ class _Reading:
         self._numbers: Counter[str] = Counter()
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
         self._times = Times()
+        self._collector = question.collector() if question.collector else None
         self._started: list[Callable[[], None]] = []  # each takes the results of codecs that `_run` has started
 
     def add(self, given: Chunk) -> None:
@@ -128,6 +129,8 @@ class _Reading:
             self._first_ms.append(int(known.min()))
             self._last_ms.append(int(known.max()))
         self._times = self._times.plus(Times.of(times))
+        if self._collector is not None:
+            self._collector.add(chunk, of_clients)
         if chunk.bounds is not None:
             self._recorded(Batches(chunk.records, chunk.bounds, chunk.fields), stored)
         elif self._assumed is None:
@@ -178,17 +181,14 @@ class _Reading:
             times={source.stream: self._times},
             by_topic={source.stream: self._topic_sizes()},
             kept=tuple(self._keeper.stretches),
+            collected={source.stream: self._collector} if self._collector else {},
         )
 
     def _topic_sizes(self) -> TopicSizes:
         found = self._found
-        plain: Counter[Batching | None] = Counter({None: found.sizes()[BASE_FORMAT]})
-        plain.update({b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT})
-        coded: dict[tuple[Batching | None, str], SampleSums] = {
-            (None, codec): sample for (name, codec), sample in found.coded.items() if name == BASE_FORMAT
-        }
-        coded |= {(b, codec): sample for (b, name, codec), sample in found.recoded.items() if name == BASE_FORMAT}
-        return TopicSizes(plain=plain, coded=coded, control_bytes=found.control[BASE_FORMAT])
+        plain: dict[Batching | None, int] = {None: found.sizes()[BASE_FORMAT]}
+        plain |= {b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT}
+        return TopicSizes.of(plain, found.coded, found.recoded, found.control[BASE_FORMAT])
 
     def _recorded(self, batches: Batches, stored: Stored) -> None:
         found, question = self._found, self._question

@@ -48,4 +48,5 @@ def _summary(answer: WhatIf) -> str:
     hidden = len(notes) - room
     if hidden > 0:
         notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table sources, --table month-saved"]
-    return "\n".join([*lines, *notes, MORE])
+    more = MORE.replace("--dictionary, ", "") if answer.is_fingerprint else MORE
+    return "\n".join([*lines, *notes, more])

@@ -25,6 +25,7 @@ from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog
 from kfbench.formats import Entries, Format
+from kfbench.formats.base.short_log import read_short
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT
 from tests.fetching import is_fetched
 from tests.fuzz import mutate
@@ -87,6 +88,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
     again: also encode the decoded records again.
     """
     log = FORMATS[name].decode(data, on_error="skip", **READ)
+    check_short(name, log, data)
     rows, records = log.batch_rows, log.records
     if len(rows) != len(log) or rows["count"].sum() != len(records):
         raise Fault("header rows and records disagree")
@@ -116,6 +118,17 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
     if FORMATS[name].has_bare_metadata:
         check_broker_paths(FORMATS[name], log, data)
     return [error.field for error in log.errors]
+
+
+def check_short(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """Check that the reader of short logs accepts only logs without damage, and returns the same records."""
+    if type(FORMATS[name]).decode is Format.decode:
+        return
+    short = read_short(data, FORMATS[name].magic)
+    if short is None or any("limits." in str(error) for error in log.errors):
+        return
+    if log.errors or log.trailing_bytes or short.records != log.records:
+        raise Fault("the reader of short logs differs")
 
 
 def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:

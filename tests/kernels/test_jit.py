@@ -15,6 +15,7 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, WORKLOADS, Dictionary, Records, kernels
+from kfbench.arrays import read_only
 from kfbench.batches import BatchFields
 from kfbench.broker.append import append as append_requests
 from kfbench.broker.batch_headers import headers
@@ -24,10 +25,13 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
 from kfbench.formats.base.batched import BatchedFormat
+from kfbench.kernels.broker import item_hashes
 from kfbench.kernels.formats import scan
+from kfbench.kernels.instructions import host_vectors
 from kfbench.kernels.jit import _CacheFiles
 from kfbench.kernels.wire import copy_and_crc, varint
 from kfbench.layouts import HEADERS_FIRST_BIT, TAGGED_BIT, UNSIGNED_BIT
+from kfbench.workloads.fingerprinted.content import profile
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -67,6 +71,9 @@ def exercise() -> None:
         scan.counts(log.data, log.positions, 7, np.empty(len(log), np.int64))
     convert(b"".join(bytes(FORMATS["v2"].encode(records, codec=codec)) for codec in ("none", "gzip")), "v3")
     latest_of_keys(records, np.ones(len(records), np.bool_))
+    columns = records.key_data, records.key_starts, records.shapes.key_lengths
+    item_hashes.hash_items(*columns, read_only(np.zeros(2, np.uint64)), np.empty(len(records), np.uint64))
+    profile(()).fill(0, 0, 0, np.array([9], np.int32))
     appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
     append_requests(appended, "v3-tagged", from_zero=False)
     with suppress(Refused):  # this also compiles the kernel that makes the error message
@@ -189,6 +196,15 @@ json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": diges
 """
 
 
+# The settings of docs/contribute.md.
+AVX2 = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": "+sse4.2,+crc32,+pclmul,+avx2,+bmi,+bmi2,+fma,+lzcnt,+popcnt,+movbe,+f16c",
+}
+BASELINE = {"KFBENCH_PORTABLE": "1", "NUMBA_CPU_NAME": "generic"}
+needs_avx2 = pytest.mark.skipif(host_vectors() not in ("AVX2", "AVX-512"), reason="this host has no AVX2")
+
+
 def digests() -> dict[str, str]:
     """Return digests of the bytes that each format writes for fixed records. Check that the format reads them back."""
     import hashlib
@@ -220,6 +236,8 @@ def digests() -> dict[str, str]:
             [kernels.FAST_CRC, False],
             marks=[pytest.mark.slow, pytest.mark.thorough],
         ),
+        pytest.param(AVX2, [True, False], marks=[pytest.mark.slow, pytest.mark.thorough, needs_avx2]),
+        pytest.param(BASELINE, [False, False], marks=[pytest.mark.slow, pytest.mark.thorough]),
         pytest.param(
             {"KFBENCH_PORTABLE": "0"},
             [kernels.FAST_CRC, kernels.WIDE_CRC],
@@ -238,7 +256,7 @@ def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str],
     found = json.loads(done.stdout)
     assert found["digests"] == digests()
     assert found["tiers"] == tiers
-    assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (tiers == [kernels.FAST_CRC, kernels.WIDE_CRC])
+    assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (switch == {"KFBENCH_PORTABLE": "0"})
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")

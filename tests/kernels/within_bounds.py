@@ -24,7 +24,7 @@ from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries, Format, columnar
-from kfbench.formats.base import columnar_reading, index
+from kfbench.formats.base import columnar_reading, index, short_log
 from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from tests.common import MESSAGES, records_of
 from tests.fetching import is_fetched
@@ -121,8 +121,9 @@ class GuardedRooms:
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
-    def empty(self, number: int, kind: Any) -> NDArray[Any]:
-        return guarded(number * np.dtype(kind).itemsize).view(kind)
+    def empty(self, shape: int | tuple[int, ...], kind: Any) -> NDArray[Any]:
+        made: NDArray[Any] = guarded(int(np.prod(shape)) * np.dtype(kind).itemsize).view(kind).reshape(shape)
+        return made
 
     def zeros(self, number: int, kind: Any) -> NDArray[Any]:
         made = self.empty(number, kind)
@@ -132,7 +133,7 @@ class GuardedRooms:
 
 def check(name: str, rng: random.Random) -> None:
     fmt = FORMATS[name]
-    for module in (columnar, columnar_reading, index):
+    for module in (columnar, columnar_reading, index, short_log):
         vars(module)["np"] = GuardedRooms()
     for records in samples(rng, fmt):
         size = max(2, len(records) // 2)
@@ -173,6 +174,8 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
             for log, at_the_start in [(batch, False), (data + batch, ENDS[-1]), (batch + data, False)]:
                 back = fmt.decode(moved(log, at_the_start), on_error="skip")
                 assert len(back.batches) == len(back)
+                with suppress(CorruptLog):  # short logs have a reader of their own, if damage is to be raised
+                    assert fmt.decode(moved(log, at_the_start)).records == back.records
                 parts_of(fmt, moved(log, at_the_start))
                 with suppress(CorruptLog):
                     headers(moved(log, at_the_start), fmt)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from kfbench.codecs import CODECS
+from kfbench.kernels.instructions import INTERPRETED, VECTORS
 from kfbench.measure.environment import environment, git_revision, host, kernel, libraries
 
 
@@ -17,6 +18,16 @@ def test_it_is_json_and_names_what_bytes_and_times_depend_on() -> None:
     assert facts["codecs"] == {name: codec.version for name, codec in CODECS.items()}
     assert {"numpy", "numba", "pyarrow", "pyspark", "zstandard"} <= facts["packages"].keys()
     assert facts["cores"] >= 1 and facts["cpu"] and facts["python"] and facts["host"]
+
+
+def test_the_processor_and_the_kernels_instructions_are_known() -> None:
+    facts = environment()
+    assert facts["virtual"] in (True, False, None)
+    assert facts["logical_cores"] >= facts["cores"] >= 1
+    assert facts["logical_cores"] >= (facts["physical_cores"] or 1)
+    features = facts["kernel_features"]
+    assert features.keys() == {"fast_crc", "wide_crc", "fast_deposit", "vectors", "host_vectors"}
+    assert features["vectors"] in (*VECTORS, INTERPRETED) and features["host_vectors"] in VECTORS
 
 
 def test_hosts_are_told_apart_and_not_named(monkeypatch: pytest.MonkeyPatch) -> None:

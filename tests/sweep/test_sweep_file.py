@@ -56,7 +56,7 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
 def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
     said = [
         (name, sweep_file.read(name)[1].publish)
-        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals")
+        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals", "machine")
     ]
     assert said == [
         ("default", True),
@@ -65,6 +65,7 @@ def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Ext
         ("smoke", False),
         ("dictionary", True),
         ("rivals", True),
+        ("machine", False),
     ]
     below = HEAD + "publish = true\n" + block()
     assert not extend(below, 'extends = "below.toml"').publish
@@ -304,7 +305,8 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidConfig, match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, rivals, smoke"
+        InvalidConfig,
+        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, machine, rivals, smoke",
     ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):

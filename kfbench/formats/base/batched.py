@@ -1,7 +1,8 @@
 """The common part of v2 and v3: batches whose records are written with varints (`DefaultRecordBatch`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -9,18 +10,20 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import FIELD_NAMES, BatchFields, DecodedTimes, EncodedLog
-from kfbench.codecs import CODECS, Allowance
+from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes, EncodedLog
+from kfbench.codecs import CODECS, Allowance, Dictionary
 from kfbench.formats.base.appending import Appending, GrowingAppending
-from kfbench.formats.base.arguments import shapes_of
+from kfbench.formats.base.arguments import log_bytes, shapes_of
 from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
+from kfbench.formats.base.short_log import read_short
 from kfbench.kernels.formats import batch_header, batch_parts, headers_first, rows, shared_headers
-from kfbench.records import Records, Shapes
+from kfbench.limits import Limits
+from kfbench.records import Records, Shapes, unchecked
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
 APPENDING: Final[Mapping[int, Appending]] = {2: Appending(kind=2), 3: GrowingAppending(kind=3)}  # by magic
@@ -112,6 +115,32 @@ class BatchedFormat(SealedFormat):
             if not self.features & bit:
                 del parts[name]
         return parts
+
+    def decode(
+        self,
+        data: Any,
+        on_error: OnError = "raise",
+        limits: Limits | None = None,
+        dictionaries: Iterable[Dictionary] = (),
+    ) -> DecodedLog:
+        data = log_bytes(data)
+        is_default = limits is None and on_error == "raise" and isinstance(dictionaries, tuple) and not dictionaries
+        short = read_short(data, self.magic) if is_default else None
+        if short is None:
+            return super().decode(data, on_error, limits, dictionaries)
+        attributes = {
+            "records": short.records,
+            "bounds": short.bounds,
+            "create_timestamps_ms": short.records.shapes.timestamps_ms,
+            "rows": partial(short.rows, data, self.magic),
+            "tags": None,
+            "format_name": None,
+            "dictionaries": {},
+            "errors": [],
+            "trailing_bytes": 0,
+        }
+        log: DecodedLog = unchecked(DecodedLog, attributes)
+        return log
 
     def _read(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from kfbench.errors import InvalidConfig
@@ -13,6 +14,8 @@ from kfbench.sweep.definition.sweep_file import Grid, check_level
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.fingerprinted.files import is_fingerprint_path, read_workloads
+from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import TOPICS, RecordedTopic
 
 
@@ -41,15 +44,22 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes.{error}") from None
 
 
-def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedTopic]:
+def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedTopic | FingerprintWorkload]:
     """Return the named workloads that match the patterns of the block's key `workloads`, without duplicates.
 
-    A pattern that matches none may match recorded topics, such as "lines-*".
+    A pattern that matches none may match recorded topics, such as "lines-*". A path that ends in .json is that of a
+    fingerprint, with a workload per topic.
 
-    Raises InvalidConfig for a pattern without a match.
+    Raises InvalidConfig for a pattern without a match, and for a file that is no fingerprint.
     """
-    matching: dict[NamedWorkload | RecordedTopic, None] = {}
+    matching: dict[NamedWorkload | RecordedTopic | FingerprintWorkload, None] = {}
     for pattern in grid.workloads:
+        if is_fingerprint_path(pattern):
+            try:
+                matching |= dict.fromkeys(read_workloads(Path(pattern)))
+            except InvalidConfig as error:
+                raise InvalidConfig(f"{where}: workloads: {error}") from None
+            continue
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
         if not named and not variant:

@@ -3,14 +3,18 @@
 An invalid sweep raises InvalidConfig before anything is measured. The message names the file and the key.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kfbench.errors import InvalidConfig
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.grid_cells import cells_of_grid
 from kfbench.sweep.definition.sweep_file import Grid, read
+from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,14 +27,20 @@ class Profile:
     seed: int
     grids: tuple[Grid, ...]
     cells: tuple[Cell, ...]
-    text: str  # the TOML text of its file, followed by the text of the files that it extends
+    text: str  # the TOML text of its file and of the files that it extends, and the hashes of fingerprints
     filter: tuple[str, ...] = ()  # the user's filters that reduced its cells, as the user wrote them
     publish: bool = False  # True if its reports go into the folder of published reports
 
 
-def load_profile(name_or_path: str | Path) -> Profile:
-    """Read and check a sweep, by its name in datasets/sweeps/ or by the path of a TOML file. Raises InvalidConfig."""
+def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Profile:
+    """Read and check a sweep, by its name in datasets/sweeps/ or by the path of a TOML file. Raises InvalidConfig.
+
+    workloads: if given, each block measures these named workloads or fingerprints (paths that end in .json) instead of
+    its own, at the levels of its axis batch_size. Combinations that a format does not support are skipped.
+    """
     path, file, text = read(name_or_path)
+    if workloads:
+        file = msgspec.structs.replace(file, publish=False, grid=[_of_workloads(grid, workloads) for grid in file.grid])
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
     for i, grid in enumerate(file.grid):
@@ -55,6 +65,24 @@ def load_profile(name_or_path: str | Path) -> Profile:
         seed=file.seed,
         grids=tuple(file.grid),
         cells=tuple(cells.values()),
-        text=text,
+        text=text + _sources(cells.values()),
         publish=file.publish,
+    )
+
+
+def _of_workloads(grid: Grid, workloads: Sequence[str]) -> Grid:
+    axes = {name: levels for name, levels in grid.axes.items() if name == "batch_size"}
+    return msgspec.structs.replace(grid, workload="grid", workloads=list(workloads), axes=axes, illegal="skip")
+
+
+def _sources(cells: Iterable[Cell]) -> str:
+    """Return a comment line per fingerprint: the name of its workload, and the hash of the file instead of its path."""
+    found = dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, FingerprintWorkload))
+    return "".join(
+        sorted(
+            {
+                f"# {each.name}: topic {each.model.number} of the fingerprint with SHA-256 {each.model.sha256}\n"
+                for each in found
+            }
+        )
     )

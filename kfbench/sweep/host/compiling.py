@@ -37,6 +37,7 @@ from kfbench.progress import counting
 from kfbench.records import Records
 from kfbench.sweep.definition.cell import Cell
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
@@ -66,6 +67,7 @@ class FormatKernels(NamedTuple):
 
 
 Call = tuple[Callable[[Any], None], Any]
+Named = NamedWorkload | FingerprintWorkload
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
@@ -108,12 +110,12 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
         group = [path for path in named or others if path in paths]
         if group:
             calls.append((compile_paths, tuple((path, tuple(paths[path])) for path in group)))
-    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, Named)))
     return calls + [(compile_payloads, workloads)] * bool(workloads)
 
 
 def _has_headers(cell: Cell) -> bool:
-    if isinstance(cell.workload, NamedWorkload):
+    if isinstance(cell.workload, Named):
         return bool(cell.workload.generate(records=RECORDS, seed=0).shapes.header_bounds[-1])
     return bool(cell.axes.get("headers"))
 
@@ -226,7 +228,7 @@ def compile_paths(paths: PathsOfFormats) -> None:
             measure_path(path, [FORMATS[name] for name in names], None, source, rounds=1, sample_ns=1, seed=0)
 
 
-def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
+def compile_payloads(workloads: tuple[Named, ...]) -> None:
     """Compile the kernels that generate payload.
 
     The kernels that generate lengths, times and offsets are compiled already, because checking the sweep calls them.

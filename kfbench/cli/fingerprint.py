@@ -1,0 +1,63 @@
+"""The command fingerprint: a file that answers what-if in the place of a log, without the log's records."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.damage import fail_on_damage
+from kfbench.cli.options import check_new_file, existing
+from kfbench.cli.output import complain, print_result, write_whole
+
+FEW_RECORDS = 100
+
+
+@app.command()
+def fingerprint(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG...", help="Segments, topic-partition folders, log dirs, a data dir."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The fingerprint, such as orders.json.")],
+    topic_names: Annotated[
+        bool, typer.Option("--topic-names", help="Keep the topics' names. Otherwise topics are numbered.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Compress all of it, not a sample of 2 MiB.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="The number that draws the sample. Unless given: a random one.")
+    ] = None,
+    least_members: Annotated[
+        int, typer.Option(metavar="K", min=2, help="Merge buckets of distributions that have fewer members.")
+    ] = 10,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write a fingerprint of your log: sums that `what-if` reads like the log, without any of its records."""
+    from rich.console import Console
+
+    from kfbench.fingerprint.file import to_json
+    from kfbench.fingerprint.measure import fingerprint as measured
+    from kfbench.text import counted
+    from kfbench.whatif.ask import SAMPLE_BYTES
+
+    check_new_file(out, force, [])
+    made, sources, skipped = measured(
+        [existing(log) for log in logs],
+        topic_names=topic_names,
+        sample_bytes=None if everything else SAMPLE_BYTES,
+        seed=seed,
+        least_members=least_members,
+        console=Console(stderr=True),
+    )
+    check_new_file(out, force, [source.path for source in sources])
+    data = to_json(made)
+    write_whole(out, data)
+    lines = [f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}. It contains"]
+    lines += [f"- {each}" for each in made.contains]
+    lines += ["It never contains", *(f"- {each}" for each in made.never_contains), f"Try it: kfbench what-if {out}"]
+    print_result("\n".join(lines))
+    for topic in made.topics:
+        if topic.stored.records < FEW_RECORDS:
+            complain(f"{topic.name} has few records ({topic.stored.records}): the file tells of single ones")
+    fail_on_damage(sources, [f"{each.path}: {each.reason}" for each in skipped if each.is_data])

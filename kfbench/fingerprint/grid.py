@@ -1,0 +1,259 @@
+"""Compress a sample of a topic in the batches of many producers' settings.
+
+Sizes under other settings are interpolated between these (see `between`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import pairwise, product
+from math import sqrt
+from typing import Annotated, Any, Final, NamedTuple
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from kfbench.arrays import Int64
+from kfbench.codecs import CODECS
+from kfbench.errors import KfbenchError
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.log.segment import join_records
+from kfbench.sources import Part
+from kfbench.whatif.rebatch import Batches, Batching, Divider, Sent, sent
+
+NONE: Final = "none"
+WHOLE_BYTES: Final = 2 << 20
+"""A topic up to this size is the sample. The size is that of v2 with one record per batch."""
+SAMPLE_BYTES: Final = 1 << 20
+"""The size of the sample of a larger topic."""
+LINGERS_MS: Final = (0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+BATCH_SIZES: Final = (4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20)
+COARSE_LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+COARSE_SIZES: Final = (4 << 10, 16 << 10, 64 << 10, 1 << 20)
+COARSEST_LINGERS_MS: Final = (0, 2, 20, 500)
+COARSEST_SIZES: Final = (4 << 10, 64 << 10, 1 << 20)
+MOST_VALUES: Final = 96
+"""The numbers of batches are known at up to this many values of each setting."""
+LEAST_CHANGE: Final = 0.01
+"""Settings between which the number of batches changes by less get none between them."""
+SLOW: Final = "gzip"
+"""A codec that takes most of the time. It is tried under few settings only."""
+REFERENCE: Final = "zstd"
+"""The codec that others are compared with."""
+
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+Positive = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+Rows = list[list[Positive]]
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Values of two settings of a producer. Tables have a row per linger.ms, with a number per batch.size."""
+
+    linger_ms: Annotated[list[Annotated[int, Meta(ge=0, le=86_400_000)]], Meta(min_length=2)]
+    batch_size_bytes: Annotated[list[Annotated[int, Meta(ge=1, lt=1 << 31)]], Meta(min_length=2)]
+
+    @property
+    def is_rising(self) -> bool:
+        return all(axis == sorted({*axis}) for axis in (self.linger_ms, self.batch_size_bytes))
+
+    def has(self, linger_ms: float, batch_size_bytes: int) -> bool:
+        """Return True if two settings are not outside of the values."""
+        is_inside = self.linger_ms[0] <= linger_ms <= self.linger_ms[-1]
+        return is_inside and self.batch_size_bytes[0] <= batch_size_bytes <= self.batch_size_bytes[-1]
+
+    def is_table(self, rows: Rows) -> bool:
+        """Return True if the rows have a number for each pair of values."""
+        return len(rows) == len(self.linger_ms) and {*map(len, rows)} == {len(self.batch_size_bytes)}
+
+
+class Counts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The number of batches of the sample."""
+
+    batches: Rows
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_rising and self.is_table(self.batches)
+
+
+class GridArm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The bytes of the sample in one format and codec."""
+
+    format: str
+    codec: str
+    size_bytes: Rows
+
+
+class Grid(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The bytes of the sample in several formats and codecs."""
+
+    arms: list[GridArm]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_rising and all(self.is_table(arm.size_bytes) for arm in self.arms)
+
+
+class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A sample of a topic in the batches of producers with many settings.
+
+    Args:
+        counts: numbers of batches. They have the most settings.
+        fine: bytes in the formats without a codec, and in the base format.
+        coarse: bytes under codecs, except for the slow one.
+        coarsest: bytes under the slow codec, with the fewest settings.
+    """
+
+    counts: Counts
+    fine: Grid
+    coarse: Grid
+    coarsest: Grid
+
+    @property
+    def grids(self) -> tuple[Grid, Grid, Grid]:
+        return self.fine, self.coarse, self.coarsest
+
+    @property
+    def is_whole(self) -> bool:
+        """True if each table is complete, and the grids do not reach beyond the counts."""
+        tables = self.counts, *self.grids
+        ends = {
+            (table.linger_ms[0], table.linger_ms[-1], table.batch_size_bytes[0], table.batch_size_bytes[-1])
+            for table in tables
+        }
+        return all(table.is_whole for table in tables) and len(ends) == 1
+
+
+class _Plan(NamedTuple):
+    """The points of a grid, and the pairs of format and codec that are measured at each of them."""
+
+    linger_ms: Sequence[int]
+    batch_sizes: Sequence[int]
+    arms: Sequence[tuple[str, str]]
+
+
+def plans(formats: Sequence[str]) -> tuple[_Plan, _Plan, _Plan]:
+    """Return the plans of the grids `fine`, `coarse` and `coarsest` of `SampleSizes`."""
+    with_codecs = [(name, codec) for name in formats for codec in CODECS if codec in FORMATS[name].capabilities.codecs]
+    fast = [(name, codec) for name, codec in with_codecs if codec not in (NONE, SLOW)]
+    fine = [(name, NONE) for name in formats] + [(name, codec) for name, codec in fast if name == BASE_FORMAT]
+    slow = [(name, codec) for name, codec in with_codecs if codec == SLOW]
+    return (
+        _Plan(LINGERS_MS, BATCH_SIZES, fine),
+        _Plan(COARSE_LINGERS_MS, COARSE_SIZES, fast),
+        _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow),
+    )
+
+
+def measured(parts: Sequence[Part], formats: Sequence[str], run: Run = map) -> SampleSizes | None:
+    """Measure a sample of a topic under many settings. None: nothing could be read.
+
+    The sample is the beginning of the topic's largest file.
+
+    Args:
+        parts: the topic's files.
+        formats: the formats whose sizes are measured, v2 among them.
+        run: calls the codecs. It works like `map`.
+    """
+    sample = _sample(max(parts, key=lambda part: part.size_bytes))
+    if sample is None:
+        return None
+    divided = _SampleBatches(sample)
+    fine, coarse, coarsest = (_grid(plan, divided, run) for plan in plans(formats))
+    return SampleSizes(counts=divided.counts, fine=fine, coarse=coarse, coarsest=coarsest)
+
+
+def _sample(part: Part) -> Sent | None:
+    """Return the first records of a file: all up to WHOLE_BYTES, or SAMPLE_BYTES. None: nothing can be read."""
+    pieces, ends = list[Sent](), np.zeros(1, np.int64)
+    try:
+        for chunk in part.chunks():
+            pieces.append(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions))
+            sizes = FORMATS[BASE_FORMAT].size(pieces[-1].records, 1)
+            ends = np.append(ends, ends[-1] + np.cumsum(sizes))
+            if ends[-1] > WHOLE_BYTES:
+                break
+    except (KfbenchError, OSError):
+        pass  # `tally` reports it
+    if len(ends) == 1:
+        return None
+    whole = Sent(join_records([piece.records for piece in pieces]), np.concatenate([piece.owners for piece in pieces]))
+    if ends[-1] <= WHOLE_BYTES:
+        return whole
+    return whole.at(np.arange(max(int(np.searchsorted(ends[1:], SAMPLE_BYTES)), 1)))
+
+
+class _SampleBatches:
+    """A sample in the batches of each pair of settings."""
+
+    def __init__(self, sample: Sent) -> None:
+        self._divider = Divider(sample)
+
+    def batches(self, linger_ms: int, batch_size_bytes: int) -> Batches:
+        return self._divider.sent.batched(self._divider.bounds(Batching(linger_ms, batch_size_bytes)))
+
+    def _count(self, linger_ms: int, batch_size_bytes: int) -> int:
+        return len(self._divider.bounds(Batching(linger_ms, batch_size_bytes))) - 1
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The numbers of batches, at the settings where they change."""
+        lingers_ms = self._refined(LINGERS_MS, lambda linger_ms: [self._count(linger_ms, size) for size in BATCH_SIZES])
+        sizes = self._refined(BATCH_SIZES, lambda size: [self._count(linger_ms, size) for linger_ms in LINGERS_MS])
+        return Counts(
+            linger_ms=lingers_ms,
+            batch_size_bytes=sizes,
+            batches=[[self._count(linger_ms, size) for size in sizes] for linger_ms in lingers_ms],
+        )
+
+    def _refined(self, values: Sequence[int], counts: Callable[[int], list[int]]) -> list[int]:
+        """Add values of a setting between the given ones, first where the numbers of batches change most.
+
+        Args:
+            values: the given values, rising.
+            counts: returns the numbers of batches at a value, for several values of the other setting.
+        """
+        found: dict[int, Int64] = {value: np.array(counts(value)) for value in values}
+
+        def steps(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[float, int, int]]:
+            for low, high in pairs:
+                change = float(np.abs(np.log(found[high] / found[low])).max())
+                if high - low > max(1, low // 500) and change > LEAST_CHANGE:
+                    yield -change, low, high
+
+        waiting = [*steps(pairwise(values))]
+        heapify(waiting)
+        while waiting and len(found) < MOST_VALUES:
+            _, low, high = heappop(waiting)
+            middle = round(sqrt((low + 1) * (high + 1))) - 1
+            found[middle] = np.array(counts(middle))
+            for step in steps([(low, middle), (middle, high)]):
+                heappush(waiting, step)
+        return sorted(found)
+
+
+def _grid(plan: _Plan, divided: _SampleBatches, run: Run) -> Grid:
+    """Measure the points of a grid. Points with the same batches are measured once."""
+    points = [divided.batches(*pair) for pair in product(plan.linger_ms, plan.batch_sizes)]
+    different = {point.bounds.tobytes(): point for point in points}
+    sizes = iter(run(_size, [(batches, *arm) for batches in different.values() for arm in plan.arms]))
+    found = {bounds: {arm: next(sizes) for arm in plan.arms} for bounds in different}
+
+    def rows(arm: tuple[str, str]) -> Rows:
+        numbers = iter([found[point.bounds.tobytes()][arm] for point in points])
+        return [[next(numbers) for _ in plan.batch_sizes] for _ in plan.linger_ms]
+
+    return Grid(
+        linger_ms=[*plan.linger_ms],
+        batch_size_bytes=[*plan.batch_sizes],
+        arms=[GridArm(format=arm[0], codec=arm[1], size_bytes=rows(arm)) for arm in plan.arms],
+    )
+
+
+def _size(job: tuple[Batches, str, str]) -> int:
+    """Return the bytes of batches in a format and codec."""
+    batches, name, codec = job
+    if codec == NONE:
+        return int(FORMATS[name].size(*batches).sum())
+    records, bounds, fields = batches
+    return int(FORMATS[name].encode(records, bounds, codec, None, fields, lossy=True).positions[-1])

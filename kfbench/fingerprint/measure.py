@@ -1,0 +1,242 @@
+"""Make the fingerprint of log segments, partition folders or a data folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from kfbench import __version__
+from kfbench.codecs import CODECS
+from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.fingerprint import grid
+from kfbench.fingerprint.distributions import FIRST_DATE_MS, Distributions
+from kfbench.fingerprint.file import (
+    CONTAINS,
+    NEVER,
+    TOPIC_NAMES,
+    BatchingSums,
+    CodecSums,
+    Fingerprint,
+    FormatSums,
+    LevelSums,
+    Span,
+    StoredSums,
+    TopicPrint,
+    UniformSums,
+    stretch_sums,
+)
+from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
+from kfbench.formats import FORMATS
+from kfbench.progress import reading
+from kfbench.sources import Part, Skipped, find
+from kfbench.sources.log import stream_of
+from kfbench.sources.tables import Table
+from kfbench.whatif.ask import (
+    SAMPLE_BYTES,
+    Paths,
+    as_paths,
+    compile_kernels,
+    legal_arms,
+    question_of,
+    sampled,
+    topic_bytes,
+    why_unreadable,
+)
+from kfbench.whatif.default_formats import default_formats
+from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary, dictionary_answer
+from kfbench.whatif.estimate import SampleSums
+from kfbench.whatif.question import Question
+from kfbench.whatif.record_times import Times
+from kfbench.whatif.source import SUMMED, Source
+from kfbench.whatif.sums import Tally, of_format
+from kfbench.whatif.tally_all import tally_all
+from kfbench.workloads.fingerprinted.model import SCHEMA
+from kfbench.workloads.fingerprinted.parts import LEAST_MEMBERS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Measured(NamedTuple):
+    """A fingerprint, the sources that it was made of, with their damage, and what was not read."""
+
+    fingerprint: Fingerprint
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def fingerprint(
+    paths: Paths,
+    *,
+    topic_names: bool = False,
+    sample_bytes: int | None = SAMPLE_BYTES,
+    seed: int | None = None,
+    least_members: int = LEAST_MEMBERS,
+    console: Console | None = None,
+) -> Measured:
+    """Read log segments and folders of them, and return their fingerprint. Damage is left out and counted.
+
+    Args:
+        paths: a path, or several.
+        topic_names: True keeps the topics' names, if they are known. Otherwise topics are numbered, the largest first.
+        sample_bytes: about how many bytes of the source are compressed. None: all.
+        seed: decides which batches are compressed. None: a random number. A known seed would let a guess of the topic's
+            name be checked, because the draw depends on the name. The file never has it.
+        least_members: the smallest number of records, batches or keys that a bucket of a distribution may have.
+        console: where a command shows its progress.
+
+    Raises:
+        KfbenchError: a path does not exist, or nothing can be read.
+        InvalidConfig: a path is a table: it has no batches. Or least_members is out of range.
+    """
+    check_least_members(least_members)
+    found = find(as_paths(paths))
+    if table := next((part for part in found.parts if isinstance(part, Table)), None):
+        raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
+    compile_kernels(None, found.parts, console)
+    shown = default_formats(found.parts, None, None)
+    compile_kernels(shown, found.parts, console)
+    question = sampled(_question(shown, secrets.randbits(62) if seed is None else seed), sample_bytes, found.parts)
+    topics: dict[str, list[Part]] = {}
+    for part in found.parts:
+        topics.setdefault(stream_of(part.topic, part.name), []).append(part)
+    sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
+    samples = _samples(topics, shown, console)
+    whole = sum(sums.values(), Tally())
+    if not any(source.batches for source in whole.sources):
+        raise KfbenchError(why_unreadable(whole.sources))
+    names = _names(sums, {topic: parts[0].topic if topic_names else "" for topic, parts in topics.items()})
+    made = Fingerprint(
+        schema=SCHEMA,
+        kfbench=__version__,
+        contains=(*(each.format(k=least_members) for each in CONTAINS), *[TOPIC_NAMES] * topic_names),
+        never_contains=tuple(each for each in NEVER if not (topic_names and each == TOPIC_NAMES)),
+        formats=shown,
+        codec_versions={name: codec.version for name, codec in CODECS.items()},
+        share=question.share,
+        level_share=question.level_share,
+        skipped_bytes=sum(each.size_bytes for each in found.skipped if each.is_data),
+        topics=[_topic(name, sums[topic], samples[topic], question, least_members) for topic, name in names.items()],
+        dictionary=_anonymous(dictionary_answer(whole.kept, topic_bytes(whole), question.formats, False), names),
+    )
+    return Measured(made, whole.sources, found.skipped)
+
+
+def _samples(
+    topics: Mapping[str, list[Part]], formats: Sequence[str], console: Console | None
+) -> dict[str, grid.SampleSizes | None]:
+    """Measure a sample of each topic in other batches."""
+    found: dict[str, grid.SampleSizes | None] = {}
+    sizes = {topic: sum(part.size_bytes for part in parts) for topic, parts in topics.items()}
+    with (
+        ThreadPoolExecutor(os.cpu_count()) as threads,
+        reading(sum(sizes.values()), "other batches", console) as advance,
+    ):
+        for topic, parts in topics.items():
+            found[topic] = grid.measured(parts, formats, threads.map)
+            advance(sizes[topic])
+    return found
+
+
+def _question(shown: Iterable[str], seed: int) -> Question:
+    """Ask for all formats without a codec, and for the shown ones under each codec."""
+    shown, (arms, _) = tuple(shown), legal_arms(None, None)
+    asked = [(name, codec) for name, codec in arms if codec == "none" or name in shown]
+    collector = partial(Distributions, (secrets.randbits(64), secrets.randbits(64)))
+    return replace(question_of(asked, shown, None, None, seed), collector=collector)
+
+
+def _names(sums: Mapping[str, Tally], kept: Mapping[str, str]) -> dict[str, str]:
+    """Return a name per topic, the largest topic first. kept: names that are kept; "": the topic gets a number."""
+    largest = sorted(sums, key=lambda topic: -sum(source.sound_bytes for source in sums[topic].sources))
+    return {topic: kept[topic] or f"topic {number}" for number, topic in enumerate(largest, 1)}
+
+
+def _anonymous(found: DictionaryAnswer, names: Mapping[str, str]) -> DictionaryAnswer:
+    """Replace the topics' names, and the numbers of their dictionaries, which somebody chose."""
+
+    def anonymous(each: TopicDictionary) -> TopicDictionary:
+        return replace(each, topic=names[each.topic], current=tuple(range(1, len(each.current) + 1)))
+
+    return replace(found, topics=tuple(map(anonymous, found.topics)))
+
+
+def _topic(
+    name: str, sums: Tally, sample: grid.SampleSizes | None, question: Question, least_members: int
+) -> TopicPrint:
+    (collected,) = sums.collected.values()
+    return TopicPrint(
+        name=name,
+        stored=_stored(sums),
+        formats={name: _in_format(sums, name) for name in FORMATS},
+        coded=_coded(sums.coded),
+        levels=[
+            LevelSums(codec=codec, level=level, sums=stretch_sums(drawn), cpu_ns=sums.level_cpu_ns[codec, level])
+            for (codec, level), drawn in sums.levels.items()
+        ],
+        level_plain_bytes=sums.level_plain_bytes,
+        batchings=[
+            BatchingSums(
+                linger_ms=batching.linger_ms,
+                batch_size_bytes=batching.batch_size_bytes,
+                batches=sums.rebatched_batches[batching],
+                sizes={name: sums.rebatched[batching, name] for name in FORMATS},
+                coded=_coded({(f, c): each for (b, f, c), each in sums.recoded.items() if b == batching}),
+            )
+            for batching in question.batchings
+        ],
+        sample=sample,
+        uniform=[
+            UniformSums(
+                records_per_batch=size,
+                records=records,
+                payload_bytes=sums.uniform_payload[size, False],
+                payload_bytes_with_headers=sums.uniform_payload[size, True],
+                sizes={name: sums.uniform[size, name] for name in FORMATS},
+            )
+            for size, records in sorted(sums.uniform_records.items())
+        ],
+        span=_span(*sums.times.values()),
+        distributions=stored_distributions(cast(Distributions, collected), least_members),
+    )
+
+
+def _stored(sums: Tally) -> StoredSums:
+    joined = reduce(Source.plus, sums.sources)
+    return StoredSums(
+        files=len(sums.sources),
+        partitions=len({source.partition for source in sums.sources}),
+        sent_records=sums.sent_records,
+        timed_bytes=sum(source.base_bytes for source in sums.sources if source.first_ms >= 0),
+        kinds=dict(joined.kinds),
+        **{name: getattr(joined, name) for name in SUMMED},
+    )
+
+
+def _in_format(sums: Tally, name: str) -> FormatSums:
+    return FormatSums(
+        fields=of_format(sums.breakdown, name), losses=of_format(sums.losses, name), control_bytes=sums.control[name]
+    )
+
+
+def _coded(sums: Mapping[tuple[str, str], SampleSums]) -> list[CodecSums]:
+    return [
+        CodecSums(format=name, codec=codec, drawn=stretch_sums(each.drawn), certain=stretch_sums(each.certain))
+        for (name, codec), each in sums.items()
+    ]
+
+
+def _span(times: Times) -> Span | None:
+    """Return the rounded time span of most records; None without timestamps."""
+    dated = {number: each for number, each in times.bins.items() if each.first_ms >= FIRST_DATE_MS}
+    bulk = replace(times, bins=dated).bulk()
+    if bulk is None:
+        return None
+    records = sum(each.records for each in times.bins.values())
+    share = bulk.share * sum(each.records for each in dated.values()) / records
+    return Span(span_ms=rounded(bulk.last_ms - bulk.first_ms), share=round(share, 2))

@@ -1,0 +1,71 @@
+"""Read JSON files of kfbench that name their kind and the version of their layout."""
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from kfbench.errors import KfbenchError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonLayout(Generic[T]):
+    """The layout of a file.
+
+    Args:
+        struct: the Struct of the whole file, or of the part that is wanted. Its tag is the kind.
+        kind: the kind, as the file names it.
+        schema: the version of the layout that is read.
+        noun: what the file is, for error messages.
+        error: the class of the errors that are raised.
+        broken: yields a text for each contradiction that the types allow.
+    """
+
+    struct: type[T]
+    kind: str
+    schema: int
+    noun: str
+    error: type[KfbenchError]
+    broken: Callable[[T], Iterator[str]]
+
+    def read(self, path: Path, most_bytes: int) -> T:
+        """Read and check a file of at most `most_bytes`. Errors say what is wrong, without the path."""
+        try:
+            if path.stat().st_size > most_bytes:
+                raise self.error(f"larger than {most_bytes:,} bytes")
+            return self.parsed(path.read_bytes())
+        except OSError as error:
+            raise self.error(str(error.strerror)) from None
+
+    def parsed(self, data: bytes) -> T:
+        """Parse and check the text of a file."""
+        data = data.removeprefix(BOM_UTF8)
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise self.error(f"no {self.noun} of kfbench: {error}") from None
+        if head.kind != self.kind:
+            raise self.error(f"no {self.noun} of kfbench: its kind is {head.kind!r}")
+        if head.schema != self.schema:
+            raise self.error(
+                f"has schema {head.schema}, written by kfbench {head.kfbench}; this kfbench reads schema {self.schema}"
+            )
+        try:
+            found = msgspec.json.decode(data, type=self.struct)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise self.error(str(error)) from None
+        if problem := next(self.broken(found), None):
+            raise self.error(problem)
+        return found
+
+
+class _Head(Struct):
+    kind: str
+    schema: int
+    kfbench: str = "?"

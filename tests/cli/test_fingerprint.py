@@ -1,0 +1,116 @@
+"""The command fingerprint writes a file that what-if reads like the log."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Run
+from tests.recorded import FOLDER
+
+LOG = FOLDER / "activity-none.log"
+
+
+def test_what_if_of_a_fingerprint_is_that_of_the_log(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "print.json"
+    done = kfbench("fingerprint", LOG, "--out", out)
+    assert done.status == 0 and "never contains" in done.out and not list(tmp_path.glob("*.part"))
+    of_log, of_print = (json.loads(kfbench("what-if", path, "--json").out) for path in (LOG, out))
+    for name in ("now_bytes", "sizes", "rebatched", "breakdown", "losses", "best"):
+        assert of_print[name] == of_log[name]
+
+
+def test_times_are_lengths_not_dates(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "print.json"
+    assert kfbench("fingerprint", FOLDER / "telemetry.log", "--out", out).status == 0
+    of_log, of_print = (
+        kfbench("what-if", path, "--table", "month-saved").out for path in (FOLDER / "telemetry.log", out)
+    )
+    dates = r"\d{4}-\d\d-\d\d \d\d:"
+    assert re.search(dates, of_log) and not re.search(dates, of_print)
+    assert "GB per day" in of_print
+
+
+def test_the_list_of_contents_follows_the_options(kfbench: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(LOG.read_bytes())
+    for number, options in enumerate(([], ["--topic-names", "--least-members", "20"])):
+        done = kfbench("fingerprint", folder, "--out", tmp_path / f"{number}.json", *options)
+        contains, never = done.out.split("It never contains")
+        assert ("names of topics" in contains, "names of topics" in never) == ((False, True), (True, False))[number]
+        assert f"in buckets of {(10, 20)[number]} or more" in contains and not done.err
+
+
+def test_a_topic_of_few_records_is_named(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", FOLDER / "edges.log", "--out", tmp_path / "few.json")
+    assert done.status == 0 and done.err == "kfbench: topic 1 has few records (45): the file tells of single ones\n"
+
+
+def test_a_file_is_not_replaced_unless_asked(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "print.json"
+    out.write_text("mine")
+    done = kfbench("fingerprint", LOG, "--out", out)
+    assert done.status == 1 and "exists already (--force replaces it)" in done.err
+    assert out.read_text() == "mine"
+    assert kfbench("fingerprint", LOG, "--out", out, "--force").status == 0
+
+
+def test_a_log_is_never_replaced(kfbench: Run, segment: Path) -> None:
+    before = segment.read_bytes()
+    done = kfbench("fingerprint", segment, "--out", segment, "--force")
+    assert done.status == 1 and "is the log itself" in done.err
+    assert segment.read_bytes() == before
+
+
+def test_damage_is_left_out_and_told(kfbench: Run, damaged: tuple[Path, int], tmp_path: Path) -> None:
+    path, _ = damaged
+    out = tmp_path / "print.json"
+    done = kfbench("fingerprint", path, "--out", out)
+    assert done.status == 1 and str(path) in done.err
+    stored = json.loads(out.read_bytes())["topics"][0]["stored"]
+    assert stored["damaged_places"] == 1
+    assert str(path) not in out.read_text()
+    assert "damaged place" in kfbench("what-if", out, "--table", "sources").out
+
+
+def test_a_wrong_folder_is_refused_before_anything_is_read(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "absent" / "print.json")
+    assert done.status == 1 and str(tmp_path / "absent") in done.err
+
+
+@pytest.mark.parametrize(
+    "options", [["--all"], ["--dictionary"], ["--master", "local[1]"], ["--seed", "5"], ["--value-json"]]
+)
+def test_options_that_need_records_are_refused(kfbench: Run, tmp_path: Path, options: list[str]) -> None:
+    out = tmp_path / "print.json"
+    assert kfbench("fingerprint", LOG, "--out", out).status == 0
+    done = kfbench("what-if", out, *options)
+    assert done.status == 2 and "a fingerprint has no" in done.err
+    assert kfbench("what-if", out, LOG).status == 2
+
+
+SWEEP = """
+title = "t"
+analysis = "a"
+[[grid]]
+name = "g"
+title = "t"
+analysis = "a"
+measure = ["bytes"]
+formats = ["v2", "v3"]
+axes = { batch_size = [1, 10], key_bytes = [16] }
+"""
+
+
+def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
+    out, sweep = tmp_path / "print.json", tmp_path / "sweep.toml"
+    sweep.write_text(SWEEP)
+    assert kfbench("fingerprint", LOG, "--out", out, "--least-members", 20).status == 0
+    assert json.loads(out.read_text())["topics"][0]["distributions"]["least_members"] == 20
+    done = kfbench("sweep", sweep, "--workload", out, "--dry-run", "--json")
+    assert done.status == 0 and sum(stage["cells"] for stage in json.loads(done.out)["stages"]) == 2
+    done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
+    assert done.status != 0 and "absent.json: cannot be read" in done.err
+    assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

@@ -1,0 +1,82 @@
+"""Sizes in batches that a fingerprint does not have are close to those of the log's own what-if."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kfbench.errors import InvalidConfig
+from kfbench.fingerprint.answer import what_if_of
+from kfbench.fingerprint.measure import fingerprint
+from kfbench.formats import FORMATS
+from kfbench.whatif.ask import what_if
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.text import render_text
+from kfbench.workloads import WORKLOADS
+from tests.recorded import FOLDER, INDEX
+
+OF_MOST = 0.03  # the largest error of nine in ten sizes
+OF_ALL = {"named": 0.07, "recorded": 0.07}
+LEAST_RECORDS = 100
+draw = Random(20261127)
+ASKED = [Batching(0.0, 16_384), Batching(1.0, 65_536), Batching(10.0, 16_384), Batching(200.0, 524_288)]
+ASKED += [Batching(round(501 ** draw.random() - 1, 1), int(4096 * 256 ** draw.random())) for _ in range(12)]
+
+
+def check(log: Path, most_off: float) -> None:
+    given = fingerprint(log, seed=0).fingerprint
+    of_log, of_print = what_if(log, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
+    assert len(of_print.rebatched) == len(of_log.rebatched) >= len(ASKED) * 10
+    arms = [(arm.format, arm.codec, arm.batching) for arm in of_log.rebatched]
+    assert arms == [(arm.format, arm.codec, arm.batching) for arm in of_print.rebatched]
+    pairs = zip(of_print.rebatched, of_log.rebatched, strict=True)
+    errors = sorted(
+        (abs(arm.size_bytes / own.size_bytes - 1), own.format, own.codec, own.batching)
+        for arm, own in pairs
+        if arm.size_bytes and own.size_bytes
+    )
+    assert len(errors) == len(arms)
+    assert errors[-1][0] <= most_off, errors[-1]
+    assert errors[len(errors) * 9 // 10][0] <= OF_MOST
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "grid"])
+def test_other_batches_of_a_named_workload(name: str, tmp_path: Path) -> None:
+    sample = WORKLOADS[name].generate(records=12 if name == "large-payload" else 4000, seed=3)
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(bytes(FORMATS["v2"].encode(sample.records, sample.bounds, "lz4")))
+    check(log, OF_ALL["named"])
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", [name for name, entry in INDEX.items() if entry["records"] >= LEAST_RECORDS])
+def test_other_batches_of_a_recorded_log(name: str) -> None:
+    check(FOLDER / name, OF_ALL["recorded"])
+
+
+def test_settings_outside_of_the_grid_are_refused() -> None:
+    given = fingerprint(FOLDER / "activity-none.log").fingerprint
+    for batching in (Batching(501.0, 16_384), Batching(5.0, 1 << 21), Batching(5.0, 100)):
+        with pytest.raises(InvalidConfig, match=r"linger 0 to 500 ms and batch\.size 4,096 to 1,048,576"):
+            what_if_of(given, batchings=[batching])
+
+
+def test_interpolated_batches_are_named() -> None:
+    given = fingerprint(FOLDER / "activity-none.log").fingerprint
+    answer = what_if_of(given, batchings=[Batching(7.0, 20_000), Batching(5.0, 16 << 10)])
+    assert {arm.batching for arm in answer.rebatched if arm.error_bytes is None} == {Batching(7.0, 20_000)}
+    assert "linger 7 ms and batch.size 20,000" in render_text(answer, ["all"])
+    with pytest.raises(InvalidConfig, match="not in v0"):
+        what_if_of(given, ["v0"], batchings=[Batching(7.0, 20_000)])
+
+
+def test_a_topic_without_records_of_clients_adds_nothing(tmp_path: Path) -> None:
+    for topic, data in (("a-0", (FOLDER / "activity-none.log").read_bytes()), ("empty-0", b"")):
+        (tmp_path / topic).mkdir()
+        (tmp_path / topic / "00000000000000000000.log").write_bytes(data)
+    batching = Batching(7.0, 20_000)
+    both, one = (
+        what_if_of(fingerprint(path, seed=0).fingerprint, batchings=[batching]) for path in (tmp_path, tmp_path / "a-0")
+    )
+    assert [arm.size_bytes for arm in both.rebatched] == [arm.size_bytes for arm in one.rebatched]

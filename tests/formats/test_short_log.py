@@ -1,0 +1,115 @@
+"""Short logs of plain batches are read in one call, with the results and errors of the general reader."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, DecodedLog, Records
+from kfbench.arrays import as_bytes
+from kfbench.errors import CorruptLog
+from kfbench.formats.base.format import Format
+from kfbench.formats.base.short_log import MOST_BYTES, read_short
+from kfbench.workloads.grid import GridPoint
+from tests.common import check_bytes, records_of
+from tests.formats.fuzz import mutations
+from tests.reference.model import Message
+from tests.strategies import NOW_MS, cases_of
+
+NAMES = [name for name, fmt in FORMATS.items() if fmt.magic in (2, 3) and fmt.is_told_by_magic]
+PLAIN = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k" * i or None, value=b"v" * 200) for i in range(4)]
+
+
+def general(name: str, data: bytes) -> DecodedLog:
+    return Format.decode(FORMATS[name], data)
+
+
+def encoded(name: str = "v2", codec: str = "none", batch_size: int = 2, **fields: Any) -> bytes:
+    return bytes(FORMATS[name].encode(records_of(PLAIN), batch_size, codec, batch_fields=BatchFields(**fields)))
+
+
+def check_same(name: str, data: bytes) -> None:
+    one, other = FORMATS[name].decode(data), general(name, data)
+    assert one.records == other.records and np.array_equal(one.bounds, other.bounds)
+    assert np.array_equal(one.create_timestamps_ms, other.create_timestamps_ms)
+    assert np.array_equal(one.batch_rows, other.batch_rows)
+    assert (one.trailing_bytes, one.format_name) == (other.trailing_bytes, other.format_name)
+    assert one.errors == other.errors == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_the_general_reader_reads_the_same(name: str, data: st.DataObject) -> None:
+    check_same(name, bytes(check_bytes(name, data.draw(cases_of(name)))))
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-header-only", "v3-attributes-only"])
+def test_plain_batches_are_read_in_one_call(name: str) -> None:
+    data = encoded(name)
+    short = read_short(as_bytes("data", data), FORMATS[name].magic)
+    assert short and short.records == records_of(PLAIN) and short.bounds.tolist() == [0, 2, 4]
+    assert all(not column.flags.writeable for column in short.records.columns)
+    empty = read_short(as_bytes("data", b""), FORMATS[name].magic)
+    assert empty and not len(empty.records) and empty.bounds.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(encoded(codec=codec) for codec in ("gzip", "zstd")),
+        encoded(append_time_ms=NOW_MS),
+        bytes(FORMATS["v2"].encode(records_of([Message(offset=0, timestamp_ms=0, headers=(("h", b"1"),))]), 1)),
+        encoded() + encoded()[:-1],
+        encoded("v3"),
+        encoded(batch_size=1) * 2 + encoded(),
+        bytes(FORMATS["v2"].encode(records_of([Message(offset=0, timestamp_ms=0, value=bytes(MOST_BYTES))]), 1)),
+    ],
+    ids=["gzip", "zstd", "append time", "headers", "cut short", "v3", "many batches", "large"],
+)
+def test_other_logs_are_left_to_the_general_reader(data: bytes) -> None:
+    assert read_short(as_bytes("data", data), 2) is None
+
+
+@pytest.mark.parametrize("name", ["v3-unsigned", "v3-headers-first", "v3-tagged"])
+def test_optional_features_are_left_to_the_general_reader(name: str) -> None:
+    assert read_short(as_bytes("data", encoded(name)), 3) is None
+
+
+def outcome(read: Callable[[bytes], DecodedLog], data: bytes) -> str | tuple[Records, int]:
+    """Return the error's text, or the records and the size of an incomplete batch."""
+    try:
+        found = read(data)
+    except CorruptLog as error:
+        return str(error)
+    return found.records, found.trailing_bytes
+
+
+@pytest.mark.parametrize("name", ["v2", "v3"])
+def test_damage_is_reported_as_by_the_general_reader(name: str) -> None:
+    sound = encoded(name)
+    for at in range(len(sound)):
+        flipped = sound[:at] + bytes([sound[at] ^ 1 << at % 8]) + sound[at + 1 :]
+        for damaged in (sound[:at], flipped):
+            assert outcome(FORMATS[name].decode, damaged) == outcome(partial(general, name), damaged)
+
+
+@pytest.mark.parametrize("name", ["v2", "v3"])
+@given(data=st.data())
+def test_damage_under_a_correct_checksum_is_reported_as_by_the_general_reader(name: str, data: st.DataObject) -> None:
+    damaged = data.draw(mutations(encoded(name, batch_size=4)))
+    assert outcome(FORMATS[name].decode, damaged) == outcome(partial(general, name), damaged)
+
+
+def test_no_more_than_the_columns_is_kept() -> None:
+    sample = GridPoint(batch_size=100).generate(records=100, seed=1)
+    log = FORMATS["v2"].encode(sample.records, sample.bounds)
+    short = read_short(log.data, 2)
+    assert short
+    base = short.records.value_starts
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert base.nbytes <= 6 * 8 * 100
