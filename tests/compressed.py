@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import zstandard
 
@@ -13,14 +13,27 @@ MOST_OFF: Final = {"gzip": 0.1, "lz4": 0.0, "zstd": 0.001, "snappy": 0.01}
 HEADER_BYTES: Final = (26, 34, 61)  # bytes before the payload, by magic
 
 
-def is_exact(codec: str, kafkas_zstd: tuple[int, ...]) -> bool:
-    """Return True if our compressed bytes must equal Kafka's. `kafkas_zstd` is the version of Kafka's zstd library."""
+LZ4_MID: Final = (1, 9)
+"""lz4-java from this version on has lz4 1.10, which writes other bytes at levels 1 and 2. Our lz4 is 1.9."""
+
+
+class Libraries(NamedTuple):
+    """The versions of Kafka's compression libraries: zstd inside zstd-jni, and lz4-java."""
+
+    zstd: tuple[int, ...]
+    lz4_java: tuple[int, ...]
+
+
+def is_exact(codec: str, kafkas: Libraries, level: int | None = None) -> bool:
+    """Return True if our compressed bytes must equal Kafka's."""
     match codec:
         case "gzip":
             return Gzip().is_classic
         case "zstd":
-            return kafkas_zstd == zstandard.ZSTD_VERSION
-    return codec in ("none", "lz4")
+            return kafkas.zstd == zstandard.ZSTD_VERSION
+        case "lz4":
+            return kafkas.lz4_java < LZ4_MID or level not in (1, 2)
+    return codec == "none"
 
 
 def payloads(data: bytes) -> Iterator[tuple[int, str, bytes]]:

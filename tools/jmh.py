@@ -1,8 +1,10 @@
 """Time v2, v3, v3-headers-first and columnar with JMH: `make jmh`, or `python -m tools.jmh [--cells claimed]`.
 
 v2 runs on Kafka's classes, the others on those of tools/java/formats. v2-own is v2 in the code of that folder. JMH
-stops unless the bytes of each cell equal ours. datasets/second-opinion/jmh.json stores one run per version of Kafka and
-selection of cells. A run with another number of forks, and a smoke run, must go to a file of its own (--out).
+stops unless the bytes of each cell equal ours. Then our kernels are timed on the same batches.
+
+datasets/second-opinion/jmh.json stores one run per version of Kafka and selection of cells. A run with another number
+of forks, and a smoke run, must go to a file of its own (--out).
 """
 
 import argparse
@@ -22,27 +24,28 @@ from rich.console import Console
 from rich.table import Table
 from scipy import stats
 
-from kfbench.batches import BatchFields
 from kfbench.formats import FORMATS
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
+from kfbench.measure.verify import Unverified
+from kfbench.report.topics.second_opinion import AGAIN, CLAIMED, FILE, NOISY, OURS, OWN
 from kfbench.workloads.grid import GridPoint
 from tools import java_formats, jvm
 from tools.java_formats import CODECS, VERSIONS
+from tools.jmh_ours import PRODUCER, PRODUCER_ID, Batches, timed
 from tools.peers.base.measuring import holding_host
 
-FILE: Final = Path(__file__).resolve().parents[1] / "datasets" / "second-opinion" / "jmh.json"
-OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup", "lookupWhole")
-NAMES: Final = ("v2", "v2-own", *java_formats.FORMATS[1:])
-WRITES: Final = {"v2-own": "v2"}  # the format of an arm with another name
+OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup")
+NAMES: Final = ("v2", OWN, *java_formats.FORMATS[1:])
+WRITES: Final = {OWN: "v2", AGAIN: "v2"}  # the format of an arm with another name
 SIZES: Final = (1, 10, 50, 200)
 BATCHES: Final = 32  # different batches per cell, timed in turn
-PRODUCER_ID: Final = 4711
 SPREAD_MS: Final = 1000
 JVM_OPTIONS: Final = ("-Xms1g", "-Xmx1g")
 CONFIDENCE: Final = 0.95
 LEAST_FORKS: Final = 3
-NOISY: Final = 0.03  # cells with a larger half-width, as a share of the mean, are marked
+LISTS: Final = ("rows", "ours")
+ALLOCATED: Final = "gc.alloc.rate.norm"  # JMH's name for bytes per operation
 
 
 class Block(NamedTuple):
@@ -66,15 +69,24 @@ class Plan(NamedTuple):
 
 
 BLOCKS: Final[Mapping[str, tuple[Block, ...]]] = {
-    "all": tuple(Block((operation,), NAMES, CODECS, SIZES) for operation in OPERATIONS),
-    "claimed": (
-        Block(("write", "iterate"), NAMES, ("none",), (1, 50)),
-        Block(("validate", "lookup"), NAMES, ("zstd",), (50,)),
+    "all": (
+        *(Block((operation,), NAMES, CODECS, SIZES) for operation in OPERATIONS),
+        Block(("lookupWhole",), ("v2",), CODECS, SIZES),
     ),
-    "smoke": (Block(OPERATIONS, NAMES, ("zstd",), (10,)),),
+    CLAIMED: (
+        *(
+            Block((operation,), (*NAMES, AGAIN), ("none",), (size,))
+            for operation in ("write", "iterate")
+            for size in (1, 50)
+        ),
+        *(Block((operation,), (*NAMES, AGAIN), ("zstd",), (50,)) for operation in ("validate", "lookup")),
+    ),
+    "smoke": (Block((*OPERATIONS, "lookupWhole"), (*NAMES, AGAIN), ("zstd",), (10,)),),
 }
-"""The selections of cells. The 30 of `claimed` are behind claims of the front page."""
-PLANS: Final = {"all": Plan(1, 3, 5), "claimed": Plan(3, 5, 10), "smoke": Plan(1, 1, 2)}
+"""The selections of cells. Those of `claimed` are behind claims of the report, and have v2-own a second time (A/A)."""
+PLANS: Final = {"all": Plan(1, 2, 3), CLAIMED: Plan(7, 2, 2), "smoke": Plan(1, 1, 2)}
+"""JVMs differ more than the iterations of one, so cells behind claims have many short forks. A block has the formats of
+one ratio, so that both sides of it are timed within a minute."""
 
 
 def main() -> None:
@@ -97,7 +109,7 @@ def main() -> None:
 
     try:
         run = measured(options.cells, options.kafka, plan, say, path)
-    except (jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
+    except (jvm.ToolError, HostLockHeld, HostLockUnusable, Unverified) as error:
         raise SystemExit(f"make jmh: {error}") from None
     store(run, path)
     part_of(path).unlink()
@@ -113,19 +125,19 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path
     fails.
     """
     classes = java_formats.built(line, ("formats", "jmh"))
-    began, results = datetime.now(UTC), list[dict[str, Any]]()
-    part = part_of(path)
+    began, part = datetime.now(UTC), part_of(path)
+    of_kernels, results = [*ours(cells, say)], dict[str, dict[str, Any]]()
     with tempfile.TemporaryDirectory() as folder:
         tasks = Path(folder)
         for size in sorted({size for block in BLOCKS[cells] for size in block.sizes}):
             (tasks / f"{size}.json").write_text(json.dumps(task(size)), encoding="utf-8")
-        for block in BLOCKS[cells]:
-            say(f"{', '.join(block.operations)}: {len(block)} cells")
+        for fork, block in product(range(plan.forks), BLOCKS[cells]):  # a slow minute then hits all cells
+            say(f"fork {fork + 1} of {plan.forks}: {', '.join(block.operations)}: {len(block)} cells")
             with holding_host(say):
-                results += jmh(classes, block, plan, tasks)
+                add_fork(results, jmh(classes, block, plan, tasks))
             part.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps([row(each) for each in results]), encoding="utf-8")
-    first = results[0]
+            part.write_text(json.dumps([row(each) for each in results.values()]), encoding="utf-8")
+    first = next(iter(results.values()))
     return {
         "kafka": VERSIONS[line],
         "cells": cells,
@@ -136,8 +148,25 @@ def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path
         "plan": plan._asdict() | {"iteration_s": 1},
         "records": f"16-byte keys, 100-byte template values, {SPREAD_MS:,} ms per batch, {BATCHES} batches in turn",
         "environment": environment(),
-        "rows": [row(result) for result in results],
+        "rows": [row(result) for result in results.values()],
+        "ours": of_kernels,
     }
+
+
+def add_fork(results: dict[str, dict[str, Any]], fork: Sequence[dict[str, Any]]) -> None:
+    """Add the samples of one more JVM to the results of each cell."""
+    for result in fork:
+        cell = f"{result['benchmark']} {result['params']}"
+        if cell not in results:
+            results[cell] = result
+            continue
+        for metric, more in zip(_metrics(results[cell]), _metrics(result), strict=True):
+            metric["rawData"] += more["rawData"]
+
+
+def _metrics(result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return JMH's time and allocated bytes of a cell. Their `rawData` has a list of samples per JVM."""
+    return result["primaryMetric"], result["secondaryMetrics"][ALLOCATED]
 
 
 def part_of(path: Path) -> Path:
@@ -145,30 +174,62 @@ def part_of(path: Path) -> Path:
     return path.with_suffix(".part")
 
 
-def task(size: int) -> dict[str, Any]:
-    """Return the batches of a batch size, and the SHA-256 of our bytes by format and codec."""
+def generated(size: int) -> Batches:
+    """Return the batches of a batch size, each with offsets from 0."""
     point = GridPoint(batch_size=size, timestamp_spread_ms=SPREAD_MS if size > 1 else 0)
     sample = point.generate(records=BATCHES * size, seed=1)
     records = sample.records.at_offsets(np.arange(BATCHES * size, dtype=np.int64) % size)
-    bounds = range(0, BATCHES * size + 1, size)
-    fields = BatchFields(producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=0)
+    return Batches(records=records, bounds=np.arange(0, BATCHES * size + 1, size, dtype=np.int64))
+
+
+def task(size: int) -> dict[str, Any]:
+    """Return the batches of a batch size, and the SHA-256 of our bytes by format and codec."""
+    records, bounds = (batches := generated(size)).records, batches.bounds
     digests = {}
-    for name, codec in product(NAMES, CODECS):
-        log = FORMATS[WRITES.get(name, name)].encode(records, bounds, codec, batch_fields=fields)
+    for name, codec in product((*NAMES, AGAIN), CODECS):
+        log = FORMATS[WRITES.get(name, name)].encode(records, bounds, codec, batch_fields=PRODUCER)
         digests[f"{name} {codec}"] = hashlib.sha256(bytes(log)).hexdigest()
     producer = {"producerId": PRODUCER_ID, "producerEpoch": 0, "baseSequence": 0}
-    batches = [
+    specs = [
         producer | {"records": [java_formats.record_spec(records, i) for i in range(first, first + size)]}
-        for first in bounds[:-1]
+        for first in bounds[:-1].tolist()
     ]
-    return {"batches": batches, "sha256": digests}
+    return {"batches": specs, "sha256": digests}
+
+
+def ours(cells: str, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Time our kernels on the cells of a selection, and yield the rows."""
+    asked = {
+        (OURS[operation], codec, size)
+        for block in BLOCKS[cells]
+        for operation, codec, size in product(block.operations, block.codecs, block.sizes)
+        if operation in OURS
+    }
+    say(f"kfbench: {len(asked)} cells")
+    with holding_host(say):
+        for operation, codec, size in sorted(asked):
+            yield from timed(operation, codec, generated(size), java_formats.FORMATS)
 
 
 def jmh(built: java_formats.Built, block: Block, plan: Plan, tasks: Path) -> list[dict[str, Any]]:
-    """Run JMH on a block of cells. Return its results. Raises ToolError."""
-    result = tasks / "result.json"
+    """Run JMH on a block of cells, with one JVM per cell. Return its results. Raises ToolError."""
     axes = {"format": block.names, "codec": block.codecs, "records": block.sizes, "tasks": [tasks]}
-    arguments: list[str | Path] = [f"FormatsBenchmark.({'|'.join(block.operations)})$"]
+    found = run_jmh(
+        built, f"FormatsBenchmark.({'|'.join(block.operations)})$", axes, plan._replace(forks=1), tasks / "result.json"
+    )
+    if len(found) != len(block):
+        raise jvm.ToolError(f"JMH has {len(found)} results for {len(block)} cells")
+    return found
+
+
+def run_jmh(
+    built: java_formats.Built, pattern: str, axes: Mapping[str, Sequence[object]], plan: Plan, result: Path
+) -> list[dict[str, Any]]:
+    """Run the benchmarks that match a regular expression, with all values of their parameters. Return JMH's results.
+
+    axes: parameter -> values; result: a file for JMH's results. Raises ToolError.
+    """
+    arguments: list[str | Path] = [pattern]
     for name, values in axes.items():
         arguments += ["-p", f"{name}={','.join(map(str, values))}"]
     arguments += ["-f", str(plan.forks), "-wi", str(plan.warm_ups), "-i", str(plan.iterations), "-w", "1s", "-r", "1s"]
@@ -180,8 +241,6 @@ def jmh(built: java_formats.Built, block: Block, plan: Plan, tasks: Path) -> lis
     if done.returncode:
         raise jvm.ToolError(f"JMH ends with status {done.returncode}: {done.stdout[-2000:]}")
     found: list[dict[str, Any]] = json.loads(result.read_text(encoding="utf-8"))
-    if len(found) != len(block):
-        raise jvm.ToolError(f"JMH has {len(found)} results for {len(block)} cells: {done.stdout[-2000:]}")
     return found
 
 
@@ -207,8 +266,9 @@ def interval(forks: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -
 
 def row(result: dict[str, Any]) -> dict[str, Any]:
     """Return what is stored of a result of JMH."""
-    parameters, forks = result["params"], result["primaryMetric"]["rawData"]
-    time, allocated = interval(forks), interval(result["secondaryMetrics"]["gc.alloc.rate.norm"]["rawData"])
+    parameters = result["params"]
+    forks, allocations = (metric["rawData"] for metric in _metrics(result))
+    time, allocated = interval(forks), interval(allocations)
     records = int(parameters["records"])
     return {
         "operation": result["benchmark"].rpartition(".")[2],
@@ -222,6 +282,7 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
         "bytes_per_op_interval": [round(allocated.low, 1), round(allocated.high, 1)],
         "bytes_per_record": round(allocated.mean / records, 2),
         "forks": len(forks),
+        "fork_ns": [round(float(np.mean(fork)), 2) for fork in forks],
         "samples": sum(map(len, forks)),
         "noisy": (time.high - time.low) / 2 > NOISY * time.mean,
     }
@@ -237,10 +298,12 @@ def store(run: dict[str, Any], path: Path) -> None:
 
 
 def text(run: dict[str, Any]) -> str:
-    """Return the JSON text of a run, with one line per fact and per cell."""
-    facts = ",\n ".join(f"{json.dumps(name)}: {json.dumps(run[name])}" for name in run if name != "rows")
-    rows = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in run["rows"])
-    return "{" + facts + ',\n "rows": [\n  ' + rows + "]}"
+    """Return the JSON text of a run, with one line per fact and per row."""
+    facts = [f"{json.dumps(name)}: {json.dumps(run[name])}" for name in run if name not in LISTS]
+    for name in LISTS:
+        rows = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in run[name])
+        facts.append(f"{json.dumps(name)}: [\n  {rows}]")
+    return "{" + ",\n ".join(facts) + "}"
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> Table:

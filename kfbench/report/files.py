@@ -24,7 +24,7 @@ from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parque
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
-from kfbench.report.render.compact import compact_script
+from kfbench.report.render.compact import compact_script, compact_tables
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
 from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
@@ -223,7 +223,7 @@ def html(page: Mapping[str, Any], formats: Sequence[str], template: str) -> str:
 
     rich = _environment(autoescape=True)
     rich.filters["prose"] = lambda text: Markup(prose(text))
-    return rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw)
+    return compact_tables(rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw))
 
 
 def _links(figure: Figure, page: str) -> str:

@@ -1,6 +1,7 @@
 """A real broker receives our batches. It stores them and serves them to consumers, or refuses them."""
 
 import struct
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from tests.common import messages_of, records_of
 from tests.live import wire as kafka
 from tests.live.consumers import CONSUMERS, Consumed
 from tests.live.wire import Produced, Wire
+from tests.oracle.client import NEWER, OLDER
 from tests.reference.model import Message
 from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, LONG_LENGTHS, NOW_MS, message_lists
 from tools.broker import WAIT_S, Broker
@@ -223,6 +225,28 @@ def _is_longer(path: Path, size_bytes: int) -> bool:
     return path.stat().st_size > size_bytes
 
 
+@pytest.mark.parametrize("server", [NEWER], indirect=True)
+@pytest.mark.parametrize("fmt", ["v0", "v1"])
+def test_newer_brokers_close_the_connection_at_older_produce_requests(wire: Wire, topic: str, fmt: str) -> None:
+    """The broker still lists these versions, for clients that look for them (KAFKA-18659)."""
+    wire.create_topic(topic)
+    with pytest.raises(ConnectionError, match="closed the connection"):
+        wire.produce(topic, encoded([Message(offset=0, timestamp_ms=-1, value=b"value")], fmt=fmt), version=2)
+
+
+@pytest.mark.parametrize(("line", "refusal"), [(OLDER, kafka.NONE), (NEWER, kafka.INVALID_TIMESTAMP)])
+def test_newer_brokers_refuse_times_more_than_an_hour_ahead_by_default(
+    servers: Callable[..., Any], topic: str, line: str, refusal: int
+) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    with Wire(servers(line, ()).broker.port) as wire:
+        wire.create_topic(topic)
+        for minutes, error in ((50, kafka.NONE), (70, refusal)):
+            message = Message(offset=0, timestamp_ms=now_ms + minutes * 60_000, key=None, value=b"x")
+            assert wire.produce(topic, encoded([message])).error == error
+
+
+@pytest.mark.parametrize("server", [OLDER], indirect=True)
 @pytest.mark.parametrize("fmt", ["v0", "v1"])
 def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: str) -> None:
     """Send v0 and v1 in requests up to version 2.

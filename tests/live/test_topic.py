@@ -19,11 +19,13 @@ from kfbench.whatif.ask import what_if
 from kfbench.whatif.rebatch import Batching
 from tests.common import messages_of, records_of
 from tests.live.wire import Wire
+from tests.oracle.client import NEWER
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 from tools.broker import Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
+on_newer = pytest.mark.parametrize("server", [NEWER], indirect=True)
 
 POM = Path(__file__).parent / "pom.xml"
 SENT = [
@@ -79,6 +81,7 @@ def shapes(topic: str, rows: Iterable[pa.RecordBatch]) -> list[tuple[int, int]]:
     return [(len(each.records), each.records.shapes.payload_bytes) for each in part.chunks()] if part else []
 
 
+@on_newer
 def test_a_worker_is_given_bounded_batches(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
     wire.create_topic(topic)
     large = [Message(offset=i, timestamp_ms=NOW_MS, value=bytes(100_000)) for i in range(10)]
@@ -90,6 +93,7 @@ def test_a_worker_is_given_bounded_batches(wire: Wire, broker: Broker, topic: st
     assert max(size for _, size in found) <= BATCH_BYTES + 100_000
 
 
+@on_newer
 def test_what_if_of_a_topic(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
     send(wire, topic, 2)
     found = what_if(
@@ -106,6 +110,7 @@ def test_what_if_of_a_topic(wire: Wire, broker: Broker, topic: str, connector: s
     assert found.size("v3", "zstd") and found.losses["v1"]["headers"] == 2 * 3
 
 
+@on_newer
 def test_the_command(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
     send(wire, topic, 1)
     command = [sys.executable, "-m", "kfbench", "what-if", f"kafka://{broker.address}/{topic}", "--linger-ms", "5"]
@@ -117,6 +122,7 @@ def test_the_command(wire: Wire, broker: Broker, topic: str, connector: str) -> 
     assert found["lost_bytes"] == 0
 
 
+@on_newer
 @pytest.mark.parametrize(
     ("query", "reason"),
     [("", "UnknownTopicOrPartition"), ("?from=0:5&to=0:4", "offset"), ("?from=7:0", "no partition 7")],

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.compressed import Libraries
 from tools import jvm
 
 HERE = Path(__file__).parent
 POM = HERE / "pom.xml"
-OLDER = "3.9"
-VERSIONS = {OLDER: "3.9.1", "4.4": "4.4.0"}
+OLDER, NEWER = "3.9", "4.4"
+VERSIONS = {OLDER: "3.9.1", NEWER: "4.4.0"}
 """The versions of Kafka, by the end of the name of their source folder. OLDER is the last that writes v0 and v1."""
 _PACKAGE = r"org\.apache\.kafka\.common"
 MOVED = (
@@ -69,9 +70,10 @@ class Kafka(jvm.JsonServer):
         return jar.stem.removeprefix(f"{library}-")
 
     @property
-    def zstd_version(self) -> tuple[int, ...]:
-        """Return the version of the zstd library inside the zstd-jni jar. It is (1, 5, 6) for 1.5.6-4."""
-        return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
+    def libraries(self) -> Libraries:
+        """Return the versions of the compression libraries. That of zstd is (1, 5, 6) for the jar zstd-jni 1.5.6-4."""
+        zstd, lz4 = self.version("zstd-jni").partition("-")[0], self.version("lz4-java")
+        return Libraries(*(tuple(map(int, version.split("."))) for version in (zstd, lz4)))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:
         """Return the bytes that Kafka's broker makes of `data`, and its notes.

@@ -1,24 +1,32 @@
-"""The JVM that the oracle tests share.
+"""The JVMs that the oracle tests share, one per version of Kafka.
 
 The summary of pytest shows the number of compared batches and the tests' notes.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.client import OLDER, Kafka
+from tests.oracle.client import NEWER, OLDER, Kafka
 
 VERDICTS = pytest.StashKey[Counter[str]]()
 NOTES = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
-def kafka(fetched: Callable[..., Path]) -> Iterator[Kafka]:
-    with Kafka(OLDER, fetched) as running:
-        yield running
+def running(fetched: Callable[..., Path]) -> Iterator[Callable[[str], Kafka]]:
+    """Return a function that starts a version of Kafka at its first call."""
+    with ExitStack() as stack:
+        yield cache(lambda line: stack.enter_context(Kafka(line, fetched)))
+
+
+@pytest.fixture(params=[OLDER, pytest.param(NEWER, marks=pytest.mark.thorough)])
+def kafka(request: pytest.FixtureRequest, running: Callable[[str], Kafka]) -> Kafka:
+    return running(request.param)
 
 
 @pytest.fixture(scope="session")

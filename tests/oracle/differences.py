@@ -36,9 +36,11 @@ def _cut_after_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
 DIFFERENCES = (
     Difference(
         name="memory",
-        reason="Kafka allocates the size that an inner message of v0 or v1 claims, without checking it. With more "
-        "memory it would read a set that is cut short, as we do.",
-        applies=lambda seen, refusal: refusal is None and _kafka_refuses(seen, "OutOfMemoryError"),
+        reason="Kafka 3.9 allocates the size that an inner message of v0 or v1 claims, without checking it. With more "
+        "memory it would read a set that is cut short, as we do. Kafka 4.4 refuses sizes above 2,147,483,639 first.",
+        applies=lambda seen, refusal: (
+            refusal is None and _kafka_refuses(seen, "OutOfMemoryError", "maximum record size")
+        ),
     ),
     Difference(
         name="empty with a codec",

@@ -91,7 +91,7 @@ def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
     check_sidecar(log, seen["batches"])
     assert log.batches["canonical"].all()
     again = bytes(write_log(log))
-    if is_exact(part.codec, kafka.zstd_version):
+    if is_exact(part.codec, kafka.libraries, part.level):
         assert ours == data
     if part.codec == "none":
         assert again == data

@@ -2,10 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,24 +29,18 @@ SAME = "the same"
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
-Judged = Callable[[str], Counter[str]]
-
-
-@pytest.fixture(scope="module", params=[OLDER, pytest.param("4.4", marks=pytest.mark.thorough)])
-def kafka(request: pytest.FixtureRequest, fetched: Callable[..., Path]) -> Iterator[Kafka]:
-    with Kafka(request.param, fetched) as running:
-        yield running
+Judged = Callable[[Kafka, str], Counter[str]]
 
 
 @pytest.fixture(scope="module")
-def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Return a function that compares all cases of an operation once. It counts equal results and listed differences.
+def judged(verdicts: Counter[str]) -> Judged:
+    """Return a function that compares all cases of an operation once per version of Kafka.
 
-    It raises AssertionError for a difference that is not listed.
+    It counts equal results and listed differences. It raises AssertionError for a difference that is not listed.
     """
 
     @cache
-    def judge(op: str) -> tuple[Counter[str], list[str]]:
+    def judge(kafka: Kafka, op: str) -> tuple[Counter[str], list[str]]:
         held, disagreements = Counter[str](), []
         cases = [case for case in broker_cases(op, SEED, CASES[op]) if is_supported(case, kafka.line)]
         for first in range(0, len(cases), AT_ONCE):
@@ -61,8 +54,8 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
         verdicts[f"cases of {op} that agree with Apache Kafka's broker"] += held[SAME]
         return held, disagreements
 
-    def judged(op: str) -> Counter[str]:
-        held, disagreements = judge(op)
+    def judged(kafka: Kafka, op: str) -> Counter[str]:
+        held, disagreements = judge(kafka, op)
         assert not disagreements, f"{len(disagreements)} cases; the smallest:\n{min(disagreements, key=len)}"
         return held
 
@@ -78,7 +71,7 @@ def is_supported(case: BrokerCase, line: str) -> bool:
 
 @pytest.mark.parametrize("op", OPS)
 def test_our_broker_paths_agree_with_kafka(op: str, kafka: Kafka, judged: Judged) -> None:
-    held = judged(op)
+    held = judged(kafka, op)
     if kafka.line == OLDER:
         assert held.total() == CASES[op]
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.client import Kafka
+from tests.oracle.client import OLDER, Kafka
 from tests.oracle.golden import GOLDEN, write
 
 pytestmark = pytest.mark.oracle
@@ -24,6 +24,7 @@ def same_everywhere(value: Any) -> Any:
     return value
 
 
+@pytest.mark.parametrize("kafka", [OLDER], indirect=True)
 def test_a_second_writing_gives_the_same_vectors(kafka: Kafka, tmp_path: Path) -> None:
     write(kafka, tmp_path)
     names = {path.name for path in GOLDEN.iterdir()} - {"README.md"}

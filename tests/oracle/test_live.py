@@ -20,18 +20,18 @@ COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capa
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 
-Judged = Callable[[str, str], Counter[str]]
+Judged = Callable[[Kafka, str, str], Counter[str]]
 
 
 @pytest.fixture(scope="module")
-def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Return a function that compares the batches of a format and codec once.
+def judged(verdicts: Counter[str]) -> Judged:
+    """Return a function that compares the batches of a format and codec once per version of Kafka.
 
     It counts batches that agree, per direction.
     """
 
     @cache
-    def judge_both(name: str, codec: str) -> tuple[Counter[str], list[str]]:
+    def judge_both(kafka: Kafka, name: str, codec: str) -> tuple[Counter[str], list[str]]:
         held, disagreements = Counter[str](), []
         for chunk in chunks(name, codec, SEED, BATCHES[name]):
             for direction, judge in ((OURS, judge_ours), (KAFKAS, judge_kafkas)):
@@ -42,8 +42,8 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
         verdicts.update({f"batches {direction}": count for direction, count in held.items()})
         return held, disagreements
 
-    def judged(name: str, codec: str) -> Counter[str]:
-        held, disagreements = judge_both(name, codec)
+    def judged(kafka: Kafka, name: str, codec: str) -> Counter[str]:
+        held, disagreements = judge_both(kafka, name, codec)
         assert not disagreements, f"{len(disagreements)} chunks; the smallest:\n{min(disagreements, key=len)}"
         return held
 
@@ -51,11 +51,11 @@ def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
 
 
 @pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
-def test_each_side_reads_what_the_other_writes(name: str, codec: str, judged: Judged) -> None:
-    assert judged(name, codec)[OURS] == BATCHES[name]
+def test_each_side_reads_what_the_other_writes(name: str, codec: str, kafka: Kafka, judged: Judged) -> None:
+    assert judged(kafka, name, codec)[OURS] == BATCHES[name]
 
 
-def test_enough_is_judged(judged: Judged) -> None:
-    total = sum((judged(name, codec) for name, codec in COMBINATIONS), Counter[str]())
+def test_enough_is_judged(kafka: Kafka, judged: Judged) -> None:
+    total = sum((judged(kafka, name, codec) for name, codec in COMBINATIONS), Counter[str]())
     assert min(total[OURS], total[KAFKAS]) >= LEAST
     assert total.total() >= 2 * LEAST

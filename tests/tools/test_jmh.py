@@ -1,5 +1,6 @@
 """The driver of JMH computes JMH's own interval, stores one run per selection, and stops if Java writes other bytes."""
 
+import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from tools import java_formats, jmh, jvm
+from kfbench.formats import FORMATS
+from kfbench.report.topics.published_iteration import BODILESS, PUBLISHED, WHOLE
+from kfbench.report.topics.second_opinion import AA, OURS
+from tools import java_formats, jmh, jmh_ours, jmh_published, jvm
 from tools.jmh import BLOCKS, NAMES, Block, Plan
 
 RESULT: dict[str, Any] = {
@@ -20,8 +24,8 @@ ONE = Block(("skim",), ("columnar",), ("zstd",), (10,))
 
 
 def test_selections_have_the_stated_number_of_cells() -> None:
-    assert sum(map(len, BLOCKS["all"])) == 6 * 5 * 3 * 4
-    assert sum(map(len, BLOCKS["claimed"])) == 30
+    assert sum(map(len, BLOCKS["all"])) == 5 * 5 * 3 * 4 + 3 * 4
+    assert sum(map(len, BLOCKS["claimed"])) == 36
 
 
 def test_a_row_has_the_mean_and_its_interval() -> None:
@@ -53,7 +57,7 @@ def test_a_short_run_needs_a_file_of_its_own(options: list[str], monkeypatch: py
 def test_a_run_replaces_the_earlier_one_of_its_cells(tmp_path: Path) -> None:
     path = tmp_path / "second-opinion" / "jmh.json"
     for kafka, cells, ns in (("4.4.0", "all", 1), ("4.4.0", "claimed", 2), ("3.9.2", "all", 3), ("4.4.0", "all", 4)):
-        jmh.store({"kafka": kafka, "cells": cells, "rows": [{"ns_per_op": ns}]}, path)
+        jmh.store({"kafka": kafka, "cells": cells, "rows": [{"ns_per_op": ns}], "ours": []}, path)
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     assert sorted(run["rows"][0]["ns_per_op"] for run in runs) == [2, 3, 4]
 
@@ -62,7 +66,38 @@ def test_every_batch_of_a_task_has_its_records() -> None:
     task = jmh.task(10)
     assert [len(batch["records"]) for batch in task["batches"]] == [10] * jmh.BATCHES
     assert [record["offset"] for record in task["batches"][1]["records"]] == list(range(10))
-    assert len(set(task["sha256"].values())) == (len(NAMES) - 1) * 3  # v2 is there twice
+    assert len(set(task["sha256"].values())) == (len(NAMES) - 1) * 3  # v2 is there more than once
+
+
+def test_samples_of_several_jvms_are_pooled_by_cell() -> None:
+    results: dict[str, dict[str, Any]] = {}
+    for ns in (1.0, 2.0, 3.0):
+        fork = copy.deepcopy(RESULT)
+        fork["primaryMetric"]["rawData"] = [[ns]]
+        other = copy.deepcopy(fork)
+        other["params"]["codec"] = "none"
+        jmh.add_fork(results, [fork, other])
+    rows = [jmh.row(result) for result in results.values()]
+    assert [(row["codec"], row["forks"], row["ns_per_op"]) for row in rows] == [("zstd", 3, 2.0), ("none", 3, 2.0)]
+
+
+def test_our_kernels_are_timed_on_the_same_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jmh_ours, "ROUNDS", 3)
+    monkeypatch.setattr(jmh_ours, "RECORDS", 100)
+    for operation in sorted(set(OURS.values())):
+        rows = [*jmh_ours.timed(operation, "zstd", jmh.generated(10), java_formats.FORMATS)]
+        assert [row["format"] for row in rows] == [*java_formats.FORMATS, AA]
+        assert {row["records"] for row in rows} == {10}
+        (per_sample,) = {row["records_per_sample"] for row in rows}
+        assert per_sample % (10 * jmh.BATCHES) == 0  # whole repetitions of all batches
+        assert all(len(row["cpu_ns"]) == 3 and min(row["cpu_ns"]) > 0 for row in rows)
+
+
+def test_repeated_batches_are_the_same_batches() -> None:
+    once = jmh.generated(10)
+    often = once.repeated(700)
+    log = FORMATS["v2"].encode(once.records, once.bounds)
+    assert bytes(FORMATS["v2"].encode(often.records, often.bounds)) == 3 * bytes(log)
 
 
 @pytest.mark.oracle
@@ -82,3 +117,13 @@ def test_jmh_times_a_cell_and_refuses_other_bytes(fetched: Callable[..., Path], 
     file.write_text(json.dumps(task), encoding="utf-8")
     with pytest.raises(jvm.ToolError, match="columnar zstd: other bytes than ours"):
         jmh.jmh(built, ONE, Plan(1, 0, 3), tmp_path)
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_the_published_benchmark_allocates_the_published_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jmh_published, "CODECS", ("lz4",))
+    rows = jmh_published.measured(Plan(1, 1, 2))["rows"]
+    assert {row["reading"] for row in rows} == {WHOLE, BODILESS}
+    for row in rows:
+        assert row["bytes_per_batch"] == pytest.approx(PUBLISHED["lz4", row["reading"]], rel=0.05)

@@ -2,13 +2,15 @@
 
 Every run has a broker process of its own. Each round has one run of every setting, so that slow drift reaches all of
 them. The results go into datasets/second-opinion/broker-profile.json, and from there into docs/broker-profile.md. Until
-the last run they are in a file beside it, with the suffix .part. Other settings than the planned ones need --out.
+the last run they are in a file beside it, with the suffix .part. --resume measures only runs that this file, or a
+finished one, lacks. Other settings than the planned ones need --out.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -34,6 +36,7 @@ from tools.peers.base.measuring import holding_host
 
 RUNS: Final = 5
 ATTEMPTS: Final = 3
+SAME_MACHINE: Final = ("system", "machine", "cpu", "cpu_model", "cores")
 
 
 def main() -> None:
@@ -44,6 +47,7 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=ROUNDS_PER_S, help="batches per second and partition")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds of sending at full speed")
     parser.add_argument("--out", type=Path, help="another file for the runs")
+    parser.add_argument("--resume", action="store_true", help="measure only the runs that the file lacks")
     parser.add_argument("--page", action="store_true", help="only write the page from the stored file")
     options = parser.parse_args()
     if options.page:
@@ -54,19 +58,23 @@ def main() -> None:
     if options.out is None and (len(settings), options.runs, plan) != (len(SETTINGS), RUNS, Plan()):
         parser.error(f"other runs than planned do not belong in {FILE}: add --out FILE")
     out: Path = options.out or FILE
-    part, runs, failed = out.with_suffix(".part"), list[Run](), list[Failed]()
+    part, failed = out.with_suffix(".part"), list[Failed]()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         programs = session.tools()
-        for run in measured(settings, options.runs, programs, plan, lambda line: print(line, flush=True)):
+        head = facts(programs, plan)
+        rows = stored_rows(part if part.is_file() else out, head) if options.resume else []
+        left = missing_runs(settings, options.runs, rows)
+        for run in measured(left, programs, plan, lambda line: print(line, flush=True)):
             if isinstance(run, Failed):
                 failed.append(run)
             else:
-                runs.append(run)
-            part.write_text(text(facts(programs, plan), runs, failed), encoding="utf-8")
+                rows.append(run.row())
+            part.write_text(text(head, rows, failed), encoding="utf-8")
     except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make profile: {error}") from None
-    part.rename(out)
+    if part.is_file():
+        part.rename(out)
     if options.out is None:
         write_page()
     if failed:
@@ -80,16 +88,36 @@ class Failed(NamedTuple):
     reason: str
 
 
+def stored_rows(file: Path, head: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of a file. Raises Absent if there is none, and if they are of another machine or plan."""
+    if not file.is_file():
+        raise Absent(f"{file}: no file to resume")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    same = {name: (found[name], head[name]) for name in head.keys() - {"measured", "environment"}}
+    same |= {name: (found["environment"][name], head["environment"][name]) for name in SAME_MACHINE}
+    for name, (stored, wanted) in sorted(same.items()):
+        if stored != wanted:
+            raise Absent(f"{file}: has runs with another {name}: {stored}, not {wanted}")
+    rows: list[dict[str, Any]] = found["runs"]
+    return rows
+
+
+def missing_runs(settings: Sequence[Setting], rounds: int, rows: Sequence[Mapping[str, Any]]) -> list[Setting]:
+    """Return a setting per run that is missing, round by round."""
+    done = Counter(Setting(row["security"], row["codec"], row["batch_size"]) for row in rows)
+    return [setting for number in range(rounds) for setting in settings if done[setting] <= number]
+
+
 def measured(
-    settings: Sequence[Setting], rounds: int, programs: Tools, plan: Plan, say: Callable[[str], None]
+    left: Sequence[Setting], programs: Tools, plan: Plan, say: Callable[[str], None]
 ) -> Iterator[Run | Failed]:
-    """Yield the runs of all settings."""
-    began, total = time.monotonic(), rounds * len(settings)
-    for number, setting in enumerate([*settings] * rounds, 1):
+    """Yield a run of each setting in `left`."""
+    began = time.monotonic()
+    for number, setting in enumerate(left, 1):
         with holding_host(say):
             run = _attempted(setting, programs, plan, say)
         words = summary(run) if isinstance(run, Run) else "failed"
-        say(f"{number} of {total}, {time.monotonic() - began:.0f} s: {setting.name}, {words}")
+        say(f"{number} of {len(left)}, {time.monotonic() - began:.0f} s: {setting.name}, {words}")
         yield run
 
 
@@ -128,12 +156,12 @@ def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
     }
 
 
-def text(head: dict[str, Any], runs: Sequence[Run], failed: Sequence[Failed]) -> str:
+def text(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], failed: Sequence[Failed]) -> str:
     """Return the JSON text of the result file, with a line per run."""
-    head = head | {"failed": [each.setting._asdict() | {"reason": each.reason} for each in failed]}
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    rows = ",\n  ".join(json.dumps(run.row()) for run in runs)
-    return "{" + ",\n ".join(lines) + ',\n "runs": [\n  ' + rows + "]}\n"
+    whole = {**head, "failed": [each.setting._asdict() | {"reason": each.reason} for each in failed]}
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items()]
+    runs = ",\n  ".join(map(json.dumps, rows))
+    return "{" + ",\n ".join(lines) + ',\n "runs": [\n  ' + runs + "]}\n"
 
 
 if __name__ == "__main__":

@@ -47,3 +47,8 @@ def _without_bare_groups(svg: str) -> str:
 def compact_script(script: str) -> str:
     """Remove indentation, and comments that have lines of their own."""
     return re.sub(r"^[ \t]+|\n(?=\n)", "", _COMMENT.sub("", script), flags=re.MULTILINE)
+
+
+def compact_tables(page: str) -> str:
+    """Remove line breaks between the tags of tables."""
+    return re.sub(r">\n(?=</?(?:caption|t[rdh]|table|thead|tbody)\b)", ">", page)

@@ -20,6 +20,7 @@ from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span, upper_first
+from kfbench.report.topics import second_opinion
 from kfbench.report.topics.columnar import measured
 from kfbench.report.topics.cpu import cpu_slice
 from kfbench.report.topics.dictionaries import section as dictionaries
@@ -49,7 +50,7 @@ class Front:
 
     Args:
         lead: what v3 saves, and its CPU time.
-        worth: for whom v3 is worth it; empty if the run cannot say.
+        worth: v3's CPU time in Java, and for whom v3 is worth it; empty if nothing can be said.
         cards: some numbers of the report.
         table: the overhead of the formats that the verdict shows; None if the run has no sizes over the batch size.
         counts: how many sizes and times the run has.
@@ -67,7 +68,7 @@ def front(run: Views) -> Front:
     worth = "" if shares is None else _worth_sentence(shares, cpu)
     return Front(
         lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(cpu)))),
-        worth=" ".join(filter(None, (worth, _smallest_sentence(run)))),
+        worth=" ".join(filter(None, (_java_sentence(cpu), worth, _smallest_sentence(run)))),
         cards=tuple(islice(_cards(run, shares, cpu), MOST_CARDS)),
         table=_overhead_table(run),
         counts=_counts(run.results),
@@ -145,6 +146,12 @@ def _cpu_ratios(run: Views) -> CpuRatios:
 def _cpu_sentence(cpu: CpuRatios) -> str:
     words = f"By {cpu.by}, {listed(list(cpu.of))} of {NEW} takes {span(cpu.all)} × {BASE_FORMAT}'s CPU time"
     return f"{words}.{cpu.most}" if cpu.of else ""
+
+
+def _java_sentence(cpu: CpuRatios) -> str:
+    found = second_opinion.load() if cpu.of else None
+    is_dearer = max(cpu.all, default=1.0) > 1 + PAYS
+    return second_opinion.front_sentence(found.claimed, is_dearer) if found and found.claimed else ""
 
 
 def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:

@@ -30,15 +30,19 @@ class Pair:
 
     @property
     def word(self) -> Word:
-        """ "agree" if both intervals are on the same side of 1; "differ" if they are on different sides.
-
-        "undecided" if at least one interval contains 1.
-        """
-        sides = {_side(self.java), _side(self.ours)}
-        return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
+        return verdict(self.java, self.ours)
 
 
-def _side(ratio: Interval) -> int:
+def verdict(java: Interval, ours: Interval) -> Word:
+    """Return "agree" if both intervals are on the same side of 1, "differ" if they are on different sides.
+
+    "undecided" if at least one interval contains 1.
+    """
+    sides = {side_of_one(java), side_of_one(ours)}
+    return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
+
+
+def side_of_one(ratio: Interval) -> int:
     """Return 1 if the ratio is greater than 1, -1 if it is less, and 0 if the interval contains 1."""
     return (ratio.low > 1) - (ratio.high < 1)
 
@@ -91,8 +95,8 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
     body: list[tuple[Cell, ...]] = []
     for cell, of_cell in by_cell.items():
         ratios = [ratio for name in OTHERS for ratio in (of_cell[name].java, of_cell[name].ours)]
-        verdict = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _formats_of(of_cell, word))]
-        body.append((*cell, *ratios, "; ".join(verdict)))
+        words = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _formats_of(of_cell, word))]
+        body.append((*cell, *ratios, "; ".join(words)))
     return Table(
         name="java",
         caption=f"CPU time relative to {BASE_FORMAT}: Apache Kafka {found.versions[JAVA]} and kfbench",

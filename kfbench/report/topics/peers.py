@@ -43,7 +43,7 @@ SAME_WORK: Final = (
 
 NOT_TIMED: Final = (
     "An implementation is not timed on records for which its output differs. Besides the timed records, a few rare "
-    "ones are compared, such as null keys, times that go back, and time 0."
+    "ones are compared: null keys, times that go back, time 0."
 )
 
 
@@ -212,10 +212,10 @@ def faster_sentence(found: Peers) -> str:
     if not faster:
         return f"No other is faster than {OURS} in any of {compared} rows."
     best = [
-        f"{peer} in {len(ratios)} (down to {number(min(each.median for each in ratios), 2)} ×)"
+        f"{peer} in {len(ratios)} (to {number(min(each.median for each in ratios), 2)} ×)"
         for peer, ratios in faster.items()
     ]
-    return f"Others are faster than {OURS} in {len(rows)} of {compared} rows: {listed(best)}."
+    return f"Others are faster than {OURS} in {len(rows)} of {compared} rows. They are {listed(best)}."
 
 
 def differences_table(found: Peers) -> Table | None:
@@ -280,7 +280,8 @@ def _other_threads_notes(found: Peers) -> list[str]:
     shares = [f"{peer} {percent(share)}" for peer, share in found.other_threads.items() if share]
     if not shares:
         return []
-    return [f"Other threads, such as Go's collector, took CPU time on top of the timed thread's: {listed(shares)}."]
+    relative = f"Relative to the timed thread's it is {listed(shares)}."
+    return [f"Other threads, such as Go's collector, took CPU time too. {relative}"]
 
 
 def _title(found: Peers, peer: str) -> str:

@@ -27,8 +27,8 @@ interface Arm {
     /** The same with the reader of whole records, as Kafka 4.4.0 does it for v2. */
     long lookupWhole(ByteBuffer batch, long timestamp);
 
-    /** name: "v2" for Kafka's classes, "v2-own" for v2 in the code of this folder, or another format of this folder. */
+    /** name: "v2" for Kafka's classes, "v2-own" and "v2-again" for v2 in the code of this folder, or another format of this folder. */
     static Arm of(String name, int codec) {
-        return name.equals("v2") ? new V2Arm(codec) : new OurArm(name.equals("v2-own") ? "v2" : name, codec);
+        return name.equals("v2") ? new V2Arm(codec) : new OurArm(name.startsWith("v2-") ? "v2" : name, codec);
     }
 }
