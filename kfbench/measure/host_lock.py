@@ -90,7 +90,10 @@ def _open() -> int:
     try:  # another user may own the file: Linux then refuses O_CREAT, but lets a reader lock it
         return os.open(LOCK, flags)
     except FileNotFoundError:
-        return os.open(LOCK, flags | os.O_CREAT, 0o644)
+        lock = os.open(LOCK, flags | os.O_CREAT, 0o644)
+    if os.fstat(lock).st_uid == os.geteuid():
+        os.fchmod(lock, 0o644)  # the umask may have made it private
+    return lock
 
 
 def waiting_line(holder: object, wait_s: float) -> str:

@@ -3,6 +3,7 @@
 If the process dies, the lock is free.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -72,6 +73,15 @@ def test_a_lock_that_is_there_is_taken_without_a_right_to_write(lock: Path) -> N
     lock.chmod(0o444)
     with host_lock():
         assert lock.read_bytes() == b""
+
+
+def test_a_new_lock_can_be_taken_by_other_users(lock: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with host_lock():
+            assert lock.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
 
 
 def test_a_link_is_not_followed(lock: Path, tmp_path: Path) -> None:
