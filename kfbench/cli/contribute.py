@@ -7,7 +7,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.options import check_new_file, existing
-from kfbench.cli.output import busy, print_result, write_whole
+from kfbench.cli.output import busy, complain, print_result, write_whole
 from kfbench.errors import KfbenchError
 
 
@@ -20,7 +20,7 @@ def contribute(
 ) -> None:
     """Write the file of your machine: CPU ratios of a run, the processor, hashes of sizes; no name of host or user."""
     from kfbench.machines.contribute import machine_file
-    from kfbench.machines.file import to_json
+    from kfbench.machines.file import read_folder, to_json
     from kfbench.store import open_run
     from kfbench.text import counted
 
@@ -42,3 +42,7 @@ def contribute(
         *(f"- {each}" for each in made.never_contains),
     ]
     print_result("\n".join(lines))
+    if made.code not in {each.code for each in read_folder().sound.values()}:
+        complain(
+            "no committed machine was measured with the same code of kfbench: a report compares this one with none"
+        )

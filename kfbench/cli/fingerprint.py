@@ -16,7 +16,7 @@ FEW_RECORDS = 100
 @app.command()
 def fingerprint(
     logs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="LOG...", help="Segments, topic-partition folders, log dirs, a data dir."),
     ],
     *,
@@ -38,12 +38,15 @@ def fingerprint(
 
     from kfbench.fingerprint.file import to_json
     from kfbench.fingerprint.measure import fingerprint as measured
+    from kfbench.sources.topic import SCHEME
     from kfbench.text import counted
     from kfbench.whatif.ask import SAMPLE_BYTES
 
+    if any(log.startswith(SCHEME) for log in logs):
+        raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
     made, sources, skipped = measured(
-        [existing(log) for log in logs],
+        [existing(Path(log)) for log in logs],
         topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
         seed=seed,

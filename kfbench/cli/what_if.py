@@ -223,9 +223,15 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
 
 
 def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
-    """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
+    """Return the path if it is that of a fingerprint, else None.
+
+    Raises BadParameter for one among several sources, or in a folder: its lines are no records.
+    """
     from kfbench.fingerprint.file import is_fingerprint
 
+    for inside in (file for path in paths if path.is_dir() for file in path.glob("*.json")):
+        if is_fingerprint(inside):
+            raise typer.BadParameter(f"{inside} is a fingerprint: name it alone", param_hint="SOURCE")
     if not any(map(is_fingerprint, paths)):
         return None
     if len(paths) > 1:

@@ -57,6 +57,7 @@ def what_if_of(
         answer,
         arms=_with_versions(answer.arms, given),
         rebatched=_without_errors(_with_versions(answer.rebatched, given), others),
+        sample=answer.sample and replace(answer.sample, seed=None),
         dictionary=_of_formats(given.dictionary, question.formats) if has_zstd else None,
         is_fingerprint=True,
         interpolated=others,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from kfbench.errors import InvalidConfig
 from kfbench.fingerprint.file import BatchingSums, CodecSums, Fingerprint, StretchSums, TopicPrint, samples
 from kfbench.fingerprint.grid import LEAST_CHANGE, NONE, REFERENCE, Grid, SampleSizes
-from kfbench.formats import BASE_FORMAT
 from kfbench.whatif.estimate import SampleSums
 from kfbench.whatif.rebatch import Batching
 
@@ -75,27 +74,20 @@ class _Sample:
         counts = sampled.counts
         self._axes = np.log1p(counts.linger_ms), np.log(counts.batch_size_bytes)
         self._counts = np.log(counts.batches)
-        self._known: dict[_Setting, float] = {}
-        self._fine, self._coarse = _table(sampled.fine), _table(sampled.coarse)
-        self._slow = self._over_reference(_table(sampled.coarsest))
+        self._known: dict[Batching, float] = {}
+        self._fast = _table(sampled.fast)
+        self._slow = self._over_reference(_table(sampled.slow))
 
     @property
     def arms(self) -> list[tuple[str, str]]:
         """Pairs of format and codec. Those without a codec come first."""
-        known = {**self._fine.logarithms, **self._coarse.logarithms, **self._slow.logarithms}
+        known = {**self._fast.logarithms, **self._slow.logarithms}
         return sorted(known, key=lambda arm: arm[1] != NONE)
 
     def size(self, name: str, codec: str, at: Batching) -> float:
-        """Return the bytes of the sample.
-
-        A table with fewer settings says how a format or codec compares with another one, which has more settings.
-        """
-        if (name, codec) in self._fine.logarithms:
-            return self._between(self._fine, name, codec, at)
-        if (name, codec) in self._coarse.logarithms:
-            ratio = self._between(self._coarse, name, codec, at)
-            ratio /= self._between(self._coarse, BASE_FORMAT, REFERENCE, at)
-            return self.size(BASE_FORMAT, REFERENCE, at) * ratio
+        """Return the bytes of the sample. Those under the slow codec are known compared with the reference codec."""
+        if (name, codec) in self._fast.logarithms:
+            return self._between(self._fast, name, codec, at)
         return self.size(name, REFERENCE, at) * self._between(self._slow, name, codec, at)
 
     def _over_reference(self, table: "_Table") -> "_Table":
@@ -108,9 +100,9 @@ class _Sample:
         return table._replace(logarithms=logarithms)
 
     def batches(self, at: Batching) -> float:
-        return exp(self._count(_Setting(ceil(at.linger_ms), at.batch_size_bytes)))
+        return exp(self._count(Batching(ceil(at.linger_ms), at.batch_size_bytes)))
 
-    def _count(self, at: "_Setting") -> float:
+    def _count(self, at: Batching) -> float:
         """Return the logarithm of the number of batches."""
         if at not in self._known:
             lingers, sizes = self._axes
@@ -125,27 +117,22 @@ class _Sample:
         lines = _neighbours(table.lingers_ms, linger_ms)
         on_lines = [
             self._interpolated(
-                _Setting(table.lingers_ms[i], size),
-                [_Setting(table.lingers_ms[i], table.batch_sizes[j]) for j in sizes],
+                Batching(table.lingers_ms[i], size),
+                [Batching(table.lingers_ms[i], table.batch_sizes[j]) for j in sizes],
                 [logarithms[i, j] for j in sizes],
             )
             for i in lines
         ]
-        ends = [_Setting(table.lingers_ms[i], size) for i in lines]
-        return exp(self._interpolated(_Setting(linger_ms, size), ends, on_lines))
+        ends = [Batching(table.lingers_ms[i], size) for i in lines]
+        return exp(self._interpolated(Batching(linger_ms, size), ends, on_lines))
 
-    def _interpolated(self, at: "_Setting", ends: Sequence["_Setting"], numbers: Sequence[float]) -> float:
+    def _interpolated(self, at: Batching, ends: Sequence[Batching], numbers: Sequence[float]) -> float:
         """Interpolate between two settings, by the number of batches. If it hardly differs: by the settings."""
         here, below, above = (self._count(each) for each in (at, *ends))
         if abs(above - below) < LEAST_CHANGE:
             here, below, above = (log1p(each.linger_ms) + log(each.batch_size_bytes) for each in (at, *ends))
         share = min(max((here - below) / (above - below), 0.0), 1.0) if above != below else 0.0
         return numbers[0] * (1 - share) + numbers[1] * share
-
-
-class _Setting(NamedTuple):
-    linger_ms: int
-    batch_size_bytes: int
 
 
 class _Table(NamedTuple):

@@ -4,6 +4,7 @@ Sizes under other settings are interpolated between these (see `between`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
@@ -19,6 +20,7 @@ from kfbench.errors import KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.log.segment import join_records
 from kfbench.sources import Part
+from kfbench.sources.log import Segment
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Sent, sent
 
 NONE: Final = "none"
@@ -26,14 +28,18 @@ WHOLE_BYTES: Final = 2 << 20
 """A topic up to this size is the sample. The size is that of v2 with one record per batch."""
 SAMPLE_BYTES: Final = 1 << 20
 """The size of the sample of a larger topic."""
-LINGERS_MS: Final = (0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
-BATCH_SIZES: Final = (4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20)
-COARSE_LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
-COARSE_SIZES: Final = (4 << 10, 16 << 10, 64 << 10, 1 << 20)
-COARSEST_LINGERS_MS: Final = (0, 2, 20, 500)
-COARSEST_SIZES: Final = (4 << 10, 64 << 10, 1 << 20)
+SAMPLE_PLACES: Final = 4
+LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
+# More settings above 64 KiB and 128 KiB: there batches begin to need a second or third block of lz4 (64 KiB).
+BATCH_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 72, 96, 128, 144, 256, 1024))
+SLOW_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
+SLOW_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 256, 1024))
 MOST_VALUES: Final = 96
 """The numbers of batches are known at up to this many values of each setting."""
+MOST_OF_SMALL: Final = 32
+"""The bytes of a small sample are known at up to this many values of each setting."""
+SMALL_BYTES: Final = 16 << 20
+"""A sample is small if it has no more bytes than this in all divisions into batches together."""
 LEAST_CHANGE: Final = 0.01
 """Settings between which the number of batches changes by less get none between them."""
 SLOW: Final = "gzip"
@@ -99,19 +105,17 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     Args:
         counts: numbers of batches. They have the most settings.
-        fine: bytes in the formats without a codec, and in the base format.
-        coarse: bytes under codecs, except for the slow one.
-        coarsest: bytes under the slow codec, with the fewest settings.
+        fast: bytes without a codec, and under all codecs but the slow one.
+        slow: bytes under the slow codec. They have the fewest settings.
     """
 
     counts: Counts
-    fine: Grid
-    coarse: Grid
-    coarsest: Grid
+    fast: Grid
+    slow: Grid
 
     @property
-    def grids(self) -> tuple[Grid, Grid, Grid]:
-        return self.fine, self.coarse, self.coarsest
+    def grids(self) -> tuple[Grid, Grid]:
+        return self.fast, self.slow
 
     @property
     def is_whole(self) -> bool:
@@ -132,16 +136,12 @@ class _Plan(NamedTuple):
     arms: Sequence[tuple[str, str]]
 
 
-def plans(formats: Sequence[str]) -> tuple[_Plan, _Plan, _Plan]:
-    """Return the plans of the grids `fine`, `coarse` and `coarsest` of `SampleSizes`."""
-    with_codecs = [(name, codec) for name in formats for codec in CODECS if codec in FORMATS[name].capabilities.codecs]
-    fast = [(name, codec) for name, codec in with_codecs if codec not in (NONE, SLOW)]
-    fine = [(name, NONE) for name in formats] + [(name, codec) for name, codec in fast if name == BASE_FORMAT]
-    slow = [(name, codec) for name, codec in with_codecs if codec == SLOW]
+def plans(formats: Sequence[str]) -> tuple[_Plan, _Plan]:
+    """Return the plans of the grids `fast` and `slow` of `SampleSizes`, for a sample that is not small."""
+    arms = [(name, codec) for name in formats for codec in CODECS if codec in FORMATS[name].capabilities.codecs]
     return (
-        _Plan(LINGERS_MS, BATCH_SIZES, fine),
-        _Plan(COARSE_LINGERS_MS, COARSE_SIZES, fast),
-        _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow),
+        _Plan(LINGERS_MS, BATCH_SIZES, [arm for arm in arms if arm[1] != SLOW]),
+        _Plan(SLOW_LINGERS_MS, SLOW_SIZES, [arm for arm in arms if arm[1] == SLOW]),
     )
 
 
@@ -159,28 +159,51 @@ def measured(parts: Sequence[Part], formats: Sequence[str], run: Run = map) -> S
     if sample is None:
         return None
     divided = _SampleBatches(sample)
-    fine, coarse, coarsest = (_grid(plan, divided, run) for plan in plans(formats))
-    return SampleSizes(counts=divided.counts, fine=fine, coarse=coarse, coarsest=coarsest)
+    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats))
+    return SampleSizes(counts=divided.counts, fast=fast, slow=slow)
 
 
 def _sample(part: Part) -> Sent | None:
-    """Return the first records of a file: all up to WHOLE_BYTES, or SAMPLE_BYTES. None: nothing can be read."""
+    """Return all records of a file up to WHOLE_BYTES, or SAMPLE_BYTES of a larger one. None: nothing can be read.
+
+    The sample has as many bytes from each of several places of a large file.
+    """
+    whole = _first(part, WHOLE_BYTES)
+    if whole is None or whole.is_all or not isinstance(part, Segment):
+        return whole and whole.sent
+    places = [replace(part, start=part.size_bytes * i // SAMPLE_PLACES) for i in range(SAMPLE_PLACES)]
+    return _joined([found.sent for place in places if (found := _first(place, SAMPLE_BYTES // SAMPLE_PLACES))])
+
+
+class _First(NamedTuple):
+    """The first records of a file or share. is_all: there are no others."""
+
+    sent: Sent
+    is_all: bool
+
+
+def _first(part: Part, most_bytes: int) -> _First | None:
+    """Return the first records, up to a size; at least one. None: nothing can be read."""
     pieces, ends = list[Sent](), np.zeros(1, np.int64)
     try:
         for chunk in part.chunks():
             pieces.append(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions))
             sizes = FORMATS[BASE_FORMAT].size(pieces[-1].records, 1)
             ends = np.append(ends, ends[-1] + np.cumsum(sizes))
-            if ends[-1] > WHOLE_BYTES:
+            if ends[-1] > most_bytes:
                 break
     except (KfbenchError, OSError):
         pass  # `tally` reports it
     if len(ends) == 1:
         return None
-    whole = Sent(join_records([piece.records for piece in pieces]), np.concatenate([piece.owners for piece in pieces]))
-    if ends[-1] <= WHOLE_BYTES:
-        return whole
-    return whole.at(np.arange(max(int(np.searchsorted(ends[1:], SAMPLE_BYTES)), 1)))
+    found = _joined(pieces)
+    if ends[-1] <= most_bytes:
+        return _First(found, True)
+    return _First(found.at(np.arange(max(int(np.searchsorted(ends[1:], most_bytes)), 1))), False)
+
+
+def _joined(pieces: Sequence[Sent]) -> Sent:
+    return Sent(join_records([piece.records for piece in pieces]), np.concatenate([piece.owners for piece in pieces]))
 
 
 class _SampleBatches:
@@ -189,28 +212,49 @@ class _SampleBatches:
     def __init__(self, sample: Sent) -> None:
         self._divider = Divider(sample)
 
-    def batches(self, linger_ms: int, batch_size_bytes: int) -> Batches:
-        return self._divider.sent.batched(self._divider.bounds(Batching(linger_ms, batch_size_bytes)))
+    def bounds(self, linger_ms: int, batch_size_bytes: int) -> Int64:
+        return self._divider.bounds(Batching(linger_ms, batch_size_bytes))
+
+    def batches(self, bounds: Int64) -> Batches:
+        return self._divider.sent.batched(bounds)
 
     def _count(self, linger_ms: int, batch_size_bytes: int) -> int:
-        return len(self._divider.bounds(Batching(linger_ms, batch_size_bytes))) - 1
+        return len(self.bounds(linger_ms, batch_size_bytes)) - 1
 
     @cached_property
     def counts(self) -> Counts:
         """The numbers of batches, at the settings where they change."""
-        lingers_ms = self._refined(LINGERS_MS, lambda linger_ms: [self._count(linger_ms, size) for size in BATCH_SIZES])
-        sizes = self._refined(BATCH_SIZES, lambda size: [self._count(linger_ms, size) for linger_ms in LINGERS_MS])
+        lingers_ms, sizes = self._axes(MOST_VALUES)
         return Counts(
             linger_ms=lingers_ms,
             batch_size_bytes=sizes,
             batches=[[self._count(linger_ms, size) for size in sizes] for linger_ms in lingers_ms],
         )
 
-    def _refined(self, values: Sequence[int], counts: Callable[[int], list[int]]) -> list[int]:
+    def plans(self, formats: Sequence[str]) -> tuple[_Plan, _Plan]:
+        """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where batches change."""
+        lingers_ms, sizes = self._axes(MOST_OF_SMALL)
+        divisions = {self.bounds(*pair).tobytes() for pair in product(lingers_ms, sizes)}
+        fast, slow = plans(formats)
+        if len(divisions) * self._divider.sent.records.shapes.payload_bytes > SMALL_BYTES:
+            return fast, slow
+        return _Plan(lingers_ms, sizes, fast.arms), _Plan(lingers_ms, sizes, slow.arms)
+
+    def _axes(self, most: int) -> tuple[list[int], list[int]]:
+        lingers_ms = self._refined(
+            LINGERS_MS, most, lambda linger_ms: [self._count(linger_ms, size) for size in BATCH_SIZES]
+        )
+        sizes = self._refined(
+            BATCH_SIZES, most, lambda size: [self._count(linger_ms, size) for linger_ms in LINGERS_MS]
+        )
+        return lingers_ms, sizes
+
+    def _refined(self, values: Sequence[int], most: int, counts: Callable[[int], list[int]]) -> list[int]:
         """Add values of a setting between the given ones, first where the numbers of batches change most.
 
         Args:
             values: the given values, rising.
+            most: the largest number of values.
             counts: returns the numbers of batches at a value, for several values of the other setting.
         """
         found: dict[int, Int64] = {value: np.array(counts(value)) for value in values}
@@ -223,7 +267,7 @@ class _SampleBatches:
 
         waiting = [*steps(pairwise(values))]
         heapify(waiting)
-        while waiting and len(found) < MOST_VALUES:
+        while waiting and len(found) < most:
             _, low, high = heappop(waiting)
             middle = round(sqrt((low + 1) * (high + 1))) - 1
             found[middle] = np.array(counts(middle))
@@ -234,13 +278,13 @@ class _SampleBatches:
 
 def _grid(plan: _Plan, divided: _SampleBatches, run: Run) -> Grid:
     """Measure the points of a grid. Points with the same batches are measured once."""
-    points = [divided.batches(*pair) for pair in product(plan.linger_ms, plan.batch_sizes)]
-    different = {point.bounds.tobytes(): point for point in points}
+    points = [divided.bounds(*pair) for pair in product(plan.linger_ms, plan.batch_sizes)]
+    different = {bounds.tobytes(): divided.batches(bounds) for bounds in points}
     sizes = iter(run(_size, [(batches, *arm) for batches in different.values() for arm in plan.arms]))
-    found = {bounds: {arm: next(sizes) for arm in plan.arms} for bounds in different}
+    found = {division: {arm: next(sizes) for arm in plan.arms} for division in different}
 
     def rows(arm: tuple[str, str]) -> Rows:
-        numbers = iter([found[point.bounds.tobytes()][arm] for point in points])
+        numbers = iter([found[bounds.tobytes()][arm] for bounds in points])
         return [[next(numbers) for _ in plan.batch_sizes] for _ in plan.linger_ms]
 
     return Grid(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kfbench import __version__
@@ -28,6 +29,7 @@ from kfbench.fingerprint.file import (
     StoredSums,
     TopicPrint,
     UniformSums,
+    is_fingerprint,
     stretch_sums,
 )
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
@@ -97,7 +99,8 @@ def fingerprint(
     check_least_members(least_members)
     found = find(as_paths(paths))
     if table := next((part for part in found.parts if isinstance(part, Table)), None):
-        raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
+        kind = "fingerprint" if is_fingerprint(Path(table.path)) else "table"
+        raise InvalidConfig(f"{table.path}: is a {kind}; a fingerprint is made of a log")
     compile_kernels(None, found.parts, console)
     shown = default_formats(found.parts, None, None)
     compile_kernels(shown, found.parts, console)
@@ -105,8 +108,7 @@ def fingerprint(
     topics: dict[str, list[Part]] = {}
     for part in found.parts:
         topics.setdefault(stream_of(part.topic, part.name), []).append(part)
-    sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
-    samples = _samples(topics, shown, console)
+    sums, samples = _read(topics, question, shown, console)
     whole = sum(sums.values(), Tally())
     if not any(source.batches for source in whole.sources):
         raise KfbenchError(why_unreadable(whole.sources))
@@ -127,20 +129,26 @@ def fingerprint(
     return Measured(made, whole.sources, found.skipped)
 
 
-def _samples(
-    topics: Mapping[str, list[Part]], formats: Sequence[str], console: Console | None
-) -> dict[str, grid.SampleSizes | None]:
-    """Measure a sample of each topic in other batches."""
-    found: dict[str, grid.SampleSizes | None] = {}
+def _read(
+    topics: Mapping[str, list[Part]], question: Question, formats: Sequence[str], console: Console | None
+) -> tuple[dict[str, Tally], dict[str, grid.SampleSizes | None]]:
+    """Return the sums of each topic, and the sizes of its sample in other batches. They are computed side by side."""
     sizes = {topic: sum(part.size_bytes for part in parts) for topic, parts in topics.items()}
-    with (
-        ThreadPoolExecutor(os.cpu_count()) as threads,
-        reading(sum(sizes.values()), "other batches", console) as advance,
-    ):
-        for topic, parts in topics.items():
-            found[topic] = grid.measured(parts, formats, threads.map)
-            advance(sizes[topic])
-    return found
+    with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
+        try:
+            waiting = {
+                topic: one_topic.submit(grid.measured, parts, formats, threads.map) for topic, parts in topics.items()
+            }
+            sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
+            samples = dict[str, grid.SampleSizes | None]()
+            with reading(sum(sizes.values()), "other batches", console) as advance:
+                for topic, sample in waiting.items():
+                    samples[topic] = sample.result()
+                    advance(sizes[topic])
+        except BaseException:
+            one_topic.shutdown(cancel_futures=True)
+            raise
+    return sums, samples
 
 
 def _question(shown: Iterable[str], seed: int) -> Question:

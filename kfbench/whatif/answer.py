@@ -96,14 +96,14 @@ class Sample:
 
     Args:
         share: the wanted share of all bytes, 0 to 1.
-        seed: the seed that chose the sample.
+        seed: the seed that chose the sample. None: unknown, in the answer of a fingerprint.
         plain_bytes: bytes of uncompressed v2 in the sample.
         of_bytes: bytes of uncompressed v2 in the whole source.
         stretches: number of stretches in the sample. A stretch is about 64 KiB of consecutive batches.
     """
 
     share: float
-    seed: int
+    seed: int | None
     plain_bytes: int
     of_bytes: int
     stretches: int

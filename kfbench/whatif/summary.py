@@ -210,7 +210,8 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
     sizes = [each.least_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
         months = [answer.month_of_topic(each, each.least_bytes or 0) for each in answer.by_topic]
-        dollars = sum(month.total for month in months if month is not None)
+        # If a topic has no rate, the total's rate stands for all topics, as in the other rows.
+        dollars = sum(month.total for month in months if month) if all(months) else None
         yield Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars)
 
 

@@ -19,6 +19,7 @@ def test_it_writes_a_file_and_says_what_is_in_it(kfbench: Run, tmp_path: Path) -
     found = read_file(out)
     assert f"{len(found.ratios)} ratios" in done.out and "hashes of 2 sizes" in done.out
     assert found.machine.instructions.words in done.out and str(tmp_path) not in out.read_text()
+    assert "compares this one with none" in done.err
 
 
 def test_a_file_is_not_replaced_unless_asked(kfbench: Run, tmp_path: Path) -> None:

@@ -91,6 +91,15 @@ def test_options_that_need_records_are_refused(kfbench: Run, tmp_path: Path, opt
     assert kfbench("what-if", out, LOG).status == 2
 
 
+def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
+    out, other = tmp_path / "print.json", tmp_path / "other.json"
+    assert kfbench("fingerprint", LOG, "--out", out).status == 0
+    assert "is a fingerprint" in kfbench("fingerprint", out, "--out", other).refused()
+    assert "does not see batches" in kfbench("fingerprint", "kafka://a:1/t", "--out", other).refused(status=2)
+    assert f"{out} is a fingerprint" in kfbench("what-if", tmp_path).refused(status=2)
+    assert not other.exists()
+
+
 SWEEP = """
 title = "t"
 analysis = "a"

@@ -15,29 +15,30 @@ from kfbench.whatif.text import render_text
 from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER, INDEX
 
-OF_MOST = 0.03  # the largest error of nine in ten sizes
-OF_ALL = {"named": 0.07, "recorded": 0.07}
+MOST_OFF = 0.03  # the largest error, except for:
+MOST_OFF_OF = {("columnar", "gzip"): 0.05, ("columnar", "snappy"): 0.13, ("columnar", "zstd"): 0.05}
+MOST_OFF_OF_FEW = 0.15
 LEAST_RECORDS = 100
 draw = Random(20261127)
 ASKED = [Batching(0.0, 16_384), Batching(1.0, 65_536), Batching(10.0, 16_384), Batching(200.0, 524_288)]
 ASKED += [Batching(round(501 ** draw.random() - 1, 1), int(4096 * 256 ** draw.random())) for _ in range(12)]
 
 
-def check(log: Path, most_off: float) -> None:
+def check(log: Path, most_off: float = MOST_OFF) -> None:
     given = fingerprint(log, seed=0).fingerprint
     of_log, of_print = what_if(log, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
     assert len(of_print.rebatched) == len(of_log.rebatched) >= len(ASKED) * 10
     arms = [(arm.format, arm.codec, arm.batching) for arm in of_log.rebatched]
     assert arms == [(arm.format, arm.codec, arm.batching) for arm in of_print.rebatched]
     pairs = zip(of_print.rebatched, of_log.rebatched, strict=True)
-    errors = sorted(
+    errors = [
         (abs(arm.size_bytes / own.size_bytes - 1), own.format, own.codec, own.batching)
         for arm, own in pairs
         if arm.size_bytes and own.size_bytes
-    )
+    ]
     assert len(errors) == len(arms)
-    assert errors[-1][0] <= most_off, errors[-1]
-    assert errors[len(errors) * 9 // 10][0] <= OF_MOST
+    over = [each for each in errors if each[0] > max(MOST_OFF_OF.get(each[1:3], 0), most_off)]
+    assert not over, max(over)
 
 
 @pytest.mark.sampled(4)
@@ -46,13 +47,13 @@ def test_other_batches_of_a_named_workload(name: str, tmp_path: Path) -> None:
     sample = WORKLOADS[name].generate(records=12 if name == "large-payload" else 4000, seed=3)
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(bytes(FORMATS["v2"].encode(sample.records, sample.bounds, "lz4")))
-    check(log, OF_ALL["named"])
+    check(log)
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", [name for name, entry in INDEX.items() if entry["records"] >= LEAST_RECORDS])
+@pytest.mark.parametrize("name", [name for name, entry in INDEX.items() if entry["records"]])
 def test_other_batches_of_a_recorded_log(name: str) -> None:
-    check(FOLDER / name, OF_ALL["recorded"])
+    check(FOLDER / name, MOST_OFF if INDEX[name]["records"] >= LEAST_RECORDS else MOST_OFF_OF_FEW)
 
 
 def test_settings_outside_of_the_grid_are_refused() -> None:

@@ -169,6 +169,11 @@ def test_savings_and_dollars_of_a_topic_are_its_own(topics: WhatIf) -> None:
     shares = [(each.least_bytes or 0) / each.base_bytes for each in (one, other)]
     table = today_table(rated)
     [row] = [row for row in rows_of(table) if row["batches"] == "best per topic"]
+    of_all = rated.month(row["bytes"])  # as in the other rows, because some topics have no rate
+    assert of_all is not None and row["US$/month"] == of_all.total
+    [row] = [
+        row for row in rows_of(today_table(replace(rated, by_topic=(one, other)))) if row["batches"] == "best per topic"
+    ]
     assert row["US$/month"] == pytest.approx(sum(a * b for a, b in zip(wanted, shares, strict=True)))
     assert found[0]["best"]["saving_a_month"] == pytest.approx(wanted[0] * (one.saving or 0))
     assert any("bytes have no rate" in note for note in table.notes) and not today_table(topics).notes

@@ -13,7 +13,7 @@ from kfbench.json_files import JsonLayout
 from kfbench.workloads.fingerprinted.parts import Count, Distributions, broken
 
 KIND: Final = "kfbench fingerprint"
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 
 
 class _Drawn(msgspec.Struct, frozen=True):
