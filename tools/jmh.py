@@ -160,8 +160,8 @@ def add_fork(results: dict[str, dict[str, Any]], fork: Sequence[dict[str, Any]])
         if cell not in results:
             results[cell] = result
             continue
-        for metric, more in zip(_metrics(results[cell]), _metrics(result), strict=True):
-            metric["rawData"] += more["rawData"]
+        for metric, added in zip(_metrics(results[cell]), _metrics(result), strict=True):
+            metric["rawData"] += added["rawData"]
 
 
 def _metrics(result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

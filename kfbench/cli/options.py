@@ -155,5 +155,5 @@ def check_new_file(out: Path, force: bool, read: Iterable[str]) -> None:
         raise KfbenchError(f"{out.parent}: no such folder")
     if out.exists() and not force:
         raise KfbenchError(f"{out}: exists already (--force replaces it)")
-    if out.exists() and any(out.samefile(path) for path in read):
+    if out.exists() and any(Path(path).exists() and out.samefile(path) for path in read):
         raise KfbenchError(f"{out}: is the log itself")

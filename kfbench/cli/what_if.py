@@ -143,6 +143,8 @@ def what_if(
     columns = table.columns()
     if table.value_json and isinstance(asked, list):
         _check_has_table(asked, columns)
+    if isinstance(asked, list) and any(path.is_dir() for path in asked):
+        _check_no_fingerprint(asked, columns)
 
     from rich.console import Console
 
@@ -223,15 +225,9 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
 
 
 def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
-    """Return the path if it is that of a fingerprint, else None.
-
-    Raises BadParameter for one among several sources, or in a folder: its lines are no records.
-    """
+    """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
     from kfbench.fingerprint.file import is_fingerprint
 
-    for inside in (file for path in paths if path.is_dir() for file in path.glob("*.json")):
-        if is_fingerprint(inside):
-            raise typer.BadParameter(f"{inside} is a fingerprint: name it alone", param_hint="SOURCE")
     if not any(map(is_fingerprint, paths)):
         return None
     if len(paths) > 1:
@@ -239,6 +235,17 @@ def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
     if table.columns().names or table.value_json:
         raise typer.BadParameter("a fingerprint has no columns", param_hint="SOURCE")
     return paths[0]
+
+
+def _check_no_fingerprint(paths: list[Path], columns: "Columns") -> None:
+    """Raise BadParameter for a fingerprint in a folder of tables: its lines are no records."""
+    from kfbench.fingerprint.file import is_fingerprint
+    from kfbench.sources import find
+    from kfbench.sources.tables import Table
+
+    for part in find(paths, columns).parts:
+        if isinstance(part, Table) and is_fingerprint(Path(part.path)):
+            raise typer.BadParameter(f"{part.path} is a fingerprint: name it alone", param_hint="SOURCE")
 
 
 def _check_has_table(paths: list[Path], columns: "Columns") -> None:

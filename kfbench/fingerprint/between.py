@@ -49,7 +49,10 @@ def estimated(topic: TopicPrint, asked: Batching) -> BatchingSums:
         )
     sample, sizes, coded = _Sample(topic.sample), dict[str, int](), list[CodecSums]()
     for name, codec in sample.arms:
-        size_bytes = round(sample.size(name, codec, asked) * _factor(topic, sample, name, codec, asked))
+        factor = _factor(topic, sample, name, codec, asked)
+        if factor is None:
+            continue
+        size_bytes = round(sample.size(name, codec, asked) * factor)
         if codec == NONE:
             sizes[name] = size_bytes
         else:
@@ -154,8 +157,11 @@ def _neighbours(values: Sequence[int], value: float) -> tuple[int, int]:
     return (upper, upper) if values[upper] == value else (upper - 1, upper)
 
 
-def _factor(topic: TopicPrint, sample: _Sample, name: str, codec: str, asked: Batching) -> float:
-    """Return the bytes of the topic for each byte of the sample, known at the settings of `topic.batchings`."""
+def _factor(topic: TopicPrint, sample: _Sample, name: str, codec: str, asked: Batching) -> float | None:
+    """Return the bytes of the topic for each byte of the sample, known at the settings of `topic.batchings`.
+
+    None: nothing of this topic was drawn to be compressed, so other topics stand for it.
+    """
     factors: dict[Batching, float] = {}
     for each in topic.batchings:
         size_bytes: int | None = each.sizes[name]
@@ -164,7 +170,7 @@ def _factor(topic: TopicPrint, sample: _Sample, name: str, codec: str, asked: Ba
             size_bytes = sums.estimate(each.sizes[name]).size_bytes
         if size_bytes:
             factors[_batching(each)] = size_bytes / sample.size(name, codec, _batching(each))
-    return _weighted(factors, asked)
+    return _weighted(factors, asked) if factors else None
 
 
 def _weighted(factors: Mapping[Batching, float], asked: Batching) -> float:

@@ -34,6 +34,7 @@ CONTAINS: Final = (
     "per format and field: bytes without a codec, in the log's batches, and how many items the format cannot carry",
     "per format: bytes without a codec in batches of other sizes (some of a sample of the records)",
     "per format and codec: bytes of up to 2 MiB of records in the batches of many other producers' settings",
+    "numbers of batches under these settings: a change by 1 tells a time step or a length of single records",
     "per codec and level: bytes before and after compression of a sample, with sums of squares",
     "per topic: what a dictionary would save",
     "per topic: how many records have about which lengths, times, offsets, producers, keys, in buckets of {k} or more",

@@ -9,7 +9,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
 from math import sqrt
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -22,12 +22,13 @@ from kfbench.log.segment import join_records
 from kfbench.sources import Part
 from kfbench.sources.log import Segment
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Sent, sent
+from kfbench.whatif.tally import Run
 
 NONE: Final = "none"
 WHOLE_BYTES: Final = 2 << 20
-"""A topic up to this size is the sample. The size is that of v2 with one record per batch."""
+"""A file up to this size is the sample. The size is that of v2 with one record per batch."""
 SAMPLE_BYTES: Final = 1 << 20
-"""The size of the sample of a larger topic."""
+"""The size of the sample of a larger file."""
 SAMPLE_PLACES: Final = 4
 LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 # More settings above 64 KiB and 128 KiB: there batches begin to need a second or third block of lz4 (64 KiB).
@@ -43,11 +44,10 @@ SMALL_BYTES: Final = 16 << 20
 LEAST_CHANGE: Final = 0.01
 """Settings between which the number of batches changes by less get none between them."""
 SLOW: Final = "gzip"
-"""A codec that takes most of the time. It is tried under few settings only."""
+"""A codec that takes most of the time. It is tried under fewer settings, unless the sample is small."""
 REFERENCE: Final = "zstd"
 """The codec that others are compared with."""
 
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 Positive = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
 Rows = list[list[Positive]]
 
@@ -106,7 +106,7 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     Args:
         counts: numbers of batches. They have the most settings.
         fast: bytes without a codec, and under all codecs but the slow one.
-        slow: bytes under the slow codec. They have the fewest settings.
+        slow: bytes under the slow codec.
     """
 
     counts: Counts
@@ -146,16 +146,15 @@ def plans(formats: Sequence[str]) -> tuple[_Plan, _Plan]:
 
 
 def measured(parts: Sequence[Part], formats: Sequence[str], run: Run = map) -> SampleSizes | None:
-    """Measure a sample of a topic under many settings. None: nothing could be read.
-
-    The sample is the beginning of the topic's largest file.
+    """Measure a sample of a topic's largest file under many settings. None: nothing could be read.
 
     Args:
-        parts: the topic's files.
+        parts: the topic's files, or shares of them.
         formats: the formats whose sizes are measured, v2 among them.
         run: calls the codecs. It works like `map`.
     """
-    sample = _sample(max(parts, key=lambda part: part.size_bytes))
+    segments = [replace(part, start=0, end=None) for part in parts if isinstance(part, Segment)]
+    sample = sample_of(max(segments, key=lambda segment: segment.size_bytes))
     if sample is None:
         return None
     divided = _SampleBatches(sample)
@@ -163,43 +162,57 @@ def measured(parts: Sequence[Part], formats: Sequence[str], run: Run = map) -> S
     return SampleSizes(counts=divided.counts, fast=fast, slow=slow)
 
 
-def _sample(part: Part) -> Sent | None:
+def sample_of(segment: Segment) -> Sent | None:
     """Return all records of a file up to WHOLE_BYTES, or SAMPLE_BYTES of a larger one. None: nothing can be read.
 
-    The sample has as many bytes from each of several places of a large file.
+    The sample has as many bytes from each of several places of a large file. If batches are too large for that, it has
+    the first records.
     """
-    whole = _first(part, WHOLE_BYTES)
-    if whole is None or whole.is_all or not isinstance(part, Segment):
-        return whole and whole.sent
-    places = [replace(part, start=part.size_bytes * i // SAMPLE_PLACES) for i in range(SAMPLE_PLACES)]
-    return _joined([found.sent for place in places if (found := _first(place, SAMPLE_BYTES // SAMPLE_PLACES))])
+    first = _first(segment, WHOLE_BYTES)
+    if first is None or first.is_all:
+        return first.sent if first else None
+    starts = [segment.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
+    places = [_first(replace(segment, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
+    found = _joined([place.sent for place in places if place])
+    has_all = all(places) and (np.diff(found.records.offsets) > 0).all()
+    return found if has_all else first.up_to(SAMPLE_BYTES)
 
 
 class _First(NamedTuple):
-    """The first records of a file or share. is_all: there are no others."""
+    """The first records of a file or share.
+
+    Args:
+        ends: the sum of sizes up to each record, in v2 with one record per batch; int64[records].
+        is_all: True if there are no others.
+    """
 
     sent: Sent
+    ends: Int64
     is_all: bool
 
+    def up_to(self, most_bytes: int) -> Sent:
+        """Return the first records up to a size; at least one."""
+        return self.sent.at(np.arange(max(int(np.searchsorted(self.ends, most_bytes)), 1)))
 
-def _first(part: Part, most_bytes: int) -> _First | None:
+
+def _first(segment: Segment, most_bytes: int) -> _First | None:
     """Return the first records, up to a size; at least one. None: nothing can be read."""
-    pieces, ends = list[Sent](), np.zeros(1, np.int64)
+    pieces, sizes, total_bytes = list[Sent](), list[Int64](), 0
     try:
-        for chunk in part.chunks():
-            pieces.append(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions))
-            sizes = FORMATS[BASE_FORMAT].size(pieces[-1].records, 1)
-            ends = np.append(ends, ends[-1] + np.cumsum(sizes))
-            if ends[-1] > most_bytes:
+        for chunk in segment.chunks():
+            piece = sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
+            if len(piece.records):
+                pieces.append(piece)
+                sizes.append(FORMATS[BASE_FORMAT].size(piece.records, 1))
+                total_bytes += int(sizes[-1].sum())
+            if total_bytes > most_bytes:
                 break
     except (KfbenchError, OSError):
         pass  # `tally` reports it
-    if len(ends) == 1:
+    if not pieces:
         return None
-    found = _joined(pieces)
-    if ends[-1] <= most_bytes:
-        return _First(found, True)
-    return _First(found.at(np.arange(max(int(np.searchsorted(ends[1:], most_bytes)), 1))), False)
+    found = _First(_joined(pieces), np.cumsum(np.concatenate(sizes)), True)
+    return found if total_bytes <= most_bytes else found._replace(sent=found.up_to(most_bytes), is_all=False)
 
 
 def _joined(pieces: Sequence[Sent]) -> Sent:
@@ -236,7 +249,7 @@ class _SampleBatches:
         lingers_ms, sizes = self._axes(MOST_OF_SMALL)
         divisions = {self.bounds(*pair).tobytes() for pair in product(lingers_ms, sizes)}
         fast, slow = plans(formats)
-        if len(divisions) * self._divider.sent.records.shapes.payload_bytes > SMALL_BYTES:
+        if len(divisions) * int(FORMATS[BASE_FORMAT].size(self._divider.sent.records, 1).sum()) > SMALL_BYTES:
             return fast, slow
         return _Plan(lingers_ms, sizes, fast.arms), _Plan(lingers_ms, sizes, slow.arms)
 

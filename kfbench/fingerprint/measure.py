@@ -146,6 +146,7 @@ def _read(
                     samples[topic] = sample.result()
                     advance(sizes[topic])
         except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
             one_topic.shutdown(cancel_futures=True)
             raise
     return sums, samples

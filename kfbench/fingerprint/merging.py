@@ -57,15 +57,16 @@ def stored_distributions(found: Distributions, k: int) -> parts.Distributions | 
         producerless_records=found.producerless,
         records_per_key=_of_sample(found.keys, k),
         key_share=found.keys.share,
-        same_keys=_share(found.same_keys, found.compared_keys),
+        same_keys=_share(found.same_keys, found.compared_keys, k),
         keys=_byte_positions(found.key_bytes, k),
         values=_byte_positions(found.value_bytes, k),
         headers=_header_positions(found, k),
     )
 
 
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, 2) if whole else 0.0
+def _share(part: int, whole: int, k: int) -> float:
+    """Return a share of at least k records; 0 for fewer."""
+    return round(part / whole, 2) if whole >= k else 0.0
 
 
 def _of_sample(found: HashSample, k: int) -> Histogram:
@@ -145,7 +146,7 @@ def _byte_positions(found: Positions, k: int) -> tuple[BytePosition, ...]:
             break
         shares = counts[counts > 0] / counts.sum()
         bits = round(float(-(shares * np.log2(shares)).sum()), 2)
-        rows.append(BytePosition(entropy_bits=abs(bits), same=_share(same, compared)))
+        rows.append(BytePosition(entropy_bits=abs(bits), same=_share(same, compared, k)))
     return tuple(rows)
 
 
@@ -158,8 +159,8 @@ def _header_positions(found: Distributions, k: int) -> tuple[HeaderPosition, ...
             HeaderPosition(
                 key_bytes=round(each.key_bytes / each.headers, 1),
                 value_bytes=round(each.value_bytes / each.headers, 1),
-                same_key=_share(each.same_key, each.compared),
-                same_value=_share(each.same_value, each.compared),
+                same_key=_share(each.same_key, each.compared, k),
+                same_value=_share(each.same_value, each.compared, k),
                 values=_byte_positions(found.header_values[place], k)[:HEADER_VALUE_POSITIONS],
             )
         )

@@ -88,7 +88,7 @@ def _holder(lock: int) -> str:
 def _open() -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:  # another user may own the file: Linux then refuses O_CREAT, but lets a reader lock it
-        return os.open(LOCK, flags)
+        lock = os.open(LOCK, flags)
     except FileNotFoundError:
         lock = os.open(LOCK, flags | os.O_CREAT, 0o644)
     if os.fstat(lock).st_uid == os.geteuid():

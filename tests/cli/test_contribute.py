@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from kfbench.machines.file import read_file
+from kfbench.machines.file import read_file, read_folder
 from tests.cli.command import Run
 from tests.machines.samples import cpu_rows, run_of, size_rows
 
@@ -20,6 +20,18 @@ def test_it_writes_a_file_and_says_what_is_in_it(kfbench: Run, tmp_path: Path) -
     assert f"{len(found.ratios)} ratios" in done.out and "hashes of 2 sizes" in done.out
     assert found.machine.instructions.words in done.out and str(tmp_path) not in out.read_text()
     assert "compares this one with none" in done.err
+
+
+def test_other_code_is_told_and_the_same_code_is_not(kfbench: Run, tmp_path: Path) -> None:
+    same = next(iter(read_folder().sound.values())).code
+    for code, told in ((same, False), ("0" * len(same or ""), True)):
+        folder = tmp_path / str(told)
+        folder.mkdir()
+        run = run_in(folder)
+        manifest = json.loads((run / "manifest.json").read_bytes())
+        (run / "manifest.json").write_text(json.dumps(manifest | {"code": code}))
+        done = kfbench("contribute", run, "--out", folder / "epyc.json")
+        assert done.status == 0 and ("compares this one with none" in done.err) == told
 
 
 def test_a_file_is_not_replaced_unless_asked(kfbench: Run, tmp_path: Path) -> None:

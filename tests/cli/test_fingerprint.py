@@ -97,6 +97,8 @@ def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
     assert "is a fingerprint" in kfbench("fingerprint", out, "--out", other).refused()
     assert "does not see batches" in kfbench("fingerprint", "kafka://a:1/t", "--out", other).refused(status=2)
     assert f"{out} is a fingerprint" in kfbench("what-if", tmp_path).refused(status=2)
+    (tmp_path / LOG.name).write_bytes(LOG.read_bytes())
+    assert kfbench("what-if", tmp_path).status == 0  # a folder of segments: other files are skipped
     assert not other.exists()
 
 

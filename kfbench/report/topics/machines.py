@@ -23,7 +23,7 @@ from kfbench.tables import Cell, Column, Interval, Table, listed, plain_columns
 from kfbench.text import counted
 
 COMPARED: Final = (NEW, HEADERS_FIRST, COLUMNAR)
-APART: Final = 1.1  # ratios of two machines that differ by more than this factor
+LARGE_FACTOR: Final = 1.1  # ratios of two machines that differ by more than this factor
 SPLIT, FURTHER = "side of 1", "more than 10 %"
 OPERATIONS: Final = get_args(Operation)
 NO_FILES: Final = "no file of a machine is stored (kfbench contribute)"
@@ -59,13 +59,13 @@ class Compared:
         return any(side_of_one(one) > 0 > side_of_one(other) for one, other in self.pairs)
 
     @property
-    def is_apart(self) -> bool:
-        """True if the medians of two machines differ by more than APART, and their intervals do not overlap."""
-        return any(one.median > APART * other.median and one.low > other.high for one, other in self.pairs)
+    def is_far(self) -> bool:
+        """True if the medians of two machines differ by more than LARGE_FACTOR, and their intervals do not overlap."""
+        return any(one.median > LARGE_FACTOR * other.median and one.low > other.high for one, other in self.pairs)
 
     @property
     def word(self) -> str:
-        return SPLIT if self.is_split else FURTHER if self.is_apart else ""
+        return SPLIT if self.is_split else FURTHER if self.is_far else ""
 
 
 def compared(files: Mapping[str, MachineFile]) -> list[Compared]:
@@ -98,11 +98,11 @@ def differences_sentence(every: Sequence[Compared], machine_count: int) -> str:
     both = [each for each in every if each.pairs]
     if not both:
         return f"No two of the {machine_count} machines measured a common ratio with the same code of kfbench."
-    split, apart = ([each for each in both if each.word == word] for word in (SPLIT, FURTHER))
+    split, far = ([each for each in both if each.word == word] for word in (SPLIT, FURTHER))
     return (
         f"{counted(len(both), 'ratio')} can be compared between machines. "
         f"Intervals lie on different sides of 1 in {len(split)}.{_by_format(split)} "
-        f"In {len(apart)} more, ratios differ by more than 10 %.{_by_format(apart)}"
+        f"In {len(far)} more, ratios differ by more than 10 %.{_by_format(far)}"
     )
 
 

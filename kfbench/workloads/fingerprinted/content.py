@@ -85,14 +85,14 @@ def profile(
     changes = np.array([fresh[words == word].max() for word in range(count)])
     least = np.array([entropy[words == word].max() for word in range(count)])
     most = np.array([entropy[words == word].sum() for word in range(count)])
-    more = min(max(freshness - 1, 0.0), 1.0)
+    excess = min(max(freshness - 1, 0.0), 1.0)
     theta = min(max(freshness, 0.0), 1.0)
     bits = np.where(theta == 1, 64.0, least + theta * (most - least))
-    later = 2 ** (entropy + (8 - entropy) * more)
+    later = 2 ** (entropy + (8 - entropy) * excess)
     return Profile(
         words,
         bits,
-        np.concatenate([changes, changes + (1 - changes) * more]),
+        np.concatenate([changes, changes + (1 - changes) * excess]),
         np.minimum(np.concatenate([symbols, later]), 256.0),
         np.array([max(-freshness, 0.0), float(has_long_runs)]),
     )
