@@ -37,7 +37,7 @@ def what_if_of(
 
     Raises InvalidConfig for batches and formats that the fingerprint does not have, and for wrong names.
     """
-    stored = [Batching(each.linger_ms, each.batch_size_bytes) for each in given.topics[0].batchings]
+    stored = [each.batching for each in given.topics[0].batchings]
     others = tuple(batching for batching in batchings or () if batching not in stored)
     check_between(others, given)
     measured = given.formats if others else tuple(given.topics[0].formats)
@@ -113,10 +113,9 @@ def _streams(topics: Iterable[TopicPrint]) -> Iterator[Stream]:
             )
 
 
-def tally_of(topic: TopicPrint, others: Iterable[Batching] = ()) -> Tally:
+def tally_of(topic: TopicPrint, others: Collection[Batching] = ()) -> Tally:
     """Return a topic's sums, as `tally` computes them of its log. others: settings whose sums are interpolated."""
-    batchings = {Batching(each.linger_ms, each.batch_size_bytes): each for each in topic.batchings}
-    batchings |= {each: estimated(topic, each) for each in others}
+    batchings = {each.batching: each for each in topic.batchings} | estimated(topic, others)
     coded = samples(topic.coded)
     recoded = {(b, *key): sums for b, each in batchings.items() for key, sums in samples(each.coded).items()}
     return Tally(

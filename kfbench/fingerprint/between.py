@@ -6,7 +6,7 @@ to the topic. It is known at the settings that were measured on the whole topic.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil, exp, hypot, log, log1p
 from typing import Final, NamedTuple
 
@@ -37,22 +37,30 @@ def check_between(asked: Iterable[Batching], given: Fingerprint) -> None:
                 )
 
 
-def estimated(topic: TopicPrint, asked: Batching) -> BatchingSums:
+def estimated(topic: TopicPrint, asked: Collection[Batching]) -> dict[Batching, BatchingSums]:
     """Return the estimated sums of a topic in other batches, for the formats and codecs that its sample has.
 
     A topic without records of clients has no batches.
     """
-    if not topic.stored.sent_records or not topic.sample:
-        nothing = dict.fromkeys(topic.formats, 0)
-        return BatchingSums(
-            linger_ms=asked.linger_ms, batch_size_bytes=asked.batch_size_bytes, batches=0, sizes=nothing, coded=[]
-        )
-    sample, sizes, coded = _Sample(topic.sample), dict[str, int](), list[CodecSums]()
-    for name, codec in sample.arms:
-        factor = _factor(topic, sample, name, codec, asked)
-        if factor is None:
+    if not asked or not topic.stored.sent_records or not topic.sample:
+        return {each: _sums_of(each, 0, dict.fromkeys(topic.formats, 0), []) for each in asked}
+    sample = _Sample(topic.sample)
+    factors = {arm: _factors(topic, sample, *arm) for arm in sample.arms}
+    of_batches = {each.batching: each.batches / sample.batches(each.batching) for each in topic.batchings}
+    return {each: _estimated(sample, factors, of_batches, each) for each in asked}
+
+
+def _estimated(
+    sample: "_Sample",
+    factors: Mapping[tuple[str, str], Mapping[Batching, float]],
+    of_batches: Mapping[Batching, float],
+    asked: Batching,
+) -> BatchingSums:
+    sizes, coded = dict[str, int](), list[CodecSums]()
+    for (name, codec), known in factors.items():
+        if not known:
             continue
-        size_bytes = round(sample.size(name, codec, asked) * factor)
+        size_bytes = round(sample.size(name, codec, asked) * _weighted(known, asked))
         if codec == NONE:
             sizes[name] = size_bytes
         else:
@@ -60,13 +68,13 @@ def estimated(topic: TopicPrint, asked: Batching) -> BatchingSums:
                 stretches=1, plain=sizes[name], coded=size_bytes, plain_squares=0, products=0, coded_squares=0
             )
             coded.append(CodecSums(format=name, codec=codec, drawn=sums, certain=_NOTHING))
-    stored = {_batching(each): each.batches / sample.batches(_batching(each)) for each in topic.batchings}
+    batches = max(round(sample.batches(asked) * _weighted(of_batches, asked)), 1)
+    return _sums_of(asked, batches, sizes, coded)
+
+
+def _sums_of(asked: Batching, batches: int, sizes: dict[str, int], coded: list[CodecSums]) -> BatchingSums:
     return BatchingSums(
-        linger_ms=asked.linger_ms,
-        batch_size_bytes=asked.batch_size_bytes,
-        batches=max(round(sample.batches(asked) * _weighted(stored, asked)), 1),
-        sizes=sizes,
-        coded=coded,
+        linger_ms=asked.linger_ms, batch_size_bytes=asked.batch_size_bytes, batches=batches, sizes=sizes, coded=coded
     )
 
 
@@ -157,10 +165,10 @@ def _neighbours(values: Sequence[int], value: float) -> tuple[int, int]:
     return (upper, upper) if values[upper] == value else (upper - 1, upper)
 
 
-def _factor(topic: TopicPrint, sample: _Sample, name: str, codec: str, asked: Batching) -> float | None:
-    """Return the bytes of the topic for each byte of the sample, known at the settings of `topic.batchings`.
+def _factors(topic: TopicPrint, sample: _Sample, name: str, codec: str) -> dict[Batching, float]:
+    """Return the bytes of the topic for each byte of the sample, at the settings of `topic.batchings`.
 
-    None: nothing of this topic was drawn to be compressed, so other topics stand for it.
+    Empty: nothing of this topic was drawn to be compressed, so other topics stand for it.
     """
     factors: dict[Batching, float] = {}
     for each in topic.batchings:
@@ -169,8 +177,8 @@ def _factor(topic: TopicPrint, sample: _Sample, name: str, codec: str, asked: Ba
             sums = samples(each.coded).get((name, codec), SampleSums())
             size_bytes = sums.estimate(each.sizes[name]).size_bytes
         if size_bytes:
-            factors[_batching(each)] = size_bytes / sample.size(name, codec, _batching(each))
-    return _weighted(factors, asked) if factors else None
+            factors[each.batching] = size_bytes / sample.size(name, codec, each.batching)
+    return factors
 
 
 def _weighted(factors: Mapping[Batching, float], asked: Batching) -> float:
@@ -182,7 +190,3 @@ def _weighted(factors: Mapping[Batching, float], asked: Batching) -> float:
 def _distance(one: Batching, other: Batching) -> float:
     lingers = log1p(one.linger_ms) - log1p(other.linger_ms)
     return hypot(lingers, log(one.batch_size_bytes) - log(other.batch_size_bytes))
-
-
-def _batching(each: BatchingSums) -> Batching:
-    return Batching(each.linger_ms, each.batch_size_bytes)

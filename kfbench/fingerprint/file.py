@@ -135,6 +135,11 @@ class BatchingSums(Part, frozen=True, kw_only=True):
     sizes: dict[str, Count]
     coded: list[CodecSums]
 
+    @property
+    def batching(self) -> Batching:
+        """The settings. Raises InvalidConfig for values out of range."""
+        return Batching(self.linger_ms, self.batch_size_bytes)
+
 
 class UniformSums(Part, frozen=True, kw_only=True):
     """A sample of records in batches of equal size. sizes: format -> bytes without a codec."""

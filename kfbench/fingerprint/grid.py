@@ -40,7 +40,7 @@ MOST_VALUES: Final = 96
 MOST_OF_SMALL: Final = 32
 """The bytes of a small sample are known at up to this many values of each setting."""
 SMALL_BYTES: Final = 16 << 20
-"""A sample is small if it has no more bytes than this in all divisions into batches together."""
+"""A sample is small if its size times the number of its different divisions into batches is at most this."""
 LEAST_CHANGE: Final = 0.01
 """Settings between which the number of batches changes by less get none between them."""
 SLOW: Final = "gzip"
