@@ -7,7 +7,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.options import check_new_file, existing
-from kfbench.cli.output import busy, complain, print_result, write_whole
+from kfbench.cli.output import busy, complain, contents_lines, print_result, write_whole
 from kfbench.errors import KfbenchError
 
 
@@ -37,10 +37,7 @@ def contribute(
     lines = [
         f"{out}: {len(data):,} bytes, {counted(len(made.ratios), 'ratio')}, hashes of {counted(sizes, 'size')}",
         f"{machine.cpu}, kernels with {machine.instructions.words}; {made.noise.words}",
-        "It contains",
-        *(f"- {each}" for each in made.contains),
-        "It never contains",
-        *(f"- {each}" for each in made.never_contains),
+        *contents_lines(made.contains, made.never_contains),
     ]
     print_result("\n".join(lines))
     if made.code not in known:

@@ -8,7 +8,7 @@ import typer
 from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
 from kfbench.cli.options import check_new_file, existing
-from kfbench.cli.output import complain, print_result, write_whole
+from kfbench.cli.output import complain, contents_lines, print_result, write_whole
 
 FEW_RECORDS = 100
 
@@ -56,9 +56,11 @@ def fingerprint(
     check_new_file(out, force, [source.path for source in sources])
     data = to_json(made)
     write_whole(out, data)
-    lines = [f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}. It contains"]
-    lines += [f"- {each}" for each in made.contains]
-    lines += ["It never contains", *(f"- {each}" for each in made.never_contains), f"Try it: kfbench what-if {out}"]
+    lines = [
+        f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}",
+        *contents_lines(made.contains, made.never_contains),
+        f"Try it: kfbench what-if {out}",
+    ]
     print_result("\n".join(lines))
     for topic in made.topics:
         if 0 < topic.stored.records < FEW_RECORDS:

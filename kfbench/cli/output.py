@@ -100,6 +100,12 @@ def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
     return track(items, activity, console=console, transient=True, disable=not console.is_terminal)
 
 
+def contents_lines(contains: Iterable[str], never_contains: Iterable[str]) -> list[str]:
+    """Return the lists of what a shared file contains and what it never contains."""
+    lists = (("It contains", contains), ("It never contains", never_contains))
+    return [line for title, each in lists for line in (title, *(f"- {item}" for item in each))]
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place, and move it there. An interrupted command leaves the old file."""
     part = path.with_name(f"{path.name}.part")

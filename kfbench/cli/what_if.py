@@ -141,10 +141,8 @@ def what_if(
     except InvalidConfig as error:
         raise typer.BadParameter(str(error)) from None
     columns = table.columns()
-    if table.value_json and isinstance(asked, list):
-        _check_has_table(asked, columns)
-    if isinstance(asked, list) and any(path.is_dir() for path in asked):
-        _check_no_fingerprint(asked, columns)
+    if isinstance(asked, list) and (table.value_json or any(path.is_dir() for path in asked)):
+        _check_tables(asked, columns, table.value_json)
 
     from rich.console import Console
 
@@ -237,20 +235,18 @@ def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
     return paths[0]
 
 
-def _check_no_fingerprint(paths: list[Path], columns: "Columns") -> None:
-    """Raise BadParameter for a fingerprint in a folder of tables: its lines are no records."""
+def _check_tables(paths: list[Path], columns: "Columns", value_json: bool) -> None:
+    """Raise InvalidConfig if no source is a table, where --value-json wants one.
+
+    Raises BadParameter for a fingerprint in a folder of tables: its lines are no records.
+    """
     from kfbench.fingerprint.file import is_fingerprint
     from kfbench.sources import find
     from kfbench.sources.tables import Table
 
-    for part in find(paths, columns).parts:
-        if isinstance(part, Table) and is_fingerprint(Path(part.path)):
-            raise typer.BadParameter(f"{part.path} is a fingerprint: name it alone", param_hint="SOURCE")
-
-
-def _check_has_table(paths: list[Path], columns: "Columns") -> None:
-    from kfbench.sources import find
-    from kfbench.sources.tables import Table
-
-    if not any(isinstance(part, Table) for part in find(paths, columns).parts):
+    tables = [part for part in find(paths, columns).parts if isinstance(part, Table)]
+    if value_json and not tables:
         raise InvalidConfig("--value-json: no source is a table")
+    for table in tables:
+        if is_fingerprint(Path(table.path)):
+            raise typer.BadParameter(f"{table.path} is a fingerprint: name it alone", param_hint="SOURCE")
