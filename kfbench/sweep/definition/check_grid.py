@@ -52,7 +52,8 @@ def check_grid(where: str, grid: Grid, model: ModelSettings, dictionary: Diction
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs = _codec_levels(where, grid)
     kinds = len(set(grid.measure) - {"broker", "model", "floor"}) + len(path_targets(grid))
-    points = (len(named_workloads(where, grid)) if grid.workloads else 1) * prod(map(len, grid.axes.values()))
+    bases = len(named_workloads(f"{where}: workloads", grid.workloads)) or 1
+    points = bases * prod(map(len, grid.axes.values()))
     slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
     cells = points * (kinds * len(codecs) + slices + ("floor" in grid.measure)) * max(len(set(grid.seeds)), 1)
     if cells > MAX_CELLS:

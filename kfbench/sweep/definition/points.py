@@ -1,6 +1,6 @@
 """List the workloads of a [[grid]] block: a workload family or named workloads, at each combination of axis levels."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -25,7 +25,7 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
     Combinations without a meaning are left out: a timestamp spread with one record per batch, or a null share where all
     values are null. where: the file and the [[grid]] block, for messages.
     """
-    bases: list[Workload] = [*named_workloads(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
+    bases: list[Workload] = [*named_workloads(f"{where}: workloads", grid.workloads)] or [WORKLOADS[grid.workload]]
     known = axes_of(bases[0])
     for axis, levels in grid.axes.items():
         if axis not in known:
@@ -44,21 +44,22 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes.{error}") from None
 
 
-def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedTopic | FingerprintWorkload]:
-    """Return the named workloads that match the patterns of the block's key `workloads`, without duplicates.
+def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload | RecordedTopic | FingerprintWorkload]:
+    """Return the named workloads that match the patterns of a key `workloads`, without duplicates.
 
     A pattern that matches none may match recorded topics, such as "lines-*". A path that ends in .json is that of a
     fingerprint, with a workload per topic.
 
-    Raises InvalidConfig for a pattern without a match, and for a file that is no fingerprint.
+    Raises InvalidConfig for a pattern without a match, and for a file that is no fingerprint. where: the place of the
+    key, for messages.
     """
     matching: dict[NamedWorkload | RecordedTopic | FingerprintWorkload, None] = {}
-    for pattern in grid.workloads:
+    for pattern in patterns:
         if is_fingerprint_path(pattern):
             try:
                 matching |= dict.fromkeys(read_workloads(Path(pattern)))
             except InvalidConfig as error:
-                raise InvalidConfig(f"{where}: workloads: {error}") from None
+                raise InvalidConfig(f"{where}: {error}") from None
             continue
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
@@ -68,13 +69,13 @@ def named_workloads(where: str, grid: Grid) -> list[NamedWorkload | RecordedTopi
             if topics:
                 continue
         if not named:
-            raise InvalidConfig(f"{where}: workloads: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
+            raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:
             known = [replace(each, variant=other) for each in named for other in each.variants]
             named = [each for each in known if fnmatchcase(each.variant, variant)]
             if not named:
                 variants = ", ".join(dict.fromkeys(each.variant for each in known))
-                raise InvalidConfig(f"{where}: workloads: {name} has no variant {variant!r} (variants: {variants})")
+                raise InvalidConfig(f"{where}: {name} has no variant {variant!r} (variants: {variants})")
         matching |= dict.fromkeys(named)
     return list(matching)
 

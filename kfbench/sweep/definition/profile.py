@@ -13,6 +13,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.grid_cells import cells_of_grid
+from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, read
 from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 
@@ -40,6 +41,7 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
     """
     path, file, text = read(name_or_path)
     if workloads:
+        named_workloads("workloads", workloads)  # otherwise an error would name the sweep's file
         file = msgspec.structs.replace(file, publish=False, grid=[_of_workloads(grid, workloads) for grid in file.grid])
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
