@@ -9,7 +9,7 @@ import pytest
 from kfbench.formats import FORMATS
 from kfbench.workloads.grid import GridPoint
 from tools.broker_profile import __main__ as command
-from tools.broker_profile.page import FILE, PAGE, Stored, answer, blocks, share_of, validation_share
+from tools.broker_profile.page import FILE, PAGE, Stored, answer, blocks, processors, share_of, validation_share
 from tools.broker_profile.parts import (
     CODEC,
     CRC,
@@ -171,7 +171,7 @@ def test_the_version_of_a_jdk(tmp_path: Path) -> None:
 
 def row(batch_size: int, **parts_ns: int) -> dict[str, Any]:
     parts = {name.replace("_", " "): cpu_ns for name, cpu_ns in parts_ns.items()}
-    cell = {"security": "plaintext", "codec": "lz4", "batch_size": batch_size}
+    cell = {"security": "plaintext", "codec": "lz4", "batch_size": batch_size, "cpu": "a processor"}
     counts = {"samples": 1_200, "lost": 30, "biased": 20, "unresolved": 1, "seconds": 10.0, "machine_busy": 0.42}
     return {**cell, **counts, "parts_ns": parts, "validation_ns": {CODEC: 5, LOG: 50}, "append_ns": 110}
 
@@ -203,6 +203,12 @@ def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) 
     assert "Runs per setting: 3, 3 in all, 10.0 s each. 1 failed." in texts["run"]
     assert "Of all 3,600, 3 have no stack" in texts["run"]
     assert "it had 30 %" in texts["run"] and "42 % busy" in texts["run"]
+    assert "a processor, 2 cores" in texts["run"]
+
+
+def test_settings_of_another_processor_are_named() -> None:
+    stored = Stored({"runs": [row(1, GC=1), row(10, GC=1), row(100, GC=1) | {"cpu": "another"}]})
+    assert processors(stored) == "a processor; plaintext, lz4, 100 records per batch: another"
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -242,29 +248,31 @@ def test_a_run_that_fails_is_tried_again_and_then_stored(monkeypatch: pytest.Mon
 HEAD: dict[str, Any] = {
     "kafka": "4.4.0",
     "measured": "now",
-    "environment": dict.fromkeys(command.SAME_MACHINE, "this") | {"load_1_min": 1.0},
+    "environment": dict.fromkeys(("cpu", *command.SAME_MACHINE), "this") | {"load_1_min": 1.0},
 }
 
 
 def test_resuming_measures_only_the_missing_runs(tmp_path: Path) -> None:
-    rows = [setting._asdict() for setting in (*SETTINGS[:3], *SETTINGS[:1])]
+    rows = [setting._asdict() | {"cpu": "this"} for setting in (*SETTINGS[:3], *SETTINGS[:1])]
     file = tmp_path / "profile.part"
     file.write_text(command.text(HEAD | {"measured": "then"}, rows, []), encoding="utf-8")
-    found = command.stored_rows(file, HEAD)
+    found = command.stored_rows(file, HEAD, 2)
     assert found == rows
     assert command.missing_runs(SETTINGS[:4], 2, found) == [SETTINGS[3], *SETTINGS[1:4]]
     assert not command.missing_runs(SETTINGS[:1], 2, found)
+    elsewhere = HEAD | {"environment": HEAD["environment"] | {"cpu": "other"}}
+    assert command.stored_rows(file, elsewhere, 2) == [rows[0], rows[3]]  # all runs of a setting are of one processor
 
 
-def test_runs_of_another_plan_or_machine_are_not_resumed(tmp_path: Path) -> None:
+def test_runs_of_another_plan_or_system_are_not_resumed(tmp_path: Path) -> None:
     file = tmp_path / "profile.part"
     file.write_text(command.text(HEAD, [], []), encoding="utf-8")
     with pytest.raises(Absent, match=r"another kafka: 4\.4\.0, not 3\.9\.1"):
-        command.stored_rows(file, HEAD | {"kafka": "3.9.1"})
-    with pytest.raises(Absent, match="another cpu"):
-        command.stored_rows(file, HEAD | {"environment": HEAD["environment"] | {"cpu": "other"}})
+        command.stored_rows(file, HEAD | {"kafka": "3.9.1"}, 5)
+    with pytest.raises(Absent, match="another cores"):
+        command.stored_rows(file, HEAD | {"environment": HEAD["environment"] | {"cores": "other"}}, 5)
     with pytest.raises(Absent, match="no file to resume"):
-        command.stored_rows(tmp_path / "none", HEAD)
+        command.stored_rows(tmp_path / "none", HEAD, 5)
 
 
 def test_batches_of_another_size_or_codec_do_not_count(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 Every run has a broker process of its own. Each round has one run of every setting, so that slow drift reaches all of
 them. The results go into datasets/second-opinion/broker-profile.json, and from there into docs/broker-profile.md. Until
 the last run they are in a file beside it, with the suffix .part. --resume measures only runs that this file, or a
-finished one, lacks. Other settings than the planned ones need --out.
+finished one, lacks. On another processor it repeats the settings that are not finished. Other settings than the
+planned ones need --out.
 """
 
 import argparse
@@ -31,12 +32,13 @@ from tools.broker_profile.session import (
     Tools,
     Unsteady,
     profile,
+    setting_of,
 )
 from tools.peers.base.measuring import holding_host
 
 RUNS: Final = 5
 ATTEMPTS: Final = 3
-SAME_MACHINE: Final = ("system", "machine", "cpu", "cpu_model", "cores")
+SAME_MACHINE: Final = ("system", "machine", "cores")
 
 
 def main() -> None:
@@ -63,13 +65,13 @@ def main() -> None:
     try:
         programs = session.tools()
         head = facts(programs, plan)
-        rows = stored_rows(part if part.is_file() else out, head) if options.resume else []
+        rows = stored_rows(part if part.is_file() else out, head, options.runs) if options.resume else []
         left = missing_runs(settings, options.runs, rows)
         for run in measured(left, programs, plan, lambda line: print(line, flush=True)):
             if isinstance(run, Failed):
                 failed.append(run)
             else:
-                rows.append(run.row())
+                rows.append(run.row() | {"cpu": head["environment"]["cpu"]})
             part.write_text(text(head, rows, failed), encoding="utf-8")
     except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make profile: {error}") from None
@@ -88,8 +90,13 @@ class Failed(NamedTuple):
     reason: str
 
 
-def stored_rows(file: Path, head: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the runs of a file. Raises Absent if there is none, and if they are of another machine or plan."""
+def stored_rows(file: Path, head: Mapping[str, Any], rounds: int) -> list[dict[str, Any]]:
+    """Return the runs of a file that count. rounds: the runs that each setting is to have.
+
+    All runs of a setting are of one processor. So unfinished settings of another processor are left out.
+
+    Raises Absent if there is no file, and if its runs are of another system or plan.
+    """
     if not file.is_file():
         raise Absent(f"{file}: no file to resume")
     found = json.loads(file.read_text(encoding="utf-8"))
@@ -99,12 +106,13 @@ def stored_rows(file: Path, head: Mapping[str, Any]) -> list[dict[str, Any]]:
         if stored != wanted:
             raise Absent(f"{file}: has runs with another {name}: {stored}, not {wanted}")
     rows: list[dict[str, Any]] = found["runs"]
-    return rows
+    missing = {*missing_runs(SETTINGS, rounds, rows)}
+    return [row for row in rows if row["cpu"] == head["environment"]["cpu"] or setting_of(row) not in missing]
 
 
 def missing_runs(settings: Sequence[Setting], rounds: int, rows: Sequence[Mapping[str, Any]]) -> list[Setting]:
     """Return a setting per run that is missing, round by round."""
-    done = Counter(Setting(row["security"], row["codec"], row["batch_size"]) for row in rows)
+    done = Counter(map(setting_of, rows))
     return [setting for number in range(rounds) for setting in settings if done[setting] <= number]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from tools.block import Block
 from tools.broker_profile.parts import BY_BYTES, CODEC, CRC, DIRECT, EXCLUDED, FORMAT, JIT, PARTS, TABLE
-from tools.broker_profile.session import SETTINGS, Setting
+from tools.broker_profile.session import SETTINGS, Setting, setting_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = ROOT / "datasets" / "second-opinion" / "broker-profile.json"
@@ -48,9 +48,7 @@ class Stored:
         self.facts = stored
         self.rows: Sequence[Row] = stored["runs"]
         self.by_setting: dict[Setting, list[Row]] = {
-            setting: rows
-            for setting in SETTINGS
-            if (rows := [row for row in self.rows if (row["security"], row["codec"], row["batch_size"]) == setting])
+            setting: rows for setting in SETTINGS if (rows := [row for row in self.rows if setting_of(row) == setting])
         }
 
     def spread(self, setting: Setting, share: Share) -> Spread:
@@ -87,9 +85,11 @@ def validation_of_append(row: Row) -> float:
 def answer(stored: Stored) -> str:
     direct = share_of(*DIRECT)
     low, high = stored.range_of(direct)
+    highest = max(stored.spread(setting, direct).high for setting in stored.by_setting)
     return f"""At this load, **{low:.1f} % to {high:.1f} %** of the broker's CPU time depends on the record format.
-This is the code of the format, the codec and the CRC. A format can save no more than that by its code.
+This is the code of the format, the codec and the CRC. A format cannot save more by its own code.
 The largest share is that of {words(stored.highest(direct))}.
+All shares are medians of a setting's runs, so they do not add up. In single runs this share is up to {highest:.1f} %.
 
 - **The format alone**, without codec and CRC: {between(stored.range_of(share_of(FORMAT)))}.
 - **Validation without decompression**, as columnar allows, saves at most {between(compressed(stored))} with a codec.
@@ -155,7 +155,7 @@ def run_lines(stored: Stored) -> str:
     busy, jit = ([100 * share(row) for row in rows] for share in (lambda row: row["machine_busy"], share_of(JIT)))
     seconds = median(row["seconds"] for row in rows)
     rate = f"{facts['rounds_per_s']} batches per second and partition"
-    return f"""- {facts["measured"][:10]}, {machine["cpu"]}, {machine["cores"]} cores, {machine["system"]}
+    return f"""- {facts["measured"][:10]}, {processors(stored)}, {machine["cores"]} cores, {machine["system"]}
 - Kafka {facts["kafka"]}, JDK {facts["java"]}
 - `{facts["jvm_options"]}`
 - Workload {facts["workload"]}, {facts["partitions"]} partitions, {rate}.
@@ -164,6 +164,16 @@ def run_lines(stored: Stored) -> str:
   {biased:,} were taken at the next safepoint. {lost:,} more were lost.
 - The machine was {median(busy):.0f} % busy in the median, at most {max(busy):.0f} %.
 - The JIT compiler is not counted. Relative to the counted time it had {median(jit):.0f} %, at most {max(jit):.0f} %."""
+
+
+def processors(stored: Stored) -> str:
+    """Return the processors. All but the one with most settings have theirs named."""
+    found: dict[str, list[str]] = {}
+    for setting, rows in stored.by_setting.items():
+        for cpu in {row["cpu"] for row in rows}:
+            found.setdefault(cpu, []).append(words(setting))
+    most, *others = sorted(found, key=lambda cpu: -len(found[cpu]))
+    return "; ".join([most, *(f"{'; '.join(found[cpu])}: {cpu}" for cpu in others)])
 
 
 def rules_table() -> str:

@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -64,6 +64,11 @@ class Setting(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.security}-{self.codec}-{self.batch_size}"
+
+
+def setting_of(row: Mapping[str, Any]) -> Setting:
+    """Return the setting of a stored run."""
+    return Setting(*(row[name] for name in Setting._fields))
 
 
 SETTINGS: Final = tuple(Setting(*each) for each in product(SECURITY, CODECS, BATCH_SIZES))
