@@ -229,9 +229,11 @@ def _java_ratio(row: _JavaRow, base: _JavaRow) -> Interval:
 def verdict_sentence(run: JavaRun) -> str:
     """Count the ratios in which Java and our kernels find the same format dearer."""
     words = Counter(ratio.word for ratio in run.ratios)
+    noisy = sum(ratio.is_noisy for ratio in run.ratios)
     return (
         f"Java and kfbench agree on the dearer format in {words['agree']} of {len(run.ratios)} ratios. "
-        f"They differ in {words['differ']}. The other {words['undecided']} are undecided."
+        f"They differ in {words['differ']}. The other {words['undecided']} are undecided. "
+        f"Of all ratios, {noisy or 'none'} {'is' if noisy < 2 else 'are'} noisy."
     )
 
 
@@ -244,14 +246,16 @@ def front_sentence(run: JavaRun, is_dearer: bool) -> str:
     if not ratios:
         return ""
     java, kafka = span([each.java.median for each in ratios]), span([each.to_kafka.median for each in ratios])
-    sides = Counter(ratio.java_side for ratio in ratios)
+    in_same = sum(side_of_one(ratio.java) > 0 for ratio in ratios)
+    of_kafka = sum(side_of_one(ratio.to_kafka) > 0 for ratio in ratios)
     found = (
-        f"In Java (JMH, Kafka {run.kafka}), {NEW} takes {java} × {BASE_FORMAT}'s time in the same code. "
+        f"In Java (JMH, Kafka {run.kafka}, {run.cpu}), {NEW} takes {java} × {BASE_FORMAT}'s time in the same code. "
         f"Relative to Kafka's own {BASE_FORMAT} it takes {kafka} ×."
     )
-    if sides[1]:
-        return f"{found} It is dearer by both in {sides[1]} of {len(ratios)} cells."
-    return f"{found} So Java does not confirm that {NEW} costs more." if is_dearer else found
+    if not is_dearer and not in_same:
+        return found
+    cells = f"{in_same or 'none'} of {len(ratios)} cells"
+    return f"{found} It is dearer in {cells} in the same code, and in {of_kafka or 'none'} against Kafka's own."
 
 
 def claimed_table(run: JavaRun) -> Table:
