@@ -141,8 +141,8 @@ def what_if(
     except InvalidConfig as error:
         raise typer.BadParameter(str(error)) from None
     columns = table.columns()
-    if isinstance(asked, list) and (table.value_json or any(path.is_dir() for path in asked)):
-        _check_tables(asked, columns, table.value_json)
+    if isinstance(asked, list) and table.value_json:
+        _check_tables(asked, columns)
 
     from rich.console import Console
 
@@ -224,7 +224,7 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
 
 def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
     """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
-    from kfbench.fingerprint.file import is_fingerprint
+    from kfbench.workloads.fingerprinted.model import is_fingerprint
 
     if not any(map(is_fingerprint, paths)):
         return None
@@ -235,18 +235,10 @@ def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
     return paths[0]
 
 
-def _check_tables(paths: list[Path], columns: "Columns", value_json: bool) -> None:
-    """Raise InvalidConfig if no source is a table, where --value-json wants one.
-
-    Raises BadParameter for a fingerprint in a folder of tables: its lines are no records.
-    """
-    from kfbench.fingerprint.file import is_fingerprint
+def _check_tables(paths: list[Path], columns: "Columns") -> None:
+    """Raise InvalidConfig if no source is a table, where --value-json wants one."""
     from kfbench.sources import find
     from kfbench.sources.tables import Table
 
-    tables = [part for part in find(paths, columns).parts if isinstance(part, Table)]
-    if value_json and not tables:
+    if not any(isinstance(part, Table) for part in find(paths, columns).parts):
         raise InvalidConfig("--value-json: no source is a table")
-    for table in tables:
-        if is_fingerprint(Path(table.path)):
-            raise typer.BadParameter(f"{table.path} is a fingerprint: name it alone", param_hint="SOURCE")

@@ -18,7 +18,7 @@ from kfbench.whatif.ask import legal_arms, question_of
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.dictionary_saving import DictionaryAnswer
 from kfbench.whatif.month import LEAST_SPAN_MS, Rate, Stream, rate_of_user
-from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.source import SUMMED, Source
 from kfbench.whatif.sums import Tally, TopicSizes
 
@@ -37,15 +37,16 @@ def what_if_of(
 
     Raises InvalidConfig for batches and formats that the fingerprint does not have, and for wrong names.
     """
-    stored = [each.batching for each in given.topics[0].batchings]
-    others = tuple(batching for batching in batchings or () if batching not in stored)
+    asked = BATCHINGS if batchings is None else tuple(batchings)
+    stored = {each.batching for each in given.topics[0].batchings}
+    others = tuple(batching for batching in asked if batching not in stored)
     check_between(others, given)
     measured = given.formats if others else tuple(given.topics[0].formats)
     wanted = list(measured) if formats == "all" else list(formats or given.formats)
     arms, illegal = legal_arms(wanted, codecs)
     if absent := [name for name, _ in arms if name not in measured]:
         raise InvalidConfig(f"the fingerprint has sizes in {listed([*measured])} only, not in {absent[0]}")
-    question = question_of(arms, given.formats, codecs, stored if batchings is None else batchings, 0)
+    question = question_of(arms, given.formats, codecs, asked, 0)
     question = replace(question, assumed=None, share=given.share, level_share=given.level_share)
     sums = sum((tally_of(topic, others) for topic in given.topics), Tally())
     rate = _rate(given.topics) if rate_mb_s is None else rate_of_user(rate_mb_s)

@@ -1,8 +1,9 @@
 """Estimate a topic's sizes in the batches of a producer's settings that its fingerprint does not have.
 
-The number of batches of a sample is known at many settings, its bytes at fewer. Bytes are interpolated between the
-neighbours of a setting by the number of batches, because bytes jump where it jumps. A factor then leads from the sample
-to the topic. It is known at the settings that were measured on the whole topic.
+The numbers of batches of a topic and of a sample are known at many settings, the sample's bytes at fewer. Bytes depend
+most on the number of batches. So they are interpolated to the setting where the sample has as many records per batch as
+the topic has. A factor then leads from the sample to the topic. It is known at the settings that were measured on the
+whole topic.
 """
 
 from bisect import bisect_left
@@ -15,12 +16,17 @@ from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
 from kfbench.fingerprint.file import BatchingSums, CodecSums, Fingerprint, StretchSums, TopicPrint, samples
-from kfbench.fingerprint.grid import LEAST_CHANGE, NONE, REFERENCE, Grid, SampleSizes
+from kfbench.fingerprint.grid import LEAST_CHANGE, NONE, REFERENCE, Counts, Grid
 from kfbench.whatif.estimate import SampleSums
 from kfbench.whatif.rebatch import Batching
 
 _NOTHING: Final = StretchSums(stretches=0, plain=0, coded=0, plain_squares=0, products=0, coded_squares=0)
 _LEAST_DISTANCE: Final = 1e-3
+_OF_SETTINGS: Final = 0.3
+"""The weight of settings in a distance. Records per batch have weight 1. Both are compared by their logarithms."""
+
+_LEAST_DROP: Final = 0.05
+"""The difference of logarithms of batches from which on their cost in bytes is computed."""
 
 
 def check_between(asked: Iterable[Batching], given: Fingerprint) -> None:
@@ -44,7 +50,7 @@ def estimated(topic: TopicPrint, asked: Collection[Batching]) -> dict[Batching, 
     """
     if not asked or not topic.stored.sent_records or not topic.sample:
         return {each: _sums_of(each, 0, dict.fromkeys(topic.formats, 0), []) for each in asked}
-    sample = _Sample(topic.sample)
+    sample = _Sample(topic)
     factors = {arm: _factors(topic, sample, *arm) for arm in sample.arms}
     of_batches = {each.batching: each.batches / sample.batches(each.batching) for each in topic.batchings}
     return {each: _estimated(sample, factors, of_batches, each) for each in asked}
@@ -60,7 +66,7 @@ def _estimated(
     for (name, codec), known in factors.items():
         if not known:
             continue
-        size_bytes = round(sample.size(name, codec, asked) * _weighted(known, asked))
+        size_bytes = round(sample.size(name, codec, asked) * sample.weighted(known, asked))
         if codec == NONE:
             sizes[name] = size_bytes
         else:
@@ -68,7 +74,7 @@ def _estimated(
                 stretches=1, plain=sizes[name], coded=size_bytes, plain_squares=0, products=0, coded_squares=0
             )
             coded.append(CodecSums(format=name, codec=codec, drawn=sums, certain=_NOTHING))
-    batches = max(round(sample.batches(asked) * _weighted(of_batches, asked)), 1)
+    batches = max(round(sample.batches(asked) * sample.weighted(of_batches, asked)), 1)
     return _sums_of(asked, batches, sizes, coded)
 
 
@@ -78,16 +84,37 @@ def _sums_of(asked: Batching, batches: int, sizes: dict[str, int], coded: list[C
     )
 
 
-class _Sample:
-    """The sizes of a topic's sample, between the settings of its tables."""
+class _PerRecord:
+    """Batches per record, between the settings of a table."""
 
-    def __init__(self, sampled: SampleSizes) -> None:
-        counts = sampled.counts
+    def __init__(self, counts: Counts) -> None:
         self._axes = np.log1p(counts.linger_ms), np.log(counts.batch_size_bytes)
-        self._counts = np.log(counts.batches)
+        self._logarithms = np.log(counts.batches) - log(counts.records)
         self._known: dict[Batching, float] = {}
-        self._fast = _table(sampled.fast)
-        self._slow = self._over_reference(_table(sampled.slow))
+
+    def at(self, batching: Batching) -> float:
+        """Return the logarithm. Times are whole milliseconds, so a linger of .2 ms acts like 1 ms."""
+        if batching not in self._known:
+            lingers, sizes = self._axes
+            along = [np.interp(log(batching.batch_size_bytes), sizes, row) for row in self._logarithms]
+            self._known[batching] = float(np.interp(log1p(ceil(batching.linger_ms)), lingers, along))
+        return self._known[batching]
+
+
+class _Sample:
+    """The sizes of a topic's sample, in batches of as many records as those of the topic.
+
+    If the sample has all records of the topic, a setting is looked up by itself.
+    """
+
+    def __init__(self, topic: TopicPrint) -> None:
+        assert topic.sample
+        self._records = topic.stored.sent_records
+        self._own = _PerRecord(topic.sample.counts)
+        is_whole = topic.sample.counts.records == self._records
+        self._topic = None if is_whole or not topic.batches else _PerRecord(topic.batches)
+        self._fast = _table(topic.sample.fast)
+        self._slow = self._over_reference(_table(topic.sample.slow))
 
     @property
     def arms(self) -> list[tuple[str, str]]:
@@ -95,55 +122,88 @@ class _Sample:
         known = {**self._fast.logarithms, **self._slow.logarithms}
         return sorted(known, key=lambda arm: arm[1] != NONE)
 
+    def batches(self, at: Batching) -> float:
+        """Return the topic's number of batches."""
+        return self._records * exp((self._topic or self._own).at(at))
+
     def size(self, name: str, codec: str, at: Batching) -> float:
         """Return the bytes of the sample. Those under the slow codec are known compared with the reference codec."""
         if (name, codec) in self._fast.logarithms:
             return self._between(self._fast, name, codec, at)
         return self.size(name, REFERENCE, at) * self._between(self._slow, name, codec, at)
 
+    def weighted(self, factors: Mapping[Batching, float], asked: Batching) -> float:
+        """Return the mean of factors, weighted by the inverse of the squared distance to the settings."""
+        weights = [1 / max(self._distance(each, asked), _LEAST_DISTANCE) ** 2 for each in factors]
+        return exp(np.average(np.log([*factors.values()]), weights=weights))
+
+    def _distance(self, one: Batching, other: Batching) -> float:
+        per_record = (self._topic or self._own).at
+        lingers = log1p(one.linger_ms) - log1p(other.linger_ms)
+        sizes = log(one.batch_size_bytes) - log(other.batch_size_bytes)
+        return hypot(per_record(one) - per_record(other), _OF_SETTINGS * lingers, _OF_SETTINGS * sizes)
+
     def _over_reference(self, table: "_Table") -> "_Table":
         """Divide the sizes of a table by those of the same formats under the reference codec."""
         settings = [[Batching(linger, size) for size in table.batch_sizes] for linger in table.lingers_ms]
         logarithms = {
-            (name, codec): rows - np.log([[self.size(name, REFERENCE, at) for at in row] for row in settings])
+            (name, codec): rows
+            - np.log([[self._looked_up(self._fast, name, REFERENCE, at) for at in row] for row in settings])
             for (name, codec), rows in table.logarithms.items()
         }
         return table._replace(logarithms=logarithms)
 
-    def batches(self, at: Batching) -> float:
-        return exp(self._count(Batching(ceil(at.linger_ms), at.batch_size_bytes)))
-
-    def _count(self, at: Batching) -> float:
-        """Return the logarithm of the number of batches."""
-        if at not in self._known:
-            lingers, sizes = self._axes
-            along = [np.interp(log(at.batch_size_bytes), sizes, row) for row in self._counts]
-            self._known[at] = float(np.interp(log1p(at.linger_ms), lingers, along))
-        return self._known[at]
-
     def _between(self, table: "_Table", name: str, codec: str, at: Batching) -> float:
-        """Interpolate over both settings. Times are whole milliseconds, so a linger of .2 ms acts like 1 ms."""
+        """Return the sample's size, or ratio of sizes, where it has as many records per batch as the topic."""
+        if self._topic is None:
+            return self._looked_up(table, name, codec, at)
+        wanted, size = self._topic.at(at), at.batch_size_bytes
+        lines = [Batching(linger_ms, size) for linger_ms in table.lingers_ms]
+        counts = np.array([self._own.at(line) for line in lines])  # they fall: a longer linger makes fewer batches
+        logarithms = [self._on_line(table, name, codec, i, size) for i in range(len(lines))]
+        if counts[-1] <= wanted <= counts[0]:
+            return exp(np.interp(wanted, counts[::-1], logarithms[::-1]))
+        return _extended(wanted, counts, logarithms)
+
+    def _looked_up(self, table: "_Table", name: str, codec: str, at: Batching) -> float:
+        """Interpolate over both settings."""
         linger_ms, size = ceil(at.linger_ms), at.batch_size_bytes
-        logarithms, sizes = table.logarithms[name, codec], _neighbours(table.batch_sizes, size)
         lines = _neighbours(table.lingers_ms, linger_ms)
-        on_lines = [
-            self._interpolated(
-                Batching(table.lingers_ms[i], size),
-                [Batching(table.lingers_ms[i], table.batch_sizes[j]) for j in sizes],
-                [logarithms[i, j] for j in sizes],
-            )
-            for i in lines
-        ]
+        on_lines = [self._on_line(table, name, codec, i, size) for i in lines]
         ends = [Batching(table.lingers_ms[i], size) for i in lines]
         return exp(self._interpolated(Batching(linger_ms, size), ends, on_lines))
 
+    def _on_line(self, table: "_Table", name: str, codec: str, i: int, size: int) -> float:
+        """Return the logarithm of a size at a linger.ms of the table, interpolated over batch.size."""
+        sizes, logarithms = _neighbours(table.batch_sizes, size), table.logarithms[name, codec]
+        return self._interpolated(
+            Batching(table.lingers_ms[i], size),
+            [Batching(table.lingers_ms[i], table.batch_sizes[j]) for j in sizes],
+            [logarithms[i, j] for j in sizes],
+        )
+
     def _interpolated(self, at: Batching, ends: Sequence[Batching], numbers: Sequence[float]) -> float:
         """Interpolate between two settings, by the number of batches. If it hardly differs: by the settings."""
-        here, below, above = (self._count(each) for each in (at, *ends))
+        here, below, above = (self._own.at(each) for each in (at, *ends))
         if abs(above - below) < LEAST_CHANGE:
             here, below, above = (log1p(each.linger_ms) + log(each.batch_size_bytes) for each in (at, *ends))
         share = min(max((here - below) / (above - below), 0.0), 1.0) if above != below else 0.0
         return numbers[0] * (1 - share) + numbers[1] * share
+
+
+def _extended(wanted: float, counts: NDArray[np.float64], logarithms: Sequence[float]) -> float:
+    """Return a size beyond an end of a line: each batch costs as many bytes as near that end.
+
+    counts, logarithms: logarithms of batches per record and of sizes. The counts fall.
+    """
+    end = 0 if wanted > counts[0] else len(counts) - 1
+    others = np.flatnonzero(np.abs(counts - counts[end]) > _LEAST_DROP)
+    if not len(others):
+        return exp(logarithms[end])
+    other = others[0 if end == 0 else -1]
+    batches, sizes = np.exp(counts[[end, other]]), np.exp([logarithms[end], logarithms[other]])
+    a_batch = (sizes[0] - sizes[1]) / (batches[0] - batches[1])
+    return float(max(sizes[0] + a_batch * (exp(wanted) - batches[0]), sizes.min() / 2))
 
 
 class _Table(NamedTuple):
@@ -179,14 +239,3 @@ def _factors(topic: TopicPrint, sample: _Sample, name: str, codec: str) -> dict[
         if size_bytes:
             factors[each.batching] = size_bytes / sample.size(name, codec, each.batching)
     return factors
-
-
-def _weighted(factors: Mapping[Batching, float], asked: Batching) -> float:
-    """Return the mean of factors, weighted by the inverse of the squared distance to the settings."""
-    weights = [1 / max(_distance(each, asked), _LEAST_DISTANCE) ** 2 for each in factors]
-    return float(np.average([*factors.values()], weights=weights))
-
-
-def _distance(one: Batching, other: Batching) -> float:
-    lingers = log1p(one.linger_ms) - log1p(other.linger_ms)
-    return hypot(lingers, log(one.batch_size_bytes) - log(other.batch_size_bytes))

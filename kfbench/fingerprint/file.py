@@ -5,7 +5,6 @@ file's name, an offset, a producer id or a date. docs/fingerprint.md explains wh
 """
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import fill
@@ -16,7 +15,7 @@ from msgspec import Meta
 
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.fingerprint.grid import REFERENCE, SampleSizes, plans
+from kfbench.fingerprint.grid import REFERENCE, Counts, SampleSizes, arms_of
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.json_files import JsonLayout
 from kfbench.whatif.dictionary_saving import DictionaryAnswer
@@ -28,13 +27,12 @@ from kfbench.workloads.fingerprinted.parts import Count, Distributions, Part, Sh
 MOST_BYTES: Final = 1 << 20
 """The largest size of a fingerprint per topic."""
 MOST_TOPICS: Final = 10_000
-HEAD_BYTES: Final = 1 << 16
 CONTAINS: Final = (
     "per topic: numbers of bytes, batches, records, files, partitions and damaged places; batches by format and codec",
     "per format and field: bytes without a codec, in the log's batches, and how many items the format cannot carry",
     "per format: bytes without a codec in batches of other sizes (some of a sample of the records)",
     "per format and codec: bytes of up to 2 MiB of records in the batches of many other producers' settings",
-    "numbers of batches under these settings: a change by 1 tells a time step or a length of single records",
+    "numbers of batches in many such settings: a change by 1 tells a time step or a length of single records",
     "per codec and level: bytes before and after compression of a sample, with sums of squares",
     "per topic: what a dictionary would save",
     "per topic: how many records have about which lengths, times, offsets, producers, keys, in buckets of {k} or more",
@@ -159,7 +157,12 @@ class Span(Part, frozen=True, kw_only=True):
 
 
 class TopicPrint(Part, frozen=True, kw_only=True):
-    """The fingerprint of one topic. name: "topic 1" for the largest one, unless names were asked for."""
+    """The fingerprint of one topic.
+
+    Args:
+        name: "topic 1" for the largest one, unless names were asked for.
+        batches: numbers of batches that producers with many settings would make of the records, or of a sample of them.
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=300)]
     stored: StoredSums
@@ -168,6 +171,7 @@ class TopicPrint(Part, frozen=True, kw_only=True):
     levels: list[LevelSums]
     level_plain_bytes: Count
     batchings: Annotated[list[BatchingSums], Meta(min_length=1)]
+    batches: Counts | None
     sample: SampleSizes | None
     uniform: list[UniformSums]
     span: Span | None
@@ -213,17 +217,6 @@ def _on_one_line(part: re.Match[str]) -> str:
     return part[0] if '"' in line else fill(line, LINE_CHARACTERS, break_on_hyphens=False)
 
 
-def is_fingerprint(path: Path) -> bool:
-    """Return True if a file is JSON that names itself a fingerprint near its beginning."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-    except OSError:
-        return False
-    names = f'"{KIND}"'.encode(), b'"never_contains"'  # the second one in case that somebody changed the kind
-    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and any(name in head for name in names)
-
-
 def read_file(path: Path) -> Fingerprint:
     """Read a fingerprint. Raises InvalidFingerprint, with the place of what is wrong."""
     try:
@@ -256,6 +249,8 @@ def _broken_in(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
             yield f"batchings: {error}"
     for each in (topic.coded, *(batching.coded for batching in topic.batchings)):
         yield from (f"coded: no codec {row.codec!r} in this kfbench" for row in each if row.codec not in CODECS)
+    if topic.batches and not topic.batches.is_whole:
+        yield "batches: not a number for each pair of settings"
     yield from (f"sample: {problem}" for problem in _broken_sample(topic, found))
     measured = set(found.topics[0].formats)
     tables = {"formats": set(topic.formats)}
@@ -285,10 +280,12 @@ def _broken_sample(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
         yield "a table has not a number for each pair of settings, or tables end at different settings"
     elif not all(sample.counts.has(*settings) for settings in _settings(topic)):
         yield "batchings: are outside of its settings"
+    elif topic.batches and not all(topic.batches.has(*settings) for settings in sample.ends):
+        yield "batches: end before its settings"
     if lacking := [name for name in found.formats if REFERENCE not in FORMATS[name].capabilities.codecs]:
         yield f"formats: {lacking[0]} has no {REFERENCE}"
-    for grid, plan in zip(sample.grids, plans(found.formats), strict=True):
-        if {(arm.format, arm.codec) for arm in grid.arms} != {*plan.arms}:
+    for grid, arms in zip(sample.grids, arms_of(found.formats), strict=True):
+        if {(arm.format, arm.codec) for arm in grid.arms} != {*arms}:
             yield "other formats or codecs than in formats"
 
 

@@ -3,7 +3,7 @@
 Sizes under other settings are interpolated between these (see `between`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from heapq import heapify, heappop, heappush
@@ -33,8 +33,13 @@ SAMPLE_PLACES: Final = 4
 LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 # More settings above 64 KiB and 128 KiB: there batches begin to need a second or third block of lz4 (64 KiB).
 BATCH_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 72, 96, 128, 144, 256, 1024))
-SLOW_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
-SLOW_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 256, 1024))
+COARSE_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
+COARSE_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 72, 256, 1024))
+"""The settings for the slow codec, and for all codecs if the topic is large."""
+
+DIVIDED_SIZES: Final = (*BATCH_SIZES[:-1], 512 << 10, BATCH_SIZES[-1])
+DIVISIONS: Final = tuple(product(LINGERS_MS, DIVIDED_SIZES))
+"""The settings at which the batches of the whole topic are counted: linger.ms and batch.size."""
 MOST_VALUES: Final = 96
 """The numbers of batches are known at up to this many values of each setting."""
 MOST_OF_SMALL: Final = 32
@@ -73,8 +78,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Counts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The number of batches of the sample."""
+    """The numbers of batches of some records."""
 
+    records: Positive
     batches: Rows
 
     @property
@@ -118,6 +124,12 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return self.fast, self.slow
 
     @property
+    def ends(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The lowest and the highest linger.ms and batch.size."""
+        lingers_ms, sizes = self.counts.linger_ms, self.counts.batch_size_bytes
+        return (lingers_ms[0], sizes[0]), (lingers_ms[-1], sizes[-1])
+
+    @property
     def is_whole(self) -> bool:
         """True if each table is complete, and the grids do not reach beyond the counts."""
         tables = self.counts, *self.grids
@@ -128,41 +140,61 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return all(table.is_whole for table in tables) and len(ends) == 1
 
 
+Arms = list[tuple[str, str]]
+
+
 class _Plan(NamedTuple):
     """The points of a grid, and the pairs of format and codec that are measured at each of them."""
 
     linger_ms: Sequence[int]
     batch_sizes: Sequence[int]
-    arms: Sequence[tuple[str, str]]
+    arms: Arms
 
 
-def plans(formats: Sequence[str]) -> tuple[_Plan, _Plan]:
-    """Return the plans of the grids `fast` and `slow` of `SampleSizes`, for a sample that is not small."""
+def arms_of(formats: Sequence[str]) -> tuple[Arms, Arms]:
+    """Return the pairs of format and codec of the grids `fast` and `slow` of `SampleSizes`."""
     arms = [(name, codec) for name in formats for codec in CODECS if codec in FORMATS[name].capabilities.codecs]
-    return (
-        _Plan(LINGERS_MS, BATCH_SIZES, [arm for arm in arms if arm[1] != SLOW]),
-        _Plan(SLOW_LINGERS_MS, SLOW_SIZES, [arm for arm in arms if arm[1] == SLOW]),
-    )
+    return [arm for arm in arms if arm[1] != SLOW], [arm for arm in arms if arm[1] == SLOW]
 
 
-def measured(parts: Sequence[Part], formats: Sequence[str], run: Run = map) -> SampleSizes | None:
+def measured(parts: Sequence[Part], formats: Sequence[str], is_large: bool, run: Run = map) -> SampleSizes | None:
     """Measure a sample of a topic's largest file under many settings. None: nothing could be read.
 
     Args:
         parts: the topic's files, or shares of them.
         formats: the formats whose sizes are measured, v2 among them.
+        is_large: True for fewer settings.
         run: calls the codecs. It works like `map`.
     """
     segments = [replace(part, start=0, end=None) for part in parts if isinstance(part, Segment)]
     sample = sample_of(max(segments, key=lambda segment: segment.size_bytes))
     if sample is None:
         return None
-    divided = _SampleBatches(sample)
-    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats))
+    divided = _SampleBatches(sample.sent)
+    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats, is_large and not sample.is_whole))
     return SampleSizes(counts=divided.counts, fast=fast, slow=slow)
 
 
-def sample_of(segment: Segment) -> Sent | None:
+def topic_counts(batches: Mapping[Batching, int], records: int) -> Counts | None:
+    """Return the numbers of batches at DIVISIONS as a table. None: no record was divided."""
+    if not records:
+        return None
+    return Counts(
+        linger_ms=[*LINGERS_MS],
+        batch_size_bytes=[*DIVIDED_SIZES],
+        records=records,
+        batches=[[batches[Batching(linger_ms, size)] for size in DIVIDED_SIZES] for linger_ms in LINGERS_MS],
+    )
+
+
+class Sample(NamedTuple):
+    """Records of a file. is_whole: True if the file has no others."""
+
+    sent: Sent
+    is_whole: bool
+
+
+def sample_of(segment: Segment) -> Sample | None:
     """Return all records of a file up to WHOLE_BYTES, or SAMPLE_BYTES of a larger one. None: nothing can be read.
 
     The sample has as many bytes from each of several places of a large file. If batches are too large for that, it has
@@ -170,12 +202,12 @@ def sample_of(segment: Segment) -> Sent | None:
     """
     first = _first(segment, WHOLE_BYTES)
     if first is None or first.is_all:
-        return first.sent if first else None
+        return Sample(first.sent, True) if first else None
     starts = [segment.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
     places = [_first(replace(segment, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
     found = _joined([place.sent for place in places if place])
     has_all = all(places) and (np.diff(found.records.offsets) > 0).all()
-    return found if has_all else first.up_to(SAMPLE_BYTES)
+    return Sample(found if has_all else first.up_to(SAMPLE_BYTES), False)
 
 
 class _First(NamedTuple):
@@ -241,17 +273,21 @@ class _SampleBatches:
         return Counts(
             linger_ms=lingers_ms,
             batch_size_bytes=sizes,
+            records=len(self._divider.sent.records),
             batches=[[self._count(linger_ms, size) for size in sizes] for linger_ms in lingers_ms],
         )
 
-    def plans(self, formats: Sequence[str]) -> tuple[_Plan, _Plan]:
+    def plans(self, formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
         """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where batches change."""
+        fast, slow = arms_of(formats)
+        coarse = _Plan(COARSE_LINGERS_MS, COARSE_SIZES, slow)
+        if is_coarse:
+            return coarse._replace(arms=fast), coarse
         lingers_ms, sizes = self._axes(MOST_OF_SMALL)
         divisions = {self.bounds(*pair).tobytes() for pair in product(lingers_ms, sizes)}
-        fast, slow = plans(formats)
         if len(divisions) * int(FORMATS[BASE_FORMAT].size(self._divider.sent.records, 1).sum()) > SMALL_BYTES:
-            return fast, slow
-        return _Plan(lingers_ms, sizes, fast.arms), _Plan(lingers_ms, sizes, slow.arms)
+            return _Plan(LINGERS_MS, BATCH_SIZES, fast), coarse
+        return _Plan(lingers_ms, sizes, fast), _Plan(lingers_ms, sizes, slow)
 
     def _axes(self, most: int) -> tuple[list[int], list[int]]:
         lingers_ms = self._refined(

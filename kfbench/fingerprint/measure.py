@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial, reduce
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from kfbench import __version__
 from kfbench.codecs import CODECS
@@ -29,7 +28,6 @@ from kfbench.fingerprint.file import (
     StoredSums,
     TopicPrint,
     UniformSums,
-    is_fingerprint,
     stretch_sums,
 )
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
@@ -53,6 +51,7 @@ from kfbench.whatif.default_formats import default_formats
 from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary, dictionary_answer
 from kfbench.whatif.estimate import SampleSums
 from kfbench.whatif.question import Question
+from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import SUMMED, Source
 from kfbench.whatif.sums import Tally, of_format
@@ -62,6 +61,16 @@ from kfbench.workloads.fingerprinted.parts import LEAST_MEMBERS
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+FURTHER: Final = (
+    Batching(0.0, 16 << 10),
+    Batching(2.0, 64 << 10),
+    Batching(50.0, 1 << 20),
+    Batching(500.0, 16 << 10),
+    Batching(500.0, 1 << 20),
+)
+"""Settings at which small logs are measured too, near the ends of the settings that are interpolated."""
 
 
 class Measured(NamedTuple):
@@ -99,12 +108,13 @@ def fingerprint(
     check_least_members(least_members)
     found = find(as_paths(paths))
     if table := next((part for part in found.parts if isinstance(part, Table)), None):
-        kind = "fingerprint" if is_fingerprint(Path(table.path)) else "table"
-        raise InvalidConfig(f"{table.path}: is a {kind}; a fingerprint is made of a log")
+        raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
     compile_kernels(None, found.parts, console)
     shown = default_formats(found.parts, None, None)
     compile_kernels(shown, found.parts, console)
     question = sampled(_question(shown, secrets.randbits(62) if seed is None else seed), sample_bytes, found.parts)
+    if question.share == 1:
+        question = replace(question, batchings=(*question.batchings, *FURTHER))
     topics: dict[str, list[Part]] = {}
     for part in found.parts:
         topics.setdefault(stream_of(part.topic, part.name), []).append(part)
@@ -137,7 +147,8 @@ def _read(
     with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
             waiting = {
-                topic: one_topic.submit(grid.measured, parts, formats, threads.map) for topic, parts in topics.items()
+                topic: one_topic.submit(grid.measured, parts, formats, question.share < 1, threads.map)
+                for topic, parts in topics.items()
             }
             sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
             samples = dict[str, grid.SampleSizes | None]()
@@ -157,7 +168,8 @@ def _question(shown: Iterable[str], seed: int) -> Question:
     shown, (arms, _) = tuple(shown), legal_arms(None, None)
     asked = [(name, codec) for name, codec in arms if codec == "none" or name in shown]
     collector = partial(Distributions, (secrets.randbits(64), secrets.randbits(64)))
-    return replace(question_of(asked, shown, None, None, seed), collector=collector)
+    divisions = tuple(Batching(*settings) for settings in grid.DIVISIONS)
+    return replace(question_of(asked, shown, None, None, seed), divisions=divisions, collector=collector)
 
 
 def _names(sums: Mapping[str, Tally], kept: Mapping[str, str]) -> dict[str, str]:
@@ -199,6 +211,7 @@ def _topic(
             )
             for batching in question.batchings
         ],
+        batches=grid.topic_counts(sums.divided, sums.uniform_records[1]),
         sample=sample,
         uniform=[
             UniformSums(

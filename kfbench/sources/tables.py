@@ -28,6 +28,7 @@ from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, Span, spans
 from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, runs_of_size, share
 from kfbench.sources.text_file import COMPRESSED
+from kfbench.workloads.fingerprinted.model import is_fingerprint
 
 Kind = Literal["parquet", "json", "csv"]
 KINDS: Final[dict[str, Kind]] = {
@@ -148,6 +149,8 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
+    if kind == "json" and is_fingerprint(path):
+        raise InvalidConfig(f"{path}: is a fingerprint, and has no records; only `kfbench what-if` reads it, alone")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind == "csv" or path.suffix.lower() in COMPRESSED:
         return [whole]

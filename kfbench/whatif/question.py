@@ -29,6 +29,7 @@ class Question:
         arms: pairs of format and codec. Their sizes are computed in the log's own batches.
         batchings: a producer's settings for other batches of the same records. Sizes without a codec are computed for
             all formats.
+        divisions: more such settings. For these, the batches of a sample of chunks are counted.
         recoded: the formats that are compressed in other batches too.
         levels: pairs of codec and level. v2 is compressed at each of them, in the log's own batches.
         assumed: a producer's settings for the batches of sources that have none.
@@ -43,6 +44,7 @@ class Question:
 
     arms: tuple[tuple[str, str], ...]
     batchings: tuple[Batching, ...] = ()
+    divisions: tuple[Batching, ...] = ()
     recoded: tuple[str, ...] = ()
     levels: tuple[tuple[str, int], ...] = ()
     assumed: Batching | None = None

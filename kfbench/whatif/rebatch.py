@@ -60,7 +60,8 @@ class Batching:
 
     @property
     def short_words(self) -> str:
-        size = f"{self.batch_size_bytes >> 10:,} KiB" if self.batch_size_bytes % 1024 == 0 else self.batch_size_bytes
+        kib, others = divmod(self.batch_size_bytes, 1024)
+        size = f"{self.batch_size_bytes:,} bytes" if others else f"{kib:,} KiB"
         return f"{self.linger_ms:g} ms, {size}"
 
     def __post_init__(self) -> None:
@@ -213,6 +214,11 @@ class Divider:
     def __init__(self, given: Sent) -> None:
         self.sent, self._starts = _by_producer(given)
         self._times_us, _ = _times_us(self.sent, self._starts, [None] * (len(self._starts) - 1))
+
+    @property
+    def producers(self) -> int:
+        """The number of producers, counted once per partition."""
+        return len(self._starts) - 1
 
     def bounds(self, batching: Batching) -> Int64:
         """Return the index of the first record of each batch, and the end: int64[batches + 1]."""

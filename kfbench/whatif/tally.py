@@ -24,7 +24,7 @@ from kfbench.sources import Chunk, Part
 from kfbench.whatif.dictionary_sample import StretchKeeper
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
-from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
+from kfbench.whatif.rebatch import Batches, Batching, Divider, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import COUNTED, Source
 from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
@@ -33,7 +33,7 @@ from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in the sample as a whole or not at all
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
-UNIFORM_TIMES: Final = 32
+UNIFORM_TIMES: Final = 4
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
@@ -141,6 +141,7 @@ class _Reading:
         self._numbers["sent"] += len(of_clients.records)
         if self._question.draws(self._part, "uniform", self._chunks, UNIFORM_TIMES):
             self._uniform(of_clients)
+            self._divided(of_clients)
         self._chunks += 1
         self._rebatched(of_clients)
         self._finish()
@@ -277,6 +278,21 @@ class _Reading:
             batches = Sent(records, of_clients.owners[:whole]).batched(bounds)
             for name in self._question.formats:
                 self._found.uniform[records_per_batch, name] += int(FORMATS[name].size(*batches).sum())
+
+    def _divided(self, of_clients: Sent) -> None:
+        """Count the batches of a chunk at each setting of `Question.divisions`.
+
+        A producer has an open batch where a chunk ends, unless it is the last one. The rest of the batch is in the next
+        chunk, so it is counted once less in all chunks but the first.
+        """
+        records = len(of_clients.records)
+        if not self._question.divisions or not records:
+            return
+        divider = Divider(of_clients)
+        for batching in self._question.divisions:
+            batches = len(divider.bounds(batching)) - 1
+            cut = round(divider.producers * (1 - batches / records)) if self._chunks else 0
+            self._found.divided[batching] += max(batches - cut, 1)
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:

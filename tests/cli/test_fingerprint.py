@@ -96,7 +96,8 @@ def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
     assert kfbench("fingerprint", LOG, "--out", out).status == 0
     assert "is a fingerprint" in kfbench("fingerprint", out, "--out", other).refused()
     assert "does not see batches" in kfbench("fingerprint", "kafka://a:1/t", "--out", other).refused(status=2)
-    assert f"{out} is a fingerprint" in kfbench("what-if", tmp_path).refused(status=2)
+    assert f"{out}: is a fingerprint" in kfbench("what-if", tmp_path, "--linger-ms", 5).refused()
+    assert f"{out}: is a fingerprint" in kfbench("dictionary", "train", out, "--out", other).refused()
     (tmp_path / LOG.name).write_bytes(LOG.read_bytes())
     assert kfbench("what-if", tmp_path).status == 0  # a folder of segments: other files are skipped
     assert not other.exists()
@@ -123,5 +124,5 @@ def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
     done = kfbench("sweep", sweep, "--workload", out, "--dry-run", "--json")
     assert done.status == 0 and sum(stage["cells"] for stage in json.loads(done.out)["stages"]) == 2
     done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
-    assert done.status != 0 and "absent.json: cannot be read" in done.err
+    assert done.status != 0 and f"kfbench: workloads: {tmp_path / 'absent.json'}: cannot be read" in done.err
     assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kfbench.fingerprint.file import InvalidFingerprint, is_fingerprint, read_file, to_json
+from kfbench.fingerprint.file import InvalidFingerprint, read_file, to_json
 from kfbench.fingerprint.measure import fingerprint
-from kfbench.workloads.fingerprinted.model import SCHEMA
+from kfbench.workloads.fingerprinted.model import SCHEMA, is_fingerprint
 from tests.recorded import FOLDER
 
 Change = Callable[[dict[str, Any]], object]
@@ -65,6 +65,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "grid cell": (lambda v: first(v)["sample"]["slow"]["arms"][0]["size_bytes"][2].pop(), "topic 1: sample"),
     "grid axis": (lambda v: first(v)["sample"]["fast"]["linger_ms"].reverse(), "topic 1: sample"),
     "count end": (lambda v: longer(first(v)["sample"]["counts"]), "topic 1: sample: .* end at different settings"),
+    "batches row": (lambda v: first(v)["batches"]["batches"].pop(), "topic 1: batches: not a number"),
+    "batches end": (lambda v: first(v)["batches"]["linger_ms"].__setitem__(-1, 400), "sample: batches: end before"),
     "far batchings": (lambda v: first(v)["batchings"][2].update(linger_ms=600), "topic 1: sample: batchings"),
     "v0": (lambda v: v.update(formats=[*v["formats"], "v0"]), "topic 1: sample: formats: v0 has no zstd"),
     "other codec": (lambda v: first(v)["coded"][0].update(codec="rot13"), "topic 1: coded: no codec 'rot13'"),

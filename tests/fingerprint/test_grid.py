@@ -30,7 +30,7 @@ def segment_of(folder: Path, batch_size: int, count: int = COUNT) -> Segment:
 def times_of(segment: Segment) -> list[int]:
     found = sample_of(segment)
     assert found is not None
-    return [int(time) for time in found.records.timestamps_ms]
+    return [int(time) for time in found.sent.records.timestamps_ms]
 
 
 def test_a_small_file_is_the_sample(tmp_path: Path) -> None:

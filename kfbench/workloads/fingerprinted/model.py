@@ -1,8 +1,10 @@
 """A topic of a fingerprint, as far as records can be generated from it."""
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -13,7 +15,19 @@ from kfbench.json_files import JsonLayout
 from kfbench.workloads.fingerprinted.parts import Count, Distributions, broken
 
 KIND: Final = "kfbench fingerprint"
-SCHEMA: Final = 5
+SCHEMA: Final = 6
+HEAD_BYTES: Final = 1 << 16
+
+
+def is_fingerprint(path: Path) -> bool:
+    """Return True if a file is JSON that names itself a fingerprint near its beginning."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError:
+        return False
+    names = f'"{KIND}"'.encode(), b'"never_contains"'  # the second one in case that somebody changed the kind
+    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and any(name in head for name in names)
 
 
 class _Drawn(msgspec.Struct, frozen=True):
