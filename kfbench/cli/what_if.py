@@ -69,7 +69,12 @@ class BatchOptions:
         list[int] | None,
         typer.Option("--batch-size", metavar="BYTES", help="Try batches of this batch.size; may be repeated."),
     ] = None
-    everything: Annotated[bool, typer.Option("--all", help="Compress everything, not a sample of about 2 MiB.")] = False
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Compress everything, not a sample of about 2 MiB; other levels: of 128 KiB always."
+        ),
+    ] = False
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The number that draws the sample.")] = 0
 
 
@@ -103,7 +108,7 @@ def what_if(
         typer.Option(
             "--table",
             metavar="NAME",
-            help="Also show this table (docs/what-if.md); may be repeated; `all`: all.",
+            help="Also show this table (docs/what-if.md), or `notes`: all lines of notes; may be repeated; `all`: all.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
@@ -122,10 +127,10 @@ def what_if(
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
-    from kfbench.whatif.text import TABLES, render_text
+    from kfbench.whatif.text import NOTES, TABLES, render_text
 
     arms.check()
-    check_names("--table", table_names, (*TABLES, ALL))
+    check_names("--table", table_names, (NOTES, *TABLES, ALL))
     check_archive(archive, master)
     try:
         asked = _parsed(sources, table, connector)

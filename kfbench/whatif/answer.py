@@ -362,6 +362,7 @@ class WhatIf:
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
             "assumed_of": list(self.assumed_of),
+            "interpolated": [asdict(each) for each in self.interpolated],
             "base_words": self.base_words,
             "columns": None if self.columns is None else asdict(self.columns),
             "rows_as_records": None if self.columns is None else self.columns.words,

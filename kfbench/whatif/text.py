@@ -15,6 +15,7 @@ from kfbench.whatif.tables import sections
 WIDTH: Final = 100
 SUMMARY_LINES: Final = 40
 FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
+NOTES: Final = "notes"  # the name that asks for every line of notes
 TABLES: Final = (
     "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
     "rebatched", "rebatched-savings", "dictionary", "break-even", "month", "month-saved",
@@ -23,9 +24,13 @@ MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --dictionar
 
 
 def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
-    """Return the summary, then the tables with these names. The name "all" means every table."""
+    """Return the summary, then the tables with these names.
+
+    The name "notes" asks for every line of the summary's notes, "all" for these and every table.
+    """
     wanted = [table for table in tables(answer) if "all" in names or table.name in names]
-    return "\n\n".join([_summary(answer), *(table.to_text() for table in wanted)])
+    has_all_notes = bool({NOTES, "all"} & {*names})
+    return "\n\n".join([_summary(answer, has_all_notes), *(table.to_text() for table in wanted)])
 
 
 def tables(answer: WhatIf) -> list[Table]:
@@ -33,7 +38,7 @@ def tables(answer: WhatIf) -> list[Table]:
     return [all_topics_table(answer), *(table for section in sections(answer) for table in section.tables)]
 
 
-def _summary(answer: WhatIf) -> str:
+def _summary(answer: WhatIf, has_all_notes: bool) -> str:
     tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
     lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
     whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
@@ -46,7 +51,7 @@ def _summary(answer: WhatIf) -> str:
     ]
     room = max(SUMMARY_LINES - len(lines) - 2, FEWEST_NOTES)
     hidden = len(notes) - room
-    if hidden > 0:
-        notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table sources, --table month-saved"]
+    if hidden > 0 and not has_all_notes:
+        notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table {NOTES}"]
     more = MORE.replace("--dictionary, ", "") if answer.is_fingerprint else MORE
     return "\n".join([*lines, *notes, more])
