@@ -35,17 +35,23 @@ class JsonLayout(Generic[T]):
     broken: Callable[[T], Iterator[str]]
 
     def read(self, path: Path, most_bytes: int) -> T:
-        """Read and check a file of at most `most_bytes`. Errors say what is wrong, without the path."""
+        """Read and check a file of at most `most_bytes`. Errors begin with the path."""
         try:
             if path.stat().st_size > most_bytes:
-                raise self.error(f"larger than {most_bytes:,} bytes")
-            return self.parsed(path.read_bytes())
+                raise self.error(f"{path}: larger than {most_bytes:,} bytes")
+            data = path.read_bytes()
         except OSError as error:
-            raise self.error(str(error.strerror)) from None
+            raise self.error(f"{path}: {error.strerror}") from None
+        return self.parsed(data, f"{path}: ")
 
-    def parsed(self, data: bytes) -> T:
-        """Parse and check the text of a file."""
-        data = data.removeprefix(BOM_UTF8)
+    def parsed(self, data: bytes, where: str = "") -> T:
+        """Parse and check the text of a file. where: the beginning of errors."""
+        try:
+            return self._parsed(data.removeprefix(BOM_UTF8))
+        except self.error as error:
+            raise self.error(f"{where}{error}") from None
+
+    def _parsed(self, data: bytes) -> T:
         try:
             head = msgspec.json.decode(data, type=_Head)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

@@ -40,11 +40,14 @@ def _lines(source: "Source | Inspection") -> "Iterator[str]":
 def _damage_line(source: "Source | Inspection") -> str | None:
     from kfbench.log.tail import nothing_in
     from kfbench.sources import GONE
+    from kfbench.text import counted
 
     if source.damage:
         unit = getattr(source, "unit", "byte")
         others = getattr(source, "damaged_places", len(source.damage)) - 1
         return f"{source.path}: {source.damage[0].words(unit)}" + (f" (and {others:,} more)" if others else "")
+    if places := getattr(source, "damaged_places", 0):
+        return f"{source.path}: {counted(places, 'damaged place')}"
     if source.unreadable:
         return None if source.unreadable == GONE else f"{source.path}: {source.unreadable}"
     if 0 < source.size_bytes == source.trailing_bytes:

@@ -52,7 +52,7 @@ def estimated(topic: TopicPrint, asked: Collection[Batching]) -> dict[Batching, 
         return {each: _sums_of(each, 0, dict.fromkeys(topic.formats, 0), []) for each in asked}
     sample = _Sample(topic)
     factors = {arm: _factors(topic, sample, *arm) for arm in sample.arms}
-    of_batches = {each.batching: each.batches / sample.batches(each.batching) for each in topic.batchings}
+    of_batches = {each.batching: max(each.batches, 1) / sample.batches(each.batching) for each in topic.batchings}
     return {each: _estimated(sample, factors, of_batches, each) for each in asked}
 
 

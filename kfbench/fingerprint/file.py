@@ -219,10 +219,7 @@ def _on_one_line(part: re.Match[str]) -> str:
 
 def read_file(path: Path) -> Fingerprint:
     """Read a fingerprint. Raises InvalidFingerprint, with the place of what is wrong."""
-    try:
-        return LAYOUT.read(path, MOST_BYTES * MOST_TOPICS)
-    except InvalidFingerprint as error:
-        raise InvalidFingerprint(f"{path}: {error}") from None
+    return LAYOUT.read(path, MOST_BYTES * MOST_TOPICS)
 
 
 def _broken(found: Fingerprint) -> Iterator[str]:

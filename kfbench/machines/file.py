@@ -221,16 +221,13 @@ def read_folder(folder: Path = FOLDER) -> MachineFiles:
         try:
             found.sound[path.stem] = LAYOUT.read(path, MOST_BYTES)
         except InvalidMachineFile as error:
-            found.damaged[path.name] = str(error)
+            found.damaged[path.name] = str(error).removeprefix(f"{path}: ")
     return found
 
 
 def read_file(path: Path) -> MachineFile:
     """Read and check the file of a machine. Raises InvalidMachineFile, with the place of what is wrong."""
-    try:
-        return LAYOUT.read(path, MOST_BYTES)
-    except InvalidMachineFile as error:
-        raise InvalidMachineFile(f"{path}: {error}") from None
+    return LAYOUT.read(path, MOST_BYTES)
 
 
 def from_json(data: bytes) -> MachineFile:

@@ -72,7 +72,8 @@ def test_damage_is_left_out_and_told(kfbench: Run, damaged: tuple[Path, int], tm
     stored = json.loads(out.read_bytes())["topics"][0]["stored"]
     assert stored["damaged_places"] == 1
     assert str(path) not in out.read_text()
-    assert "damaged place" in kfbench("what-if", out, "--table", "sources").out
+    done = kfbench("what-if", out, "--table", "sources")
+    assert done.status == 1 and "damaged place" in done.out and "topic 1: 1 damaged place" in done.err
 
 
 def test_a_wrong_folder_is_refused_before_anything_is_read(kfbench: Run, tmp_path: Path) -> None:

@@ -21,7 +21,10 @@ MOST_OFF_OF = {("columnar", codec): 0.13 if codec == "snappy" else 0.05 for code
 MOST_OFF_OF_FEW = 0.15
 MOST_OFF_OF_PARTS = {"named": 0.05, "large": 0.08, "lines": 0.13}  # files above 2 MiB: the sample is a part of them
 LEAST_RECORDS = 100
-LINES = sorted((DATASETS / "lines").glob("*.log"))
+LINES = [
+    pytest.param(log, id=log.stem, marks=[pytest.mark.thorough] * (log.stem != "go-test"))
+    for log in sorted((DATASETS / "lines").glob("*.log"))
+]
 draw = Random(20261127)
 ASKED = [Batching(0.0, 16_384), Batching(1.0, 65_536), Batching(10.0, 16_384), Batching(200.0, 524_288)]
 ASKED += [Batching(round(501 ** draw.random() - 1, 1), int(4096 * 256 ** draw.random())) for _ in range(12)]
@@ -73,8 +76,7 @@ def test_other_batches_of_a_recorded_log(name: str) -> None:
     check(FOLDER / name, "recorded", MOST_OFF if INDEX[name]["records"] >= LEAST_RECORDS else MOST_OFF_OF_FEW)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("log", LINES, ids=lambda log: str(log.stem))
+@pytest.mark.parametrize("log", LINES)
 def test_other_batches_of_recorded_lines(log: Path) -> None:
     check(log, "lines")
 
@@ -91,6 +93,7 @@ def test_interpolated_batches_are_named() -> None:
     answer = what_if_of(given, batchings=[Batching(7.0, 20_000), Batching(5.0, 16 << 10)])
     assert {arm.batching for arm in answer.rebatched if arm.error_bytes is None} == {Batching(7.0, 20_000)}
     assert "linger 7 ms and batch.size 20,000" in render_text(answer, ["all"])
+    assert answer.to_dict()["interpolated"] == [{"linger_ms": 7.0, "batch_size_bytes": 20_000}]
     with pytest.raises(InvalidConfig, match="not in v0"):
         what_if_of(given, ["v0"], batchings=[Batching(7.0, 20_000)])
 

@@ -9,7 +9,7 @@ import pytest
 
 from kfbench import read_log
 from kfbench.formats import FORMATS
-from kfbench.sources import Columns
+from kfbench.sources import Columns, Skipped
 from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, what_if
@@ -132,6 +132,17 @@ def test_tables_come_by_name(tmp_path: Path) -> None:
     assert "Losses by format" not in render_text(found)
     assert "Losses by format" in render_text(found, ["losses"])
     assert "Losses by format" in render_text(found, ["all"])
+
+
+def test_all_notes_come_by_name(topics: WhatIf) -> None:
+    given = replace(
+        topics,
+        rate=rate_of_user(1.0),
+        skipped=tuple(Skipped(path=f"file{i}", size_bytes=1, reason=f"reason {i}", is_data=True) for i in range(40)),
+    )
+    shortened, whole = render_text(given), render_text(given, ["notes"])
+    assert "lines more: --table notes" in shortened and "file39" not in shortened
+    assert "lines more" not in whole and all(f"file{i}: not read: reason {i}" in whole for i in range(40))
 
 
 def test_the_names_of_tables_are_those_that_can_be_asked_for(topics: WhatIf) -> None:

@@ -6,22 +6,24 @@ Samples state their share, estimates state their error.
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kfbench import FORMATS, Records, read_log
+from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.break_even import Crossing, break_evens
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
-from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.rebatch import Batching, Divider, sent
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import UNIFORM_TIMES, tally
+from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER
 
 BATCHING = Batching(50.0, 4_000)
@@ -263,3 +265,21 @@ def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatc
     assert sample.drawn.stretches > 3
     assert sample.both.plain < alone.sizes()["v3"]
     assert [(each.coded, each.recoded) for each in sums] == [(alone.coded, alone.recoded)] * 3
+
+
+@pytest.mark.parametrize("settings", [(0.0, 16_384), (5.0, 16_384), (50.0, 65_536), (500.0, 1 << 20)])
+def test_batches_are_counted_as_if_chunks_had_no_ends(settings: tuple[float, int]) -> None:
+    batching, records = Batching(*settings), WORKLOADS["user-activity"].generate(records=20_000, seed=1).records
+    question = replace(QUESTION, divisions=(batching,))
+
+    def counted(chunks: int) -> int:
+        ends = [len(records) * i // chunks for i in range(chunks + 1)]
+        given = [
+            Chunk(records=records.part(first, end), bounds=np.array([0, end - first]), size_bytes=end - first)
+            for first, end in pairwise(ends)
+        ]
+        return tally(InMemory(tuple(given)), question).divided[batching]
+
+    exact = len(Divider(sent(records, np.array([0, len(records)]), BatchFields())).bounds(batching)) - 1
+    assert counted(1) == exact
+    assert counted(10) == pytest.approx(exact, rel=0.02, abs=1)

@@ -93,10 +93,7 @@ def models_of(data: bytes, where: str) -> list[TopicModel]:
 
     Raises InvalidConfig.
     """
-    try:
-        file = _LAYOUT.parsed(data)
-    except InvalidConfig as error:
-        raise InvalidConfig(f"{where}: {error}") from None
+    file = _LAYOUT.parsed(data, f"{where}: ")
     digest = hashlib.sha256(data).hexdigest()
     found = [
         TopicModel(
