@@ -20,7 +20,7 @@ def answer(run: JavaRun | None) -> str:
     """Return the answer for the cells behind claims. None: they are not stored."""
     if run is None:
         return NOT_RUN
-    sentences = f"{front_sentence(run, is_dearer=True)} {verdict_sentence(run)}"
+    sentences = f"{front_sentence(run)} {verdict_sentence(run)}"
     return fill(f"{sentences} Measured on {run.measured}. The report's chapter on CPU has the ratios.", WIDTH)
 
 

@@ -71,9 +71,7 @@ class BatchOptions:
     ] = None
     everything: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Compress everything, not a sample of about 2 MiB; other levels: of 128 KiB always."
-        ),
+        typer.Option("--all", help="Compress everything, not a sample of about 2 MiB. Levels are always of a sample."),
     ] = False
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The number that draws the sample.")] = 0
 

@@ -37,8 +37,9 @@ def what_if_of(
 
     Raises InvalidConfig for batches and formats that the fingerprint does not have, and for wrong names.
     """
-    asked = BATCHINGS if batchings is None else tuple(batchings)
-    stored = {each.batching for each in given.topics[0].batchings}
+    stored = tuple(each.batching for each in given.topics[0].batchings)
+    usual = tuple(each for each in BATCHINGS if each in stored) or stored
+    asked = usual if batchings is None else tuple(batchings)
     others = tuple(batching for batching in asked if batching not in stored)
     check_between(others, given)
     measured = given.formats if others else tuple(given.topics[0].formats)

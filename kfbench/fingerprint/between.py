@@ -12,6 +12,7 @@ from math import ceil, exp, hypot, log, log1p
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
@@ -22,11 +23,14 @@ from kfbench.whatif.rebatch import Batching
 
 _NOTHING: Final = StretchSums(stretches=0, plain=0, coded=0, plain_squares=0, products=0, coded_squares=0)
 _LEAST_DISTANCE: Final = 1e-3
-_OF_SETTINGS: Final = 0.3
+_SETTINGS_WEIGHT: Final = 0.3
 """The weight of settings in a distance. Records per batch have weight 1. Both are compared by their logarithms."""
 
-_LEAST_DROP: Final = 0.05
-"""The difference of logarithms of batches from which on their cost in bytes is computed."""
+_LEAST_DIFFERENCE: Final = 0.05
+"""Two settings tell the cost of a batch if the logarithms of their numbers of batches differ by this at least."""
+
+_MOST_EXTENDED: Final = 2.0
+"""A size beyond the end of a line is at most this factor larger or smaller than all sizes on the line."""
 
 
 def check_between(asked: Iterable[Batching], given: Fingerprint) -> None:
@@ -52,8 +56,11 @@ def estimated(topic: TopicPrint, asked: Collection[Batching]) -> dict[Batching, 
         return {each: _sums_of(each, 0, dict.fromkeys(topic.formats, 0), []) for each in asked}
     sample = _Sample(topic)
     factors = {arm: _factors(topic, sample, *arm) for arm in sample.arms}
-    of_batches = {each.batching: max(each.batches, 1) / sample.batches(each.batching) for each in topic.batchings}
-    return {each: _estimated(sample, factors, of_batches, each) for each in asked}
+    of_batches = {each.batching: each.batches / sample.batches(each.batching) for each in topic.batchings}
+    # Times are whole milliseconds, so a linger of 4.2 ms acts like 5 ms.
+    whole = {each: Batching(float(ceil(each.linger_ms)), each.batch_size_bytes) for each in asked}
+    found = {each: _estimated(sample, factors, of_batches, at) for each, at in whole.items()}
+    return {each: replace(sums, linger_ms=each.linger_ms) for each, sums in found.items()}
 
 
 def _estimated(
@@ -93,26 +100,28 @@ class _PerRecord:
         self._known: dict[Batching, float] = {}
 
     def at(self, batching: Batching) -> float:
-        """Return the logarithm. Times are whole milliseconds, so a linger of .2 ms acts like 1 ms."""
+        """Return the logarithm."""
         if batching not in self._known:
             lingers, sizes = self._axes
             along = [np.interp(log(batching.batch_size_bytes), sizes, row) for row in self._logarithms]
-            self._known[batching] = float(np.interp(log1p(ceil(batching.linger_ms)), lingers, along))
+            self._known[batching] = float(np.interp(log1p(batching.linger_ms), lingers, along))
         return self._known[batching]
 
 
 class _Sample:
     """The sizes of a topic's sample, in batches of as many records as those of the topic.
 
-    If the sample has all records of the topic, a setting is looked up by itself.
+    If the sample has all records of the topic, or the topic's batches are unknown, a setting is looked up as it is.
     """
 
     def __init__(self, topic: TopicPrint) -> None:
         assert topic.sample
         self._records = topic.stored.sent_records
         self._own = _PerRecord(topic.sample.counts)
-        is_whole = topic.sample.counts.records == self._records
-        self._topic = None if is_whole or not topic.batches else _PerRecord(topic.batches)
+        sampled = topic.sample.counts.records
+        # A part of the topic as large as the sample is needed to tell that the sample differs.
+        is_known = topic.batches is not None and topic.batches.records >= sampled < self._records
+        self._topic = _PerRecord(topic.batches) if topic.batches and is_known else None
         self._fast = _table(topic.sample.fast)
         self._slow = self._over_reference(_table(topic.sample.slow))
 
@@ -141,7 +150,7 @@ class _Sample:
         per_record = (self._topic or self._own).at
         lingers = log1p(one.linger_ms) - log1p(other.linger_ms)
         sizes = log(one.batch_size_bytes) - log(other.batch_size_bytes)
-        return hypot(per_record(one) - per_record(other), _OF_SETTINGS * lingers, _OF_SETTINGS * sizes)
+        return hypot(per_record(one) - per_record(other), _SETTINGS_WEIGHT * lingers, _SETTINGS_WEIGHT * sizes)
 
     def _over_reference(self, table: "_Table") -> "_Table":
         """Divide the sizes of a table by those of the same formats under the reference codec."""
@@ -161,17 +170,16 @@ class _Sample:
         lines = [Batching(linger_ms, size) for linger_ms in table.lingers_ms]
         counts = np.array([self._own.at(line) for line in lines])  # they fall: a longer linger makes fewer batches
         logarithms = [self._on_line(table, name, codec, i, size) for i in range(len(lines))]
-        if counts[-1] <= wanted <= counts[0]:
+        if counts[-1] <= wanted <= counts[0] or table is self._slow:  # ratios are not extended
             return exp(np.interp(wanted, counts[::-1], logarithms[::-1]))
         return _extended(wanted, counts, logarithms)
 
     def _looked_up(self, table: "_Table", name: str, codec: str, at: Batching) -> float:
         """Interpolate over both settings."""
-        linger_ms, size = ceil(at.linger_ms), at.batch_size_bytes
-        lines = _neighbours(table.lingers_ms, linger_ms)
+        size, lines = at.batch_size_bytes, _neighbours(table.lingers_ms, at.linger_ms)
         on_lines = [self._on_line(table, name, codec, i, size) for i in lines]
         ends = [Batching(table.lingers_ms[i], size) for i in lines]
-        return exp(self._interpolated(Batching(linger_ms, size), ends, on_lines))
+        return exp(self._interpolated(at, ends, on_lines))
 
     def _on_line(self, table: "_Table", name: str, codec: str, i: int, size: int) -> float:
         """Return the logarithm of a size at a linger.ms of the table, interpolated over batch.size."""
@@ -197,13 +205,14 @@ def _extended(wanted: float, counts: NDArray[np.float64], logarithms: Sequence[f
     counts, logarithms: logarithms of batches per record and of sizes. The counts fall.
     """
     end = 0 if wanted > counts[0] else len(counts) - 1
-    others = np.flatnonzero(np.abs(counts - counts[end]) > _LEAST_DROP)
+    others = np.flatnonzero(np.abs(counts - counts[end]) > _LEAST_DIFFERENCE)
     if not len(others):
         return exp(logarithms[end])
     other = others[0 if end == 0 else -1]
     batches, sizes = np.exp(counts[[end, other]]), np.exp([logarithms[end], logarithms[other]])
     a_batch = (sizes[0] - sizes[1]) / (batches[0] - batches[1])
-    return float(max(sizes[0] + a_batch * (exp(wanted) - batches[0]), sizes.min() / 2))
+    extended = sizes[0] + a_batch * (exp(wanted) - batches[0])
+    return float(np.clip(extended, exp(min(logarithms)) / _MOST_EXTENDED, exp(max(logarithms)) * _MOST_EXTENDED))
 
 
 class _Table(NamedTuple):

@@ -244,9 +244,17 @@ def _broken_in(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
             Batching(linger_ms, batch_size_bytes)
         except InvalidConfig as error:
             yield f"batchings: {error}"
-    for each in (topic.coded, *(batching.coded for batching in topic.batchings)):
-        yield from (f"coded: no codec {row.codec!r} in this kfbench" for row in each if row.codec not in CODECS)
-    if topic.batches and not topic.batches.is_whole:
+    for rows in (topic.coded, *(batching.coded for batching in topic.batchings)):
+        yield from (f"coded: no codec {row.codec!r} in this kfbench" for row in rows if row.codec not in CODECS)
+    for i, each in enumerate(topic.batchings):
+        if stored.sent_records and not each.batches:
+            yield f"batchings[{i}].batches: 0, but the topic has records"
+        yield from (
+            f"batchings[{i}].coded: more bytes of {row.format} than sizes has"
+            for row in each.coded
+            if row.format in each.sizes and row.drawn.plain + row.certain.plain > each.sizes[row.format]
+        )
+    if topic.batches and not topic.batches.is_complete:
         yield "batches: not a number for each pair of settings"
     yield from (f"sample: {problem}" for problem in _broken_sample(topic, found))
     measured = set(found.topics[0].formats)
@@ -273,7 +281,7 @@ def _broken_sample(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
     sample = topic.sample
     if sample is None:
         return
-    if not sample.is_whole:
+    if not sample.is_complete:
         yield "a table has not a number for each pair of settings, or tables end at different settings"
     elif not all(sample.counts.has(*settings) for settings in _settings(topic)):
         yield "batchings: are outside of its settings"

@@ -35,11 +35,15 @@ LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 BATCH_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 72, 96, 128, 144, 256, 1024))
 COARSE_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
 COARSE_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 72, 256, 1024))
-"""The settings for the slow codec, and for all codecs if the topic is large."""
+"""The settings for the slow codec, and for the others in a large file of a log that is compressed in part."""
 
-DIVIDED_SIZES: Final = (*BATCH_SIZES[:-1], 512 << 10, BATCH_SIZES[-1])
+COARSEST_LINGERS_MS: Final = (0, 10, 500)
+COARSEST_SIZES: Final = tuple(size << 10 for size in (4, 64, 1024))
+"""The settings for the slow codec in such a file."""
+
+DIVIDED_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 96, 128, 256, 512, 1024))
 DIVISIONS: Final = tuple(product(LINGERS_MS, DIVIDED_SIZES))
-"""The settings at which the batches of the whole topic are counted: linger.ms and batch.size."""
+"""The settings at which a topic's batches are counted: linger.ms and batch.size."""
 MOST_VALUES: Final = 96
 """The numbers of batches are known at up to this many values of each setting."""
 MOST_OF_SMALL: Final = 32
@@ -84,7 +88,7 @@ class Counts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batches: Rows
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.is_rising and self.is_table(self.batches)
 
 
@@ -102,7 +106,7 @@ class Grid(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     arms: list[GridArm]
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.is_rising and all(self.is_table(arm.size_bytes) for arm in self.arms)
 
 
@@ -130,14 +134,14 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return (lingers_ms[0], sizes[0]), (lingers_ms[-1], sizes[-1])
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if each table is complete, and the grids do not reach beyond the counts."""
         tables = self.counts, *self.grids
         ends = {
             (table.linger_ms[0], table.linger_ms[-1], table.batch_size_bytes[0], table.batch_size_bytes[-1])
             for table in tables
         }
-        return all(table.is_whole for table in tables) and len(ends) == 1
+        return all(table.is_complete for table in tables) and len(ends) == 1
 
 
 Arms = list[tuple[str, str]]
@@ -157,21 +161,23 @@ def arms_of(formats: Sequence[str]) -> tuple[Arms, Arms]:
     return [arm for arm in arms if arm[1] != SLOW], [arm for arm in arms if arm[1] == SLOW]
 
 
-def measured(parts: Sequence[Part], formats: Sequence[str], is_large: bool, run: Run = map) -> SampleSizes | None:
+def measured(
+    parts: Sequence[Part], formats: Sequence[str], run: Run = map, *, is_coarse: bool = False
+) -> SampleSizes | None:
     """Measure a sample of a topic's largest file under many settings. None: nothing could be read.
 
     Args:
         parts: the topic's files, or shares of them.
         formats: the formats whose sizes are measured, v2 among them.
-        is_large: True for fewer settings.
         run: calls the codecs. It works like `map`.
+        is_coarse: True for fewer settings, unless the file is small.
     """
     segments = [replace(part, start=0, end=None) for part in parts if isinstance(part, Segment)]
     sample = sample_of(max(segments, key=lambda segment: segment.size_bytes))
     if sample is None:
         return None
     divided = _SampleBatches(sample.sent)
-    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats, is_large and not sample.is_whole))
+    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats, is_coarse and not sample.is_whole_file))
     return SampleSizes(counts=divided.counts, fast=fast, slow=slow)
 
 
@@ -188,10 +194,10 @@ def topic_counts(batches: Mapping[Batching, int], records: int) -> Counts | None
 
 
 class Sample(NamedTuple):
-    """Records of a file. is_whole: True if the file has no others."""
+    """Records of a file. is_whole_file: True if no others can be read."""
 
     sent: Sent
-    is_whole: bool
+    is_whole_file: bool
 
 
 def sample_of(segment: Segment) -> Sample | None:
@@ -264,7 +270,7 @@ class _SampleBatches:
         return self._divider.sent.batched(bounds)
 
     def _count(self, linger_ms: int, batch_size_bytes: int) -> int:
-        return len(self.bounds(linger_ms, batch_size_bytes)) - 1
+        return self._divider.count(Batching(linger_ms, batch_size_bytes))
 
     @cached_property
     def counts(self) -> Counts:
@@ -282,7 +288,7 @@ class _SampleBatches:
         fast, slow = arms_of(formats)
         coarse = _Plan(COARSE_LINGERS_MS, COARSE_SIZES, slow)
         if is_coarse:
-            return coarse._replace(arms=fast), coarse
+            return coarse._replace(arms=fast), _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow)
         lingers_ms, sizes = self._axes(MOST_OF_SMALL)
         divisions = {self.bounds(*pair).tobytes() for pair in product(lingers_ms, sizes)}
         if len(divisions) * int(FORMATS[BASE_FORMAT].size(self._divider.sent.records, 1).sum()) > SMALL_BYTES:

@@ -147,7 +147,7 @@ def _read(
     with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
             waiting = {
-                topic: one_topic.submit(grid.measured, parts, formats, question.share < 1, threads.map)
+                topic: one_topic.submit(grid.measured, parts, formats, threads.map, is_coarse=question.share < 1)
                 for topic, parts in topics.items()
             }
             sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
@@ -211,7 +211,7 @@ def _topic(
             )
             for batching in question.batchings
         ],
-        batches=grid.topic_counts(sums.divided, sums.uniform_records[1]),
+        batches=grid.topic_counts(sums.divided, sums.divided_records),
         sample=sample,
         uniform=[
             UniformSums(

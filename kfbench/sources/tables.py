@@ -106,6 +106,8 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
         if kind is None or not is_table(root, each.path):
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=OTHER_FILES))
             continue
+        if kind == "json" and is_fingerprint(each.path):
+            raise InvalidConfig(f"{each.path}: is a fingerprint, and has no records: name the tables beside it")
         try:
             parts += _parts(each.path, kind, columns)
         except (KfbenchError, OSError) as error:
@@ -150,7 +152,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
     if kind == "json" and is_fingerprint(path):
-        raise InvalidConfig(f"{path}: is a fingerprint, and has no records; only `kfbench what-if` reads it, alone")
+        raise InvalidConfig(f"{path}: is a fingerprint, and has no records")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind == "csv" or path.suffix.lower() in COMPRESSED:
         return [whole]

@@ -5,7 +5,7 @@ id count as those of one producer. The new offsets have no holes. Sources: Kafka
 `ProducerBatch.tryAppend`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, Final, NamedTuple
@@ -194,7 +194,7 @@ class Rebatcher:
 
         starts: the index of the first record of each producer and partition, and the end.
         """
-        producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
+        producers = _producers(given, starts)
         # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
         # clock is.
         times_us, ahead = _times_us(given, starts, [self._clocks_us.get(producer) for producer in producers])
@@ -213,16 +213,41 @@ class Divider:
 
     def __init__(self, given: Sent) -> None:
         self.sent, self._starts = _by_producer(given)
-        self._times_us, _ = _times_us(self.sent, self._starts, [None] * (len(self._starts) - 1))
+        self._producers = _producers(self.sent, self._starts)
+        self._times_us, _ = _times_us(self.sent, self._starts, [None] * len(self._producers))
+        self._bounds = np.empty(len(self._times_us) + 1, np.int64)
+        self._linger_us, self._with_gaps_us = -1, self._times_us
 
     @property
-    def producers(self) -> int:
-        """The number of producers, counted once per partition."""
-        return len(self._starts) - 1
+    def last_us(self) -> dict[Any, int]:
+        """The clock of each producer and partition at its last record, in µs."""
+        return dict(zip(self._producers, self._times_us[self._starts[1:] - 1].tolist(), strict=True))
+
+    def gaps_us(self, last_us: Mapping[Any, int]) -> Int64:
+        """Return the time in µs from a last record to the first one here, for each producer of `last_us` that is here.
+
+        last_us: see the property of the same name, of other records.
+        """
+        first_us = zip(self._producers, self._times_us[self._starts[:-1]].tolist(), strict=True)
+        return np.array([at - last_us[each] for each, at in first_us if each in last_us], np.int64)
 
     def bounds(self, batching: Batching) -> Int64:
         """Return the index of the first record of each batch, and the end: int64[batches + 1]."""
-        return _divided(self.sent, self._starts, self._times_us, batching)
+        return self._bounds[: self.count(batching) + 1].copy()
+
+    def count(self, batching: Batching) -> int:
+        """Return the number of batches. It is faster for settings of the same linger.ms in turn."""
+        linger_us = round(batching.linger_ms * 1000)
+        if linger_us != self._linger_us:
+            self._linger_us, self._with_gaps_us = linger_us, _with_gaps(self._times_us, self._starts, linger_us)
+        columns = self.sent.records.shapes.columns
+        return int(linger(self._with_gaps_us, columns, linger_us, batching.batch_size_bytes, 1.0, self._bounds))
+
+
+def _producers(given: Sent, starts: Int64) -> list[Any]:
+    """Return the values of PRODUCER of each producer and partition."""
+    found: list[Any] = given.owners[starts[:-1]][list(PRODUCER)].tolist()
+    return found
 
 
 def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
@@ -243,12 +268,19 @@ def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tu
 
 def _divided(given: Sent, starts: Int64, times_us: Int64, batching: Batching) -> Int64:
     linger_us, shapes = round(batching.linger_ms * 1000), given.records.shapes
-    # Any gap longer than linger closes a batch; the same gap separates two producers.
+    bounds, gaps_us = np.empty(len(times_us) + 1, np.int64), _with_gaps(times_us, starts, linger_us)
+    batches = linger(gaps_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
+    return bounds[: batches + 1]
+
+
+def _with_gaps(times_us: Int64, starts: Int64, linger_us: int) -> Int64:
+    """Return times for the records of all producers in turn. Between two producers is a gap that closes a batch.
+
+    No gap is longer: any gap longer than linger closes a batch.
+    """
     gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
     gaps_us[starts[1:-1]] = linger_us + 1
-    bounds = np.empty(len(times_us) + 1, np.int64)
-    batches = linger(np.cumsum(gaps_us), shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
-    return bounds[: batches + 1]
+    return np.cumsum(gaps_us)
 
 
 def _ahead(times_us: Int64) -> NDArray[np.bool_]:

@@ -78,7 +78,8 @@ class Tally:
             count.
         uniform_records: number of records in `uniform`, by records per batch.
         uniform_payload: bytes of keys and values in `uniform`, by (records per batch, True: with headers).
-        divided: number of batches by setting of `Question.divisions`, of the records in `uniform_records[1]`.
+        divided: number of batches by setting of `Question.divisions`, in a sample of chunks.
+        divided_records: number of records in these chunks.
         times: a histogram of timestamps, by topic (`Source.stream`).
         by_topic: bytes in v2, by topic (`Source.stream`).
         levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
@@ -101,6 +102,7 @@ class Tally:
     uniform_records: Counter[int] = field(default_factory=Counter)
     uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
     divided: Counter[Batching] = field(default_factory=Counter)
+    divided_records: int = 0
     times: Mapping[str, Times] = field(default_factory=dict)
     by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
     levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)

@@ -247,7 +247,9 @@ def break_even_table(answer: WhatIf) -> Table:
     others = list(dict.fromkeys(each.other for each in answer.break_even))
     notes = [f"All batches alike, up to {max(answer.overhead, default=0):,}; 11-12: not at 10, at 12."]
     if answer.uniform_records < answer.sent_records:
-        notes.append(f"Of {answer.uniform_records:,} of the {answer.sent_records:,} records, drawn by the same seed.")
+        notes.append(
+            f"Of {answer.uniform_records:,} of the {answer.sent_records:,} records, from all parts of the source."
+        )
     return Table(
         name="break-even",
         caption="Records per batch from which a format takes fewer bytes beside the payload, without a codec",

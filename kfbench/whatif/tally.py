@@ -34,6 +34,8 @@ STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is i
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 4
+UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
+DIVIDED_TIMES: Final = 8  # the same for the chunks whose batches are counted
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
@@ -98,6 +100,7 @@ class _Reading:
         self._clock = self._assumed or next((rebatcher for _, rebatcher in self._rebatchers), None)
         self._keeper = StretchKeeper(part, question)
         self._nothing: Sent | None = None
+        self._last_us: dict[Any, int] = {}
         self._stretches: Counter[Batching | None] = Counter()
         self._chunks = 0
         self._kinds: Counter[str] = Counter()
@@ -139,9 +142,8 @@ class _Reading:
             for batches in self._assumed.add(of_clients):
                 self._recorded(batches, stored)
         self._numbers["sent"] += len(of_clients.records)
-        if self._question.draws(self._part, "uniform", self._chunks, UNIFORM_TIMES):
-            self._uniform(of_clients)
-            self._divided(of_clients)
+        self._uniform(of_clients)
+        self._divide(of_clients)
         self._chunks += 1
         self._rebatched(of_clients)
         self._finish()
@@ -179,6 +181,7 @@ class _Reading:
             self._found,
             sources=(source,),
             sent_records=self._numbers["sent"],
+            divided_records=self._numbers["divided"],
             times={source.stream: self._times},
             by_topic={source.stream: self._topic_sizes()},
             kept=tuple(self._keeper.stretches),
@@ -265,8 +268,11 @@ class _Reading:
                 self._finish()
 
     def _uniform(self, of_clients: Sent) -> None:
+        """Compute sizes in batches of equal size, of the first records of a chunk."""
+        share = min(self._question.share * UNIFORM_TIMES, 1.0)
+        count = min(max(round(len(of_clients.records) * share), UNIFORM_RECORDS), len(of_clients.records))
         for records_per_batch in UNIFORM:
-            whole = len(of_clients.records) // records_per_batch * records_per_batch
+            whole = count // records_per_batch * records_per_batch
             if not whole:
                 break
             self._found.uniform_records[records_per_batch] += whole
@@ -279,20 +285,26 @@ class _Reading:
             for name in self._question.formats:
                 self._found.uniform[records_per_batch, name] += int(FORMATS[name].size(*batches).sum())
 
-    def _divided(self, of_clients: Sent) -> None:
+    def _divide(self, of_clients: Sent) -> None:
         """Count the batches of a chunk at each setting of `Question.divisions`.
 
-        A producer has an open batch where a chunk ends, unless it is the last one. The rest of the batch is in the next
-        chunk, so it is counted once less in all chunks but the first.
+        A batch that goes on in the next chunk counts in both, so half of it is taken off. It goes on if its producer's
+        next record comes within linger.ms, unless it was full. As large a share of these batches is taken for full as
+        there are batches per record.
         """
         records = len(of_clients.records)
         if not self._question.divisions or not records:
             return
         divider = Divider(of_clients)
+        gaps_us = divider.gaps_us(self._last_us)
+        self._last_us = divider.last_us
+        if not self._question.draws(self._part, "divisions", self._chunks, DIVIDED_TIMES):
+            return
+        self._numbers["divided"] += records
         for batching in self._question.divisions:
-            batches = len(divider.bounds(batching)) - 1
-            cut = round(divider.producers * (1 - batches / records)) if self._chunks else 0
-            self._found.divided[batching] += max(batches - cut, 1)
+            batches = divider.count(batching)
+            open_before = int((gaps_us < batching.linger_ms * 1000).sum())
+            self._found.divided[batching] += batches - round(open_before * (1 - batches / records) / 2)
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:

@@ -99,6 +99,8 @@ def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
     assert "does not see batches" in kfbench("fingerprint", "kafka://a:1/t", "--out", other).refused(status=2)
     assert f"{out}: is a fingerprint" in kfbench("what-if", tmp_path, "--linger-ms", 5).refused()
     assert f"{out}: is a fingerprint" in kfbench("dictionary", "train", out, "--out", other).refused()
+    (tmp_path / "rows.jsonl").write_text('{"value": "a"}\n')
+    assert f"{out}: is a fingerprint" in kfbench("what-if", tmp_path, "--linger-ms", 5).refused()
     (tmp_path / LOG.name).write_bytes(LOG.read_bytes())
     assert kfbench("what-if", tmp_path).status == 0  # a folder of segments: other files are skipped
     assert not other.exists()
@@ -125,5 +127,5 @@ def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
     done = kfbench("sweep", sweep, "--workload", out, "--dry-run", "--json")
     assert done.status == 0 and sum(stage["cells"] for stage in json.loads(done.out)["stages"]) == 2
     done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
-    assert done.status != 0 and f"kfbench: workloads: {tmp_path / 'absent.json'}: cannot be read" in done.err
+    assert done.status != 0 and f"kfbench: --workload: {tmp_path / 'absent.json'}: cannot be read" in done.err
     assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

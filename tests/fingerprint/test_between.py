@@ -20,6 +20,7 @@ MOST_OFF = 0.03  # the largest error, except for:
 MOST_OFF_OF = {("columnar", codec): 0.13 if codec == "snappy" else 0.05 for codec in ("gzip", "snappy", "lz4", "zstd")}
 MOST_OFF_OF_FEW = 0.15
 MOST_OFF_OF_PARTS = {"named": 0.05, "large": 0.08, "lines": 0.13}  # files above 2 MiB: the sample is a part of them
+MOST_BATCHES_OFF = 0.1
 LEAST_RECORDS = 100
 LINES = [
     pytest.param(log, id=log.stem, marks=[pytest.mark.thorough] * (log.stem != "go-test"))
@@ -49,6 +50,8 @@ def check(log: Path, kind: str, most_off: float = MOST_OFF) -> None:
     assert len(errors) == len(arms)
     over = [each for each in errors if each[0] > max(MOST_OFF_OF.get(each[1:3], 0), most_off, of_part)]
     assert not over, max(over)
+    for arm, own in zip(of_print.rebatched, of_log.rebatched, strict=True):
+        assert arm.batches == pytest.approx(own.batches, rel=MOST_BATCHES_OFF, abs=1), own.batching
 
 
 @pytest.mark.sampled(4)
@@ -79,6 +82,18 @@ def test_other_batches_of_a_recorded_log(name: str) -> None:
 @pytest.mark.parametrize("log", LINES)
 def test_other_batches_of_recorded_lines(log: Path) -> None:
     check(log, "lines")
+
+
+def test_other_batches_of_two_partitions_of_different_rates(tmp_path: Path) -> None:
+    """The sample is the larger file. Its rate of records is not that of the topic."""
+    for partition, count in enumerate((4000, 1500)):
+        sample = WORKLOADS["user-activity"].generate(records=count, seed=partition)
+        times = sample.records.timestamps_ms
+        slower = sample.records.at_times(times[0] + (times - times[0]) * 20**partition)
+        (tmp_path / f"topic-{partition}").mkdir()
+        log = tmp_path / f"topic-{partition}" / "00000000000000000000.log"
+        log.write_bytes(bytes(FORMATS["v2"].encode(slower, sample.bounds, "lz4")))
+    check(tmp_path, "large")
 
 
 def test_settings_outside_of_the_grid_are_refused() -> None:

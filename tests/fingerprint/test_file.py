@@ -67,6 +67,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "count end": (lambda v: longer(first(v)["sample"]["counts"]), "topic 1: sample: .* end at different settings"),
     "batches row": (lambda v: first(v)["batches"]["batches"].pop(), "topic 1: batches: not a number"),
     "batches end": (lambda v: first(v)["batches"]["linger_ms"].__setitem__(-1, 400), "sample: batches: end before"),
+    "no batches": (lambda v: first(v)["batchings"][1].update(batches=0), r"topic 1: batchings\[1\].batches: 0"),
+    "much coded": (
+        lambda v: first(v)["batchings"][0]["coded"][0]["certain"].update(plain=10**9),
+        r"topic 1: batchings\[0\].coded: more bytes",
+    ),
     "far batchings": (lambda v: first(v)["batchings"][2].update(linger_ms=600), "topic 1: sample: batchings"),
     "v0": (lambda v: v.update(formats=[*v["formats"], "v0"]), "topic 1: sample: formats: v0 has no zstd"),
     "other codec": (lambda v: first(v)["coded"][0].update(codec="rot13"), "topic 1: coded: no codec 'rot13'"),

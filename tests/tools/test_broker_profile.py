@@ -203,12 +203,12 @@ def test_every_part_of_the_page_is_written_from_the_stored_runs(tmp_path: Path) 
     assert "Runs per setting: 3, 3 in all, 10.0 s each. 1 failed." in texts["run"]
     assert "Of all 3,600, 3 have no stack" in texts["run"]
     assert "it had 30 %" in texts["run"] and "42 % busy" in texts["run"]
-    assert "a processor, 2 cores" in texts["run"]
+    assert "2 cores, Linux\n- a processor\n" in texts["run"]
 
 
 def test_settings_of_another_processor_are_named() -> None:
     stored = Stored({"runs": [row(1, GC=1), row(10, GC=1), row(100, GC=1) | {"cpu": "another"}]})
-    assert processors(stored) == "a processor; plaintext, lz4, 100 records per batch: another"
+    assert processors(stored) == "- a processor\n- For plaintext, lz4, 100 records per batch: another"
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -248,7 +248,7 @@ def test_a_run_that_fails_is_tried_again_and_then_stored(monkeypatch: pytest.Mon
 HEAD: dict[str, Any] = {
     "kafka": "4.4.0",
     "measured": "now",
-    "environment": dict.fromkeys(("cpu", *command.SAME_MACHINE), "this") | {"load_1_min": 1.0},
+    "environment": dict.fromkeys(("cpu", *command.SAME_MACHINE), "this") | {"cpu_model": None} | {"load_1_min": 1.0},
 }
 
 

@@ -22,7 +22,7 @@ from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching, Divider, sent
 from kfbench.whatif.sums import Tally
-from kfbench.whatif.tally import UNIFORM_TIMES, tally
+from kfbench.whatif.tally import UNIFORM_RECORDS, tally
 from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER
 
@@ -194,14 +194,6 @@ def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
     assert samples[0].coded != samples[1].coded
 
 
-def test_uniform_batches_sample_more_than_codecs() -> None:
-    part = InMemory(tuple(chunk(50, at) for at in range(0, 2_000, 50)))
-    found = tally(part, replace(QUESTION, share=0.5 / UNIFORM_TIMES, assumed=BATCHING))
-    assert 0 < found.uniform_records[1] < found.sent_records == 2_000
-    assert found.uniform_records[1] % 50 == 0
-    assert tally(part, replace(QUESTION, share=1 / UNIFORM_TIMES, assumed=BATCHING)).uniform_records[1] == 2_000
-
-
 def test_one_stretch_has_no_known_error() -> None:
     assert Drawn.of(100, 60).estimate(1_000) == (600, None)
     assert Drawn().estimate(1_000) == (None, None)
@@ -267,19 +259,37 @@ def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatc
     assert [(each.coded, each.recoded) for each in sums] == [(alone.coded, alone.recoded)] * 3
 
 
+@pytest.mark.parametrize("producers", [1, 40, 4000])
 @pytest.mark.parametrize("settings", [(0.0, 16_384), (5.0, 16_384), (50.0, 65_536), (500.0, 1 << 20)])
-def test_batches_are_counted_as_if_chunks_had_no_ends(settings: tuple[float, int]) -> None:
+def test_batches_are_counted_as_if_chunks_had_no_ends(settings: tuple[float, int], producers: int) -> None:
+    """40 producers send all the time, 4,000 send 5 records each, one after another."""
     batching, records = Batching(*settings), WORKLOADS["user-activity"].generate(records=20_000, seed=1).records
+    numbers = np.arange(len(records))
+    ids = numbers // 5 if producers == 4000 else numbers % producers
+    starts = np.append(0, np.flatnonzero(np.diff(ids)) + 1) if producers > 1 else np.array([0])
     question = replace(QUESTION, divisions=(batching,))
+
+    def chunk(first: int, end: int) -> Chunk:
+        bounds = np.concatenate([[first], starts[(starts > first) & (starts < end)], [end]])
+        fields = BatchFields(producer_id=ids[bounds[:-1]])
+        return Chunk(records=records.part(first, end), bounds=bounds - first, fields=fields, size_bytes=end - first)
 
     def counted(chunks: int) -> int:
         ends = [len(records) * i // chunks for i in range(chunks + 1)]
-        given = [
-            Chunk(records=records.part(first, end), bounds=np.array([0, end - first]), size_bytes=end - first)
-            for first, end in pairwise(ends)
-        ]
-        return tally(InMemory(tuple(given)), question).divided[batching]
+        found = tally(InMemory(tuple(chunk(*each) for each in pairwise(ends))), question)
+        assert found.divided_records == len(records)
+        return found.divided[batching]
 
-    exact = len(Divider(sent(records, np.array([0, len(records)]), BatchFields())).bounds(batching)) - 1
+    whole = chunk(0, len(records))
+    assert whole.bounds is not None
+    exact = len(Divider(sent(whole.records, whole.bounds, whole.fields)).bounds(batching)) - 1
     assert counted(1) == exact
-    assert counted(10) == pytest.approx(exact, rel=0.02, abs=1)
+    assert counted(7) == pytest.approx(exact, rel=0.03, abs=2)
+
+
+def test_equal_batches_are_those_of_the_first_records_of_each_chunk() -> None:
+    records = WORKLOADS["user-activity"].generate(records=20_000, seed=1).records
+    chunks = tuple(Chunk(records=records, size_bytes=1, bounds=np.array([0, 20_000])) for _ in range(3))
+    found = tally(InMemory(chunks), replace(QUESTION, share=0.001)).uniform_records
+    assert found[1] == 3 * UNIFORM_RECORDS and found[1000] == 3 * (UNIFORM_RECORDS // 1000 * 1000)
+    assert tally(InMemory(chunks), QUESTION).uniform_records[1] == 60_000

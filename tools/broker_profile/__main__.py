@@ -71,7 +71,7 @@ def main() -> None:
             if isinstance(run, Failed):
                 failed.append(run)
             else:
-                rows.append(run.row() | {"cpu": head["environment"]["cpu"]})
+                rows.append(run.row() | {"cpu": processor(head)})
             part.write_text(text(head, rows, failed), encoding="utf-8")
     except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make profile: {error}") from None
@@ -107,7 +107,12 @@ def stored_rows(file: Path, head: Mapping[str, Any], rounds: int) -> list[dict[s
             raise Absent(f"{file}: has runs with another {name}: {stored}, not {wanted}")
     rows: list[dict[str, Any]] = found["runs"]
     missing = {*missing_runs(SETTINGS, rounds, rows)}
-    return [row for row in rows if row["cpu"] == head["environment"]["cpu"] or setting_of(row) not in missing]
+    return [row for row in rows if row["cpu"] == processor(head) or setting_of(row) not in missing]
+
+
+def processor(head: Mapping[str, Any]) -> str:
+    """Return the name and model of the processor."""
+    return ", ".join(filter(None, (head["environment"]["cpu"], head["environment"]["cpu_model"])))
 
 
 def missing_runs(settings: Sequence[Setting], rounds: int, rows: Sequence[Mapping[str, Any]]) -> list[Setting]:

@@ -155,7 +155,8 @@ def run_lines(stored: Stored) -> str:
     busy, jit = ([100 * share(row) for row in rows] for share in (lambda row: row["machine_busy"], share_of(JIT)))
     seconds = median(row["seconds"] for row in rows)
     rate = f"{facts['rounds_per_s']} batches per second and partition"
-    return f"""- {facts["measured"][:10]}, {processors(stored)}, {machine["cores"]} cores, {machine["system"]}
+    return f"""- {facts["measured"][:10]}, {machine["cores"]} cores, {machine["system"]}
+{processors(stored)}
 - Kafka {facts["kafka"]}, JDK {facts["java"]}
 - `{facts["jvm_options"]}`
 - Workload {facts["workload"]}, {facts["partitions"]} partitions, {rate}.
@@ -167,13 +168,12 @@ def run_lines(stored: Stored) -> str:
 
 
 def processors(stored: Stored) -> str:
-    """Return the processors. All but the one with most settings have theirs named."""
-    found: dict[str, list[str]] = {}
-    for setting, rows in stored.by_setting.items():
-        for cpu in {row["cpu"] for row in rows}:
-            found.setdefault(cpu, []).append(words(setting))
+    """Return a line per processor, with its settings. That of most settings comes first."""
+    found: dict[str, dict[str, None]] = {}
+    for row in stored.rows:
+        found.setdefault(row["cpu"], {})[words(setting_of(row))] = None
     most, *others = sorted(found, key=lambda cpu: -len(found[cpu]))
-    return "; ".join([most, *(f"{'; '.join(found[cpu])}: {cpu}" for cpu in others)])
+    return "\n".join([f"- {most}", *(f"- For {'; '.join(found[cpu])}: {cpu}" for cpu in others)])
 
 
 def rules_table() -> str:

@@ -150,8 +150,7 @@ def _cpu_sentence(cpu: CpuRatios) -> str:
 
 def _java_sentence(cpu: CpuRatios) -> str:
     found = second_opinion.load() if cpu.of else None
-    is_dearer = max(cpu.all, default=1.0) > 1 + PAYS
-    return second_opinion.front_sentence(found.claimed, is_dearer) if found and found.claimed else ""
+    return second_opinion.front_sentence(found.claimed) if found and found.claimed else ""
 
 
 def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:

@@ -237,25 +237,20 @@ def verdict_sentence(run: JavaRun) -> str:
     )
 
 
-def front_sentence(run: JavaRun, is_dearer: bool) -> str:
-    """Give v3's ratios in Java beside the front page's claim about its encode and decode.
-
-    is_dearer: True if the front page says that v3 costs more than v2.
-    """
+def front_sentence(run: JavaRun) -> str:
+    """Give v3's ratios in Java beside the front page's claim about its encode and decode."""
     ratios = run.of(NEW, "write", "iterate")
     if not ratios:
         return ""
     java, kafka = span([each.java.median for each in ratios]), span([each.to_kafka.median for each in ratios])
     in_same = sum(side_of_one(ratio.java) > 0 for ratio in ratios)
     of_kafka = sum(side_of_one(ratio.to_kafka) > 0 for ratio in ratios)
-    found = (
+    return (
         f"In Java (JMH, Kafka {run.kafka}, {run.cpu}), {NEW} takes {java} × {BASE_FORMAT}'s time in the same code. "
-        f"Relative to Kafka's own {BASE_FORMAT} it takes {kafka} ×."
+        f"Relative to Kafka's own {BASE_FORMAT} it takes {kafka} ×. "
+        f"It is dearer in {in_same or 'none'} of {len(ratios)} cells in the same code, "
+        f"and in {of_kafka or 'none'} against Kafka's own."
     )
-    if not is_dearer and not in_same:
-        return found
-    cells = f"{in_same or 'none'} of {len(ratios)} cells"
-    return f"{found} It is dearer in {cells} in the same code, and in {of_kafka or 'none'} against Kafka's own."
 
 
 def claimed_table(run: JavaRun) -> Table:

@@ -41,7 +41,7 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
     """
     path, file, text = read(name_or_path)
     if workloads:
-        named_workloads("workloads", workloads)  # otherwise an error would name the sweep's file
+        named_workloads("--workload", workloads)  # otherwise an error would name the sweep's file
         file = msgspec.structs.replace(file, publish=False, grid=[_of_workloads(grid, workloads) for grid in file.grid])
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
