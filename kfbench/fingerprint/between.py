@@ -56,17 +56,17 @@ def estimated(topic: TopicPrint, asked: Collection[Batching]) -> dict[Batching, 
         return {each: _sums_of(each, 0, dict.fromkeys(topic.formats, 0), []) for each in asked}
     sample = _Sample(topic)
     factors = {arm: _factors(topic, sample, *arm) for arm in sample.arms}
-    of_batches = {each.batching: each.batches / sample.batches(each.batching) for each in topic.batchings}
+    batch_factors = {each.batching: each.batches / sample.topic_batches(each.batching) for each in topic.batchings}
     # Times are whole milliseconds, so a linger of 4.2 ms acts like 5 ms.
     whole = {each: Batching(float(ceil(each.linger_ms)), each.batch_size_bytes) for each in asked}
-    found = {each: _estimated(sample, factors, of_batches, at) for each, at in whole.items()}
+    found = {each: _estimated(sample, factors, batch_factors, at) for each, at in whole.items()}
     return {each: replace(sums, linger_ms=each.linger_ms) for each, sums in found.items()}
 
 
 def _estimated(
     sample: "_Sample",
     factors: Mapping[tuple[str, str], Mapping[Batching, float]],
-    of_batches: Mapping[Batching, float],
+    batch_factors: Mapping[Batching, float],
     asked: Batching,
 ) -> BatchingSums:
     sizes, coded = dict[str, int](), list[CodecSums]()
@@ -81,7 +81,7 @@ def _estimated(
                 stretches=1, plain=sizes[name], coded=size_bytes, plain_squares=0, products=0, coded_squares=0
             )
             coded.append(CodecSums(format=name, codec=codec, drawn=sums, certain=_NOTHING))
-    batches = max(round(sample.batches(asked) * sample.weighted(of_batches, asked)), 1)
+    batches = max(round(sample.topic_batches(asked) * sample.weighted(batch_factors, asked)), 1)
     return _sums_of(asked, batches, sizes, coded)
 
 
@@ -100,7 +100,7 @@ class _PerRecord:
         self._known: dict[Batching, float] = {}
 
     def at(self, batching: Batching) -> float:
-        """Return the logarithm."""
+        """Return the logarithm of batches per record."""
         if batching not in self._known:
             lingers, sizes = self._axes
             along = [np.interp(log(batching.batch_size_bytes), sizes, row) for row in self._logarithms]
@@ -120,8 +120,9 @@ class _Sample:
         self._own = _PerRecord(topic.sample.counts)
         sampled = topic.sample.counts.records
         # A part of the topic as large as the sample is needed to tell that the sample differs.
-        is_known = topic.batches is not None and topic.batches.records >= sampled < self._records
-        self._topic = _PerRecord(topic.batches) if topic.batches and is_known else None
+        is_part = sampled < self._records
+        is_known = topic.batches is not None and topic.batches.records >= sampled
+        self._topic = _PerRecord(topic.batches) if topic.batches and is_part and is_known else None
         self._fast = _table(topic.sample.fast)
         self._slow = self._over_reference(_table(topic.sample.slow))
 
@@ -131,7 +132,7 @@ class _Sample:
         known = {**self._fast.logarithms, **self._slow.logarithms}
         return sorted(known, key=lambda arm: arm[1] != NONE)
 
-    def batches(self, at: Batching) -> float:
+    def topic_batches(self, at: Batching) -> float:
         """Return the topic's number of batches."""
         return self._records * exp((self._topic or self._own).at(at))
 
@@ -168,11 +169,12 @@ class _Sample:
             return self._looked_up(table, name, codec, at)
         wanted, size = self._topic.at(at), at.batch_size_bytes
         lines = [Batching(linger_ms, size) for linger_ms in table.lingers_ms]
-        counts = np.array([self._own.at(line) for line in lines])  # they fall: a longer linger makes fewer batches
-        logarithms = [self._on_line(table, name, codec, i, size) for i in range(len(lines))]
-        if counts[-1] <= wanted <= counts[0] or table is self._slow:  # ratios are not extended
-            return exp(np.interp(wanted, counts[::-1], logarithms[::-1]))
-        return _extended(wanted, counts, logarithms)
+        # A longer linger makes fewer batches.
+        log_counts = np.minimum.accumulate([self._own.at(line) for line in lines])
+        log_sizes = [self._on_line(table, name, codec, i, size) for i in range(len(lines))]
+        if log_counts[-1] <= wanted <= log_counts[0] or table is self._slow:  # ratios are not extended
+            return exp(np.interp(wanted, log_counts[::-1], log_sizes[::-1]))
+        return _extended(wanted, log_counts, log_sizes)
 
     def _looked_up(self, table: "_Table", name: str, codec: str, at: Batching) -> float:
         """Interpolate over both settings."""
@@ -183,11 +185,11 @@ class _Sample:
 
     def _on_line(self, table: "_Table", name: str, codec: str, i: int, size: int) -> float:
         """Return the logarithm of a size at a linger.ms of the table, interpolated over batch.size."""
-        sizes, logarithms = _neighbours(table.batch_sizes, size), table.logarithms[name, codec]
+        sizes, log_sizes = _neighbours(table.batch_sizes, size), table.logarithms[name, codec]
         return self._interpolated(
             Batching(table.lingers_ms[i], size),
             [Batching(table.lingers_ms[i], table.batch_sizes[j]) for j in sizes],
-            [logarithms[i, j] for j in sizes],
+            [log_sizes[i, j] for j in sizes],
         )
 
     def _interpolated(self, at: Batching, ends: Sequence[Batching], numbers: Sequence[float]) -> float:
@@ -199,20 +201,20 @@ class _Sample:
         return numbers[0] * (1 - share) + numbers[1] * share
 
 
-def _extended(wanted: float, counts: NDArray[np.float64], logarithms: Sequence[float]) -> float:
+def _extended(wanted: float, log_counts: NDArray[np.float64], log_sizes: Sequence[float]) -> float:
     """Return a size beyond an end of a line: each batch costs as many bytes as near that end.
 
-    counts, logarithms: logarithms of batches per record and of sizes. The counts fall.
+    log_counts, log_sizes: logarithms of batches per record, which fall, and of sizes.
     """
-    end = 0 if wanted > counts[0] else len(counts) - 1
-    others = np.flatnonzero(np.abs(counts - counts[end]) > _LEAST_DIFFERENCE)
+    end = 0 if wanted > log_counts[0] else len(log_counts) - 1
+    others = np.flatnonzero(np.abs(log_counts - log_counts[end]) > _LEAST_DIFFERENCE)
     if not len(others):
-        return exp(logarithms[end])
+        return exp(log_sizes[end])
     other = others[0 if end == 0 else -1]
-    batches, sizes = np.exp(counts[[end, other]]), np.exp([logarithms[end], logarithms[other]])
-    a_batch = (sizes[0] - sizes[1]) / (batches[0] - batches[1])
-    extended = sizes[0] + a_batch * (exp(wanted) - batches[0])
-    return float(np.clip(extended, exp(min(logarithms)) / _MOST_EXTENDED, exp(max(logarithms)) * _MOST_EXTENDED))
+    batches, sizes = np.exp(log_counts[[end, other]]), np.exp([log_sizes[end], log_sizes[other]])
+    bytes_per_batch = (sizes[0] - sizes[1]) / (batches[0] - batches[1])
+    extended = sizes[0] + bytes_per_batch * (exp(wanted) - batches[0])
+    return float(np.clip(extended, exp(min(log_sizes)) / _MOST_EXTENDED, exp(max(log_sizes)) * _MOST_EXTENDED))
 
 
 class _Table(NamedTuple):

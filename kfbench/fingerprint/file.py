@@ -5,7 +5,7 @@ file's name, an offset, a producer id or a date. docs/fingerprint.md explains wh
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Final
@@ -247,13 +247,8 @@ def _broken_in(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
     for rows in (topic.coded, *(batching.coded for batching in topic.batchings)):
         yield from (f"coded: no codec {row.codec!r} in this kfbench" for row in rows if row.codec not in CODECS)
     for i, each in enumerate(topic.batchings):
-        if stored.sent_records and not each.batches:
-            yield f"batchings[{i}].batches: 0, but the topic has records"
-        yield from (
-            f"batchings[{i}].coded: more bytes of {row.format} than sizes has"
-            for row in each.coded
-            if row.format in each.sizes and row.drawn.plain + row.certain.plain > each.sizes[row.format]
-        )
+        if stored.sent_records and not (each.batches and all(each.sizes.values())):
+            yield f"batchings[{i}]: 0 batches or bytes, but the topic has records"
     if topic.batches and not topic.batches.is_complete:
         yield "batches: not a number for each pair of settings"
     yield from (f"sample: {problem}" for problem in _broken_sample(topic, found))
@@ -275,6 +270,17 @@ def _broken_in(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
         yield "stored: has records and no batches or bytes"
     if wrong := [kind for kind in stored.kinds if not _KINDS.fullmatch(kind)]:
         yield f"stored.kinds: {wrong[0]!r} is no format and codec"
+    totals = {name: sum(each.fields.values()) for name, each in topic.formats.items()}
+    yield from _too_many("coded", topic.coded, totals)
+    for i, each in enumerate(topic.batchings):
+        yield from _too_many(f"batchings[{i}].coded", each.coded, each.sizes)
+
+
+def _too_many(where: str, rows: Iterable[CodecSums], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield a text for each sample that has more bytes than all batches. sizes: those of the formats."""
+    for row in rows:
+        if row.drawn.plain + row.certain.plain > sizes.get(row.format, 0):
+            yield f"{where}: more bytes of {row.format} than the topic has"
 
 
 def _broken_sample(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:

@@ -89,7 +89,7 @@ class Counts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def is_complete(self) -> bool:
-        return self.is_rising and self.is_table(self.batches)
+        return self.is_rising and self.is_table(self.batches) and max(map(max, self.batches)) <= self.records
 
 
 class GridArm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

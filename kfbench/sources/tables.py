@@ -88,12 +88,17 @@ class Table:
 
 
 def find(path: str | os.PathLike[str], columns: Columns) -> Found:
-    """Return the tables of a file, or of a folder and its subfolders. Raises KfbenchError if there is none."""
+    """Return the tables of a file, or of a folder and its subfolders.
+
+    Raises KfbenchError if there is none, and for a fingerprint, whose lines are no records.
+    """
     root = Path(path)
     if not root.is_dir():
         kind = kind_of(root)
         if kind is None:
             raise InvalidConfig(f"{root}: no table: {', '.join(KINDS)} are known")
+        if is_fingerprint(root):
+            raise InvalidConfig(f"{root}: is a fingerprint, and has no records")
         return Found(parts=tuple(_parts(root, kind, columns)))
     parts: list[Table] = []
     skipped: list[Skipped] = []
@@ -151,8 +156,6 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
-    if kind == "json" and is_fingerprint(path):
-        raise InvalidConfig(f"{path}: is a fingerprint, and has no records")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind == "csv" or path.suffix.lower() in COMPRESSED:
         return [whole]

@@ -77,7 +77,7 @@ class Question:
         """Return True if a stretch (consecutive batches) of the part is in the sample.
 
         Args:
-            stream: identifies a way to divide the records into batches, or the chunks ("uniform").
+            stream: identifies a way to divide the records into batches, or the chunks ("divisions").
             number: the number of the stretch, counted in this stream.
             times: multiplies the share of stretches in the sample.
         """

@@ -74,8 +74,8 @@ class Tally:
         rebatched: bytes by (batching, format), without control batches and without a codec.
         rebatched_batches: number of batches by batching.
         recoded: sums over the sample by (batching, format, codec).
-        uniform: bytes by (records per batch, format), in batches of equal size. Only full batches of a sample of chunks
-            count.
+        uniform: bytes by (records per batch, format), in batches of equal size. Only full batches of the first records
+            of each chunk count.
         uniform_records: number of records in `uniform`, by records per batch.
         uniform_payload: bytes of keys and values in `uniform`, by (records per batch, True: with headers).
         divided: number of batches by setting of `Question.divisions`, in a sample of chunks.

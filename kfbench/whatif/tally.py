@@ -6,7 +6,7 @@ the stretch's number decides if it is in the sample, so all workers draw the sam
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
@@ -35,7 +35,7 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 4
 UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
-DIVIDED_TIMES: Final = 8  # the same for the chunks whose batches are counted
+DIVIDED_TIMES: Final = 8  # the sample of chunks whose batches are counted is this many times larger
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
@@ -101,6 +101,7 @@ class _Reading:
         self._keeper = StretchKeeper(part, question)
         self._nothing: Sent | None = None
         self._last_us: dict[Any, int] = {}
+        self._surplus: dict[Batching, float] = defaultdict(float)  # batches that were cut where a chunk ends
         self._stretches: Counter[Batching | None] = Counter()
         self._chunks = 0
         self._kinds: Counter[str] = Counter()
@@ -181,6 +182,7 @@ class _Reading:
             self._found,
             sources=(source,),
             sent_records=self._numbers["sent"],
+            divided=Counter({b: count - round(self._surplus[b]) for b, count in self._found.divided.items()}),
             divided_records=self._numbers["divided"],
             times={source.stream: self._times},
             by_topic={source.stream: self._topic_sizes()},
@@ -288,9 +290,8 @@ class _Reading:
     def _divide(self, of_clients: Sent) -> None:
         """Count the batches of a chunk at each setting of `Question.divisions`.
 
-        A batch that goes on in the next chunk counts in both, so half of it is taken off. It goes on if its producer's
-        next record comes within linger.ms, unless it was full. As large a share of these batches is taken for full as
-        there are batches per record.
+        A batch that is cut where a chunk ends makes half a batch too many on average, because the next chunk begins a
+        whole one. It is cut if its producer's next record comes within linger.ms and the batch is not full.
         """
         records = len(of_clients.records)
         if not self._question.divisions or not records:
@@ -304,7 +305,8 @@ class _Reading:
         for batching in self._question.divisions:
             batches = divider.count(batching)
             open_before = int((gaps_us < batching.linger_ms * 1000).sum())
-            self._found.divided[batching] += batches - round(open_before * (1 - batches / records) / 2)
+            self._found.divided[batching] += batches
+            self._surplus[batching] += open_before * (1 - batches / records) / 2
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:

@@ -67,7 +67,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "count end": (lambda v: longer(first(v)["sample"]["counts"]), "topic 1: sample: .* end at different settings"),
     "batches row": (lambda v: first(v)["batches"]["batches"].pop(), "topic 1: batches: not a number"),
     "batches end": (lambda v: first(v)["batches"]["linger_ms"].__setitem__(-1, 400), "sample: batches: end before"),
-    "no batches": (lambda v: first(v)["batchings"][1].update(batches=0), r"topic 1: batchings\[1\].batches: 0"),
+    "no batches": (
+        lambda v: first(v)["batchings"][1].update(batches=0),
+        r"topic 1: batchings\[1\]: 0 batches or bytes",
+    ),
     "much coded": (
         lambda v: first(v)["batchings"][0]["coded"][0]["certain"].update(plain=10**9),
         r"topic 1: batchings\[0\].coded: more bytes",

@@ -60,19 +60,25 @@ def main() -> None:
     if options.out is None and (len(settings), options.runs, plan) != (len(SETTINGS), RUNS, Plan()):
         parser.error(f"other runs than planned do not belong in {FILE}: add --out FILE")
     out: Path = options.out or FILE
-    part, failed = out.with_suffix(".part"), list[Failed]()
+    part = out.with_suffix(".part")
+    failed, rows, earlier = list[dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         programs = session.tools()
         head = facts(programs, plan)
-        rows = stored_rows(part if part.is_file() else out, head, options.runs) if options.resume else []
+        if options.resume:
+            found = stored(part if part.is_file() else out, head)
+            rows, failed = kept_rows(found["runs"], settings, options.runs, processor(head)), found["failed"]
+            earlier = {name: found[name] for name in ("measured", "environment")} if rows else {}
+            if repeated := len(found["runs"]) - len(rows):
+                print(f"{repeated} runs of another processor are repeated", flush=True)
         left = missing_runs(settings, options.runs, rows)
         for run in measured(left, programs, plan, lambda line: print(line, flush=True)):
             if isinstance(run, Failed):
-                failed.append(run)
+                failed.append(run.row())
             else:
                 rows.append(run.row() | {"cpu": processor(head)})
-            part.write_text(text(head, rows, failed), encoding="utf-8")
+            part.write_text(text({**head, **earlier}, rows, failed), encoding="utf-8")
     except (Absent, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
         raise SystemExit(f"make profile: {error}") from None
     if part.is_file():
@@ -80,7 +86,7 @@ def main() -> None:
     if options.out is None:
         write_page()
     if failed:
-        raise SystemExit(f"make profile: {len(failed)} runs failed, the first: {failed[0].reason}")
+        raise SystemExit(f"make profile: {len(failed)} runs failed, the first: {failed[0]['reason']}")
 
 
 class Failed(NamedTuple):
@@ -89,25 +95,32 @@ class Failed(NamedTuple):
     setting: Setting
     reason: str
 
+    def row(self) -> dict[str, Any]:
+        return {**self.setting._asdict(), "reason": self.reason}
 
-def stored_rows(file: Path, head: Mapping[str, Any], rounds: int) -> list[dict[str, Any]]:
-    """Return the runs of a file that count. rounds: the runs that each setting is to have.
 
-    All runs of a setting are of one processor. So unfinished settings of another processor are left out.
-
-    Raises Absent if there is no file, and if its runs are of another system or plan.
-    """
+def stored(file: Path, head: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a file of runs. Raises Absent if there is none, and if its runs are of another system or plan."""
     if not file.is_file():
         raise Absent(f"{file}: no file to resume")
-    found = json.loads(file.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     same = {name: (found[name], head[name]) for name in head.keys() - {"measured", "environment"}}
     same |= {name: (found["environment"][name], head["environment"][name]) for name in SAME_MACHINE}
     for name, (stored, wanted) in sorted(same.items()):
         if stored != wanted:
             raise Absent(f"{file}: has runs with another {name}: {stored}, not {wanted}")
-    rows: list[dict[str, Any]] = found["runs"]
-    missing = {*missing_runs(SETTINGS, rounds, rows)}
-    return [row for row in rows if row["cpu"] == processor(head) or setting_of(row) not in missing]
+    return found
+
+
+def kept_rows(
+    rows: Sequence[dict[str, Any]], settings: Sequence[Setting], rounds: int, cpu: str
+) -> list[dict[str, Any]]:
+    """Return the runs that need not be repeated. rounds: the runs that each setting is to have.
+
+    All runs of a setting are of one processor. So unfinished settings of another processor are left out.
+    """
+    missing = {*missing_runs(settings, rounds, rows)}
+    return [row for row in rows if row["cpu"] == cpu or setting_of(row) not in missing]
 
 
 def processor(head: Mapping[str, Any]) -> str:
@@ -169,9 +182,9 @@ def facts(programs: Tools, plan: Plan) -> dict[str, Any]:
     }
 
 
-def text(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], failed: Sequence[Failed]) -> str:
+def text(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], failed: Sequence[Mapping[str, Any]]) -> str:
     """Return the JSON text of the result file, with a line per run."""
-    whole = {**head, "failed": [each.setting._asdict() | {"reason": each.reason} for each in failed]}
+    whole = {**head, "failed": [*failed]}
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items()]
     runs = ",\n  ".join(map(json.dumps, rows))
     return "{" + ",\n ".join(lines) + ',\n "runs": [\n  ' + runs + "]}\n"

@@ -89,7 +89,7 @@ def answer(stored: Stored) -> str:
     return f"""At this load, **{low:.1f} % to {high:.1f} %** of the broker's CPU time depends on the record format.
 This is the code of the format, the codec and the CRC. A format cannot save more by its own code.
 The largest share is that of {words(stored.highest(direct))}.
-All shares are medians of a setting's runs, so they do not add up. In single runs this share is up to {highest:.1f} %.
+All shares are medians of a setting's runs, so they do not add up. The highest single run has {highest:.1f} %.
 
 - **The format alone**, without codec and CRC: {between(stored.range_of(share_of(FORMAT)))}.
 - **Validation without decompression**, as columnar allows, saves at most {between(compressed(stored))} with a codec.

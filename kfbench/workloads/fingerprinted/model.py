@@ -26,8 +26,9 @@ def is_fingerprint(path: Path) -> bool:
             head = stream.read(HEAD_BYTES)
     except OSError:
         return False
-    names = f'"{KIND}"'.encode(), b'"never_contains"'  # the second one in case that somebody changed the kind
-    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and any(name in head for name in names)
+    has_kind = f'"{KIND}"'.encode() in head
+    has_parts = b'"never_contains"' in head and b'"codec_versions"' in head  # in case that somebody changed the kind
+    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and (has_kind or has_parts)
 
 
 class _Drawn(msgspec.Struct, frozen=True):
