@@ -128,7 +128,7 @@ def what_if(
     from kfbench.whatif.text import NOTES, TABLES, render_text
 
     arms.check()
-    check_names("--table", table_names, (NOTES, *TABLES, ALL))
+    check_names("--table", table_names, (*TABLES, NOTES, ALL))
     check_archive(archive, master)
     try:
         asked = _parsed(sources, table, connector)
