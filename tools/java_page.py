@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
-from kfbench.report.topics.second_opinion import JavaRun, front_sentence, load, verdict_sentence
+from kfbench.report.topics.second_opinion import SecondOpinion, front_sentence, load, verdict_sentence
 from tools.block import Block
 
 ANSWER: Final = Block(
@@ -16,17 +16,21 @@ WIDTH: Final = 140
 NOT_RUN: Final = "No run of the cells behind claims is stored."
 
 
-def answer(run: JavaRun | None) -> str:
-    """Return the answer for the cells behind claims. None: they are not stored."""
-    if run is None:
+def answer(found: SecondOpinion | None) -> str:
+    """Return the answer for the cells behind claims. None: no run is stored."""
+    run = found and found.claimed
+    if not found or not run:
         return NOT_RUN
-    sentences = f"{front_sentence(run)} {verdict_sentence(run)}"
-    return fill(f"{sentences} Measured on {run.measured}. The report's chapter on CPU has the ratios.", WIDTH)
+    paragraphs = [
+        f"{front_sentence(run)} {verdict_sentence(run)} Measured on {run.measured}.",
+        *(front_sentence(each) for each in found.older),
+        "These cells are write and iterate without a codec, of 1 and 50 records. The report's chapter on CPU has all.",
+    ]
+    return "\n\n".join(fill(each, WIDTH, break_on_hyphens=False) for each in paragraphs)
 
 
 def write_page() -> None:
-    found = load()
-    ANSWER.write(answer(found.claimed if found else None))
+    ANSWER.write(answer(load()))
 
 
 if __name__ == "__main__":

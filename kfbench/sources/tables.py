@@ -112,7 +112,7 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=OTHER_FILES))
             continue
         if kind == "json" and is_fingerprint(each.path):
-            raise InvalidConfig(f"{each.path}: is a fingerprint, and has no records: name the tables beside it")
+            raise InvalidConfig(f"{each.path}: is a fingerprint, and has no records: ask about it alone")
         try:
             parts += _parts(each.path, kind, columns)
         except (KfbenchError, OSError) as error:

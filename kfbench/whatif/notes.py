@@ -42,7 +42,8 @@ def _sample_notes(answer: WhatIf) -> Iterator[str]:
     if answer.is_fingerprint and (names := {arm.format: None for arm in answer.arms if arm.size_bytes is None}):
         yield f"No codec was tried in {listed([*names])}."
     if answer.interpolated:
-        yield f"Interpolated; their error is not known: {listed([batching.words for batching in answer.interpolated])}."
+        asked = listed([batching.words for batching in answer.interpolated])
+        yield f"Interpolated (docs/fingerprint.md says how well): {asked}."
     if sample is None or not sample.is_partial:
         return
     share = percent(sample.plain_bytes / sample.of_bytes, 2)

@@ -128,4 +128,6 @@ def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
     assert done.status == 0 and sum(stage["cells"] for stage in json.loads(done.out)["stages"]) == 2
     done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
     assert done.status != 0 and f"kfbench: --workload: {tmp_path / 'absent.json'}: cannot be read" in done.err
+    done = kfbench("sweep", sweep, "--workload", LOG, "--dry-run")
+    assert done.status != 0 and f"{LOG}: is no fingerprint" in done.err
     assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

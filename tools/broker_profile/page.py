@@ -87,7 +87,7 @@ def answer(stored: Stored) -> str:
     low, high = stored.range_of(direct)
     highest = max(stored.spread(setting, direct).high for setting in stored.by_setting)
     return f"""At this load, **{low:.1f} % to {high:.1f} %** of the broker's CPU time depends on the record format.
-This is the code of the format, the codec and the CRC. A format cannot save more by its own code.
+This is the code of the format, the codec and the CRC. In these runs, a format could not save more by its own code.
 The largest share is that of {words(stored.highest(direct))}.
 All shares are medians of a setting's runs, so they do not add up. The highest single run has {highest:.1f} %.
 

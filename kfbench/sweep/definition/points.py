@@ -61,6 +61,8 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             except InvalidConfig as error:
                 raise InvalidConfig(f"{where}: {error}") from None
             continue
+        if Path(pattern).exists():
+            raise InvalidConfig(f"{where}: {pattern}: is no fingerprint, whose name ends in .json")
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
         if not named and not variant:
