@@ -24,6 +24,7 @@ from kfbench.text import counted
 
 COMPARED: Final = (NEW, HEADERS_FIRST, COLUMNAR)
 LARGE_FACTOR: Final = 1.1  # ratios of two machines that differ by more than this factor
+MOST_SHOWN: Final = 12  # ratios in the table of differences
 SPLIT, FURTHER = "side of 1", "more than 10 %"
 OPERATIONS: Final = get_args(Operation)
 NO_FILES: Final = "no file of a machine is stored (kfbench contribute)"
@@ -62,6 +63,12 @@ class Compared:
     def is_far(self) -> bool:
         """True if the medians of two machines differ by more than LARGE_FACTOR, and their intervals do not overlap."""
         return any(one.median > LARGE_FACTOR * other.median and one.low > other.high for one, other in self.pairs)
+
+    @property
+    def factor(self) -> float:
+        """The largest median divided by the smallest."""
+        medians = [each.median for each in self.of.values()]
+        return max(medians) / min(medians)
 
     @property
     def word(self) -> str:
@@ -157,10 +164,15 @@ def _machine_row(name: str, file: MachineFile) -> tuple[Cell, ...]:
 
 
 def differences_table(every: Sequence[Compared], machines: Sequence[str]) -> Table | None:
-    """Return the medians of ratios on different sides of 1, with a column per machine; None without any."""
+    """Return the medians of ratios on different sides of 1, with a column per machine; None without any.
+
+    The table has the MOST_SHOWN ratios that differ most.
+    """
     split = [each for each in every if each.is_split]
     if not split:
         return None
+    split.sort(key=lambda each: -each.factor)
+    left_out = len(split) - MOST_SHOWN
     return Table(
         name="machines-differences",
         caption="Ratios on different sides of 1 (medians)",
@@ -168,7 +180,8 @@ def differences_table(every: Sequence[Compared], machines: Sequence[str]) -> Tab
             *plain_columns("operation", "format", "codec", "workload", "records per batch"),
             *(Column(name=machine, unit="×") for machine in machines),
         ),
-        rows=tuple(_ratio_row(each, machines) for each in split),
+        rows=tuple(_ratio_row(each, machines) for each in split[:MOST_SHOWN]),
+        notes=(f"{left_out} more differ less.",) if left_out > 0 else (),
     )
 
 

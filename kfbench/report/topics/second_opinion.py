@@ -54,7 +54,7 @@ HOW: Final = (
     "Java's formats were written from the specifications, in the style of Kafka's classes, and write the same bytes. "
     "Its base is v2 in the same Java code. JMH measures the elapsed time of one batch per call. Our kernels take many "
     "batches per call, and we measure CPU time. Ratios are medians over rounds. Java's intervals hold the "
-    "median with at least 95 %, by the order of the rounds. A verdict is undecided if an interval holds 1. It is also undecided if "
+    "median with at least 95 %, by the order of the rounds. A verdict is undecided if an interval holds 1, or if "
     "Kafka's own v2 as the base gives another answer. It is noisy if Java's interval is wider than 6 %."
 )
 
