@@ -33,7 +33,7 @@ from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in the sample as a whole or not at all
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
-UNIFORM_TIMES: Final = 4
+UNIFORM_TIMES: Final = 2
 UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
 DIVIDED_TIMES: Final = 8  # the sample of chunks whose batches are counted is this many times larger
 
