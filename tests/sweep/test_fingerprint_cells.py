@@ -77,6 +77,14 @@ def test_a_file_that_is_no_fingerprint_is_refused(load: Load, path: Path, words:
         load(BLOCK)
 
 
+def test_a_folder_named_like_a_workload_does_not_hide_it(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "user-activity").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load(block('workloads = ["user-activity"]')).cells
+
+
 def test_a_fingerprint_takes_the_place_of_a_profiles_workloads(path: Path, tmp_path: Path) -> None:
     sweep = tmp_path / "sweep.toml"
     sweep.write_text(

@@ -61,8 +61,6 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             except InvalidConfig as error:
                 raise InvalidConfig(f"{where}: {error}") from None
             continue
-        if Path(pattern).exists():
-            raise InvalidConfig(f"{where}: {pattern}: is no fingerprint, whose name ends in .json")
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
         if not named and not variant:
@@ -70,6 +68,8 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             matching |= dict.fromkeys(topics)
             if topics:
                 continue
+        if not named and Path(pattern).exists():
+            raise InvalidConfig(f"{where}: {pattern}: is no fingerprint, whose name ends in .json")
         if not named:
             raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:
