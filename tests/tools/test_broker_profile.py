@@ -263,6 +263,20 @@ def test_resuming_measures_only_the_missing_runs(tmp_path: Path) -> None:
     assert command.kept_rows(rows, SETTINGS[2:3], 2, "other") == [*rows[:2], rows[3]]
 
 
+def test_failures_of_an_earlier_session_are_kept_and_do_not_fail_this_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = [setting._asdict() | {"cpu": "this"} for setting in SETTINGS]
+    failed = [command.Failed(SETTINGS[0], "half of the records").row()]
+    file = tmp_path / "profile.json"
+    file.write_text(command.text(HEAD, rows, failed), encoding="utf-8")
+    monkeypatch.setattr(command.session, "tools", lambda: None)
+    monkeypatch.setattr(command, "facts", lambda *_: HEAD)
+    monkeypatch.setattr("sys.argv", ["profile", "--resume", "--runs", "1", "--out", str(file)])
+    command.main()
+    assert command.stored(file, HEAD)["failed"] == failed
+
+
 def test_runs_of_another_plan_or_system_are_not_resumed(tmp_path: Path) -> None:
     file = tmp_path / "profile.part"
     file.write_text(command.text(HEAD, [], []), encoding="utf-8")

@@ -73,6 +73,7 @@ def main() -> None:
             if repeated := len(found["runs"]) - len(rows):
                 print(f"{repeated} runs of another processor are repeated", flush=True)
         left = missing_runs(settings, options.runs, rows)
+        failed_before = len(failed)
         for run in measured(left, programs, plan, lambda line: print(line, flush=True)):
             if isinstance(run, Failed):
                 failed.append(run.row())
@@ -85,8 +86,8 @@ def main() -> None:
         part.rename(out)
     if options.out is None:
         write_page()
-    if failed:
-        raise SystemExit(f"make profile: {len(failed)} runs failed, the first: {failed[0]['reason']}")
+    if failed_now := failed[failed_before:]:
+        raise SystemExit(f"make profile: {len(failed_now)} runs failed, the first: {failed_now[0]['reason']}")
 
 
 class Failed(NamedTuple):
@@ -106,9 +107,9 @@ def stored(file: Path, head: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     same = {name: (found[name], head[name]) for name in head.keys() - {"measured", "environment"}}
     same |= {name: (found["environment"][name], head["environment"][name]) for name in SAME_MACHINE}
-    for name, (stored, wanted) in sorted(same.items()):
-        if stored != wanted:
-            raise Absent(f"{file}: has runs with another {name}: {stored}, not {wanted}")
+    for name, (known, wanted) in sorted(same.items()):
+        if known != wanted:
+            raise Absent(f"{file}: has runs with another {name}: {known}, not {wanted}")
     return found
 
 
