@@ -270,7 +270,7 @@ def test_failures_of_an_earlier_session_are_kept_and_do_not_fail_this_one(
     failed = [command.Failed(SETTINGS[0], "half of the records").row()]
     file = tmp_path / "profile.json"
     file.write_text(command.text(HEAD, rows, failed), encoding="utf-8")
-    monkeypatch.setattr(command.session, "tools", lambda: None)
+    monkeypatch.setattr("tools.broker_profile.session.tools", lambda: None)
     monkeypatch.setattr(command, "facts", lambda *_: HEAD)
     monkeypatch.setattr("sys.argv", ["profile", "--resume", "--runs", "1", "--out", str(file)])
     command.main()
