@@ -138,21 +138,6 @@ def sent(
     return found.at(np.flatnonzero(~rows["is_control"][batch])) if rows["is_control"].any() else found
 
 
-class _Cut(NamedTuple):
-    """Records divided into batches.
-
-    Args:
-        bounds: the index of the first record of each batch, and the end, int64[batches + 1].
-        is_closed: True if no later record can enter the batch, because it is not the last one of its producer,
-            bool[batches].
-        is_ahead: True if the timestamp of the record is too late to be right, bool[records].
-    """
-
-    bounds: Int64
-    is_closed: NDArray[np.bool_]
-    is_ahead: NDArray[np.bool_]
-
-
 class Rebatcher:
     """Puts records that come in pieces into batches.
 
@@ -176,8 +161,14 @@ class Rebatcher:
             self._waiting = None
         if not len(given.records):
             return
-        given, starts = _by_producer(given)
-        bounds, closed, ahead = self._batches(given, starts)
+        # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
+        # clock is.
+        divider = Divider(given, self._clocks_us)
+        given, bounds, ahead = divider.sent, divider.bounds(self._batching), divider.ahead
+        # No later record can enter a batch that is not the last one of its producer.
+        closed = ~np.isin(bounds[1:], divider.starts[1:])
+        # Waiting records are examined again, so the clock goes back to the start of their batch.
+        self._clocks_us |= divider.clocks_us(bounds[:-1][~closed])
         if not last and not closed.all():
             waiting = np.repeat(~closed, np.diff(bounds))
             kept = given.at(np.flatnonzero(waiting))
@@ -189,47 +180,45 @@ class Rebatcher:
         if len(bounds) > 1:
             yield given.batched(bounds.astype(np.int64))
 
-    def _batches(self, given: Sent, starts: Int64) -> "_Cut":
-        """Divide the records of each producer into batches.
-
-        starts: the index of the first record of each producer and partition, and the end.
-        """
-        producers = _producers(given, starts)
-        # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
-        # clock is.
-        times_us, ahead = _times_us(given, starts, [self._clocks_us.get(producer) for producer in producers])
-        bounds = _divided(given, starts, times_us, self._batching)
-        is_last = np.isin(bounds[1:], starts[1:])
-        # Waiting records are examined again, so the clock goes back to the start of their batch.
-        self._clocks_us |= dict(zip(producers, times_us[bounds[:-1][is_last]].tolist(), strict=True))
-        return _Cut(bounds, ~is_last, ahead)
-
 
 class Divider:
     """Divides the same records into the batches of several settings. The records must fit into memory.
 
-    sent: the records, sorted by producer and partition.
+    Args:
+        clocks_us: the clock of each producer and partition before these records, if known.
+
+    Attributes:
+        sent: the records, sorted by producer and partition.
+        starts: the index of the first record of each producer and partition, and the end, int64[k + 1].
+        ahead: True for each timestamp that is too late to be right, bool[records].
     """
 
-    def __init__(self, given: Sent) -> None:
-        self.sent, self._starts = _by_producer(given)
-        self._producers = _producers(self.sent, self._starts)
-        self._times_us, _ = _times_us(self.sent, self._starts, [None] * len(self._producers))
+    def __init__(self, given: Sent, clocks_us: Mapping[Any, int] | None = None) -> None:
+        self.sent, self.starts = _by_producer(given)
+        self._producers: list[Any] = self.sent.owners[self.starts[:-1]][list(PRODUCER)].tolist()
+        before_us = [(clocks_us or {}).get(producer) for producer in self._producers]
+        self._times_us, self.ahead = _times_us(self.sent, self.starts, before_us)
         self._bounds = np.empty(len(self._times_us) + 1, np.int64)
         self._linger_us, self._with_gaps_us = -1, self._times_us
 
-    @property
+    def clocks_us(self, records: Int64) -> dict[Any, int]:
+        """Return the clock of each producer and partition at one of its records, in µs.
+
+        records: the index of a record for each of them, int64[k].
+        """
+        return dict(zip(self._producers, self._times_us[records].tolist(), strict=True))
+
     def last_us(self) -> dict[Any, int]:
-        """The clock of each producer and partition at its last record, in µs."""
-        return dict(zip(self._producers, self._times_us[self._starts[1:] - 1].tolist(), strict=True))
+        """Return the clock of each producer and partition at its last record, in µs."""
+        return self.clocks_us(self.starts[1:] - 1)
 
     def gaps_us(self, last_us: Mapping[Any, int]) -> Int64:
         """Return the time in µs from a last record to the first one here, for each producer of `last_us` that is here.
 
-        last_us: see the property of the same name, of other records.
+        last_us: what the method of the same name returned for other records.
         """
-        first_us = zip(self._producers, self._times_us[self._starts[:-1]].tolist(), strict=True)
-        return np.array([at - last_us[each] for each, at in first_us if each in last_us], np.int64)
+        first_us = self.clocks_us(self.starts[:-1])
+        return np.array([at - last_us[each] for each, at in first_us.items() if each in last_us], np.int64)
 
     def bounds(self, batching: Batching) -> Int64:
         """Return the index of the first record of each batch, and the end: int64[batches + 1]."""
@@ -239,15 +228,9 @@ class Divider:
         """Return the number of batches. It is faster for settings of the same linger.ms in turn."""
         linger_us = round(batching.linger_ms * 1000)
         if linger_us != self._linger_us:
-            self._linger_us, self._with_gaps_us = linger_us, _with_gaps(self._times_us, self._starts, linger_us)
+            self._linger_us, self._with_gaps_us = linger_us, _with_gaps(self._times_us, self.starts, linger_us)
         columns = self.sent.records.shapes.columns
         return int(linger(self._with_gaps_us, columns, linger_us, batching.batch_size_bytes, 1.0, self._bounds))
-
-
-def _producers(given: Sent, starts: Int64) -> list[Any]:
-    """Return the values of PRODUCER of each producer and partition."""
-    found: list[Any] = given.owners[starts[:-1]][list(PRODUCER)].tolist()
-    return found
 
 
 def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
@@ -264,13 +247,6 @@ def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tu
         ahead[first:end] = wrong[1:]
         times_us[first:end] = np.maximum.accumulate(shown)[1:]  # the producer's clock never goes back
     return times_us, ahead
-
-
-def _divided(given: Sent, starts: Int64, times_us: Int64, batching: Batching) -> Int64:
-    linger_us, shapes = round(batching.linger_ms * 1000), given.records.shapes
-    bounds, gaps_us = np.empty(len(times_us) + 1, np.int64), _with_gaps(times_us, starts, linger_us)
-    batches = linger(gaps_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
-    return bounds[: batches + 1]
 
 
 def _with_gaps(times_us: Int64, starts: Int64, linger_us: int) -> Int64:

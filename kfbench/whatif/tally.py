@@ -298,7 +298,7 @@ class _Reading:
             return
         divider = Divider(of_clients)
         gaps_us = divider.gaps_us(self._last_us)
-        self._last_us = divider.last_us
+        self._last_us = divider.last_us()
         if not self._question.draws(self._part, "divisions", self._chunks, DIVIDED_TIMES):
             return
         self._numbers["divided"] += records
