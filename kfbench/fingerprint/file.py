@@ -291,7 +291,7 @@ def _broken_sample(topic: TopicPrint, found: Fingerprint) -> Iterator[str]:
         yield "a table has not a number for each pair of settings, or tables end at different settings"
     elif not all(sample.counts.has(*settings) for settings in _settings(topic)):
         yield "batchings: are outside of its settings"
-    elif topic.batches and not all(topic.batches.has(*settings) for settings in sample.ends):
+    elif topic.batches and not all(topic.batches.has(*settings) for settings in sample.counts.ends):
         yield "batches: end before its settings"
     if lacking := [name for name in found.formats if REFERENCE not in FORMATS[name].capabilities.codecs]:
         yield f"formats: {lacking[0]} has no {REFERENCE}"

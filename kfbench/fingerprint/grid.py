@@ -71,6 +71,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def is_rising(self) -> bool:
         return all(axis == sorted({*axis}) for axis in (self.linger_ms, self.batch_size_bytes))
 
+    @property
+    def ends(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The lowest and the highest linger.ms and batch.size."""
+        lingers_ms, sizes = self.linger_ms, self.batch_size_bytes
+        return (lingers_ms[0], sizes[0]), (lingers_ms[-1], sizes[-1])
+
     def has(self, linger_ms: float, batch_size_bytes: int) -> bool:
         """Return True if two settings are not outside of the values."""
         is_inside = self.linger_ms[0] <= linger_ms <= self.linger_ms[-1]
@@ -128,20 +134,10 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return self.fast, self.slow
 
     @property
-    def ends(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The lowest and the highest linger.ms and batch.size."""
-        lingers_ms, sizes = self.counts.linger_ms, self.counts.batch_size_bytes
-        return (lingers_ms[0], sizes[0]), (lingers_ms[-1], sizes[-1])
-
-    @property
     def is_complete(self) -> bool:
         """True if each table is complete, and the grids do not reach beyond the counts."""
         tables = self.counts, *self.grids
-        ends = {
-            (table.linger_ms[0], table.linger_ms[-1], table.batch_size_bytes[0], table.batch_size_bytes[-1])
-            for table in tables
-        }
-        return all(table.is_complete for table in tables) and len(ends) == 1
+        return all(table.is_complete for table in tables) and len({table.ends for table in tables}) == 1
 
 
 Arms = list[tuple[str, str]]
@@ -183,13 +179,17 @@ def measured(
 
 def topic_counts(batches: Mapping[Batching, int], records: int) -> Counts | None:
     """Return the numbers of batches at DIVISIONS as a table. None: no record was divided."""
-    if not records:
-        return None
+    return _counts(LINGERS_MS, DIVIDED_SIZES, records, batches.__getitem__) if records else None
+
+
+def _counts(
+    lingers_ms: Sequence[int], sizes: Sequence[int], records: int, batches: Callable[[Batching], int]
+) -> Counts:
     return Counts(
-        linger_ms=[*LINGERS_MS],
-        batch_size_bytes=[*DIVIDED_SIZES],
+        linger_ms=[*lingers_ms],
+        batch_size_bytes=[*sizes],
         records=records,
-        batches=[[batches[Batching(linger_ms, size)] for size in DIVIDED_SIZES] for linger_ms in LINGERS_MS],
+        batches=[[batches(Batching(linger_ms, size)) for size in sizes] for linger_ms in lingers_ms],
     )
 
 
@@ -275,13 +275,7 @@ class _SampleBatches:
     @cached_property
     def counts(self) -> Counts:
         """The numbers of batches, at the settings where they change."""
-        lingers_ms, sizes = self._axes(MOST_VALUES)
-        return Counts(
-            linger_ms=lingers_ms,
-            batch_size_bytes=sizes,
-            records=len(self._divider.sent.records),
-            batches=[[self._count(linger_ms, size) for size in sizes] for linger_ms in lingers_ms],
-        )
+        return _counts(*self._axes(MOST_VALUES), len(self._divider.sent.records), self._divider.count)
 
     def plans(self, formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
         """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where batches change."""
