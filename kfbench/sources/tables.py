@@ -97,8 +97,7 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
         kind = kind_of(root)
         if kind is None:
             raise InvalidConfig(f"{root}: no table: {', '.join(KINDS)} are known")
-        if is_fingerprint(root):
-            raise InvalidConfig(f"{root}: is a fingerprint, and has no records")
+        _refuse_fingerprint(root, kind)
         return Found(parts=tuple(_parts(root, kind, columns)))
     parts: list[Table] = []
     skipped: list[Skipped] = []
@@ -111,8 +110,7 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
         if kind is None or not is_table(root, each.path):
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=OTHER_FILES))
             continue
-        if kind == "json" and is_fingerprint(each.path):
-            raise InvalidConfig(f"{each.path}: is a fingerprint, and has no records: ask about it alone")
+        _refuse_fingerprint(each.path, kind)
         try:
             parts += _parts(each.path, kind, columns)
         except (KfbenchError, OSError) as error:
@@ -125,6 +123,11 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
     if lost := next((each for each in skipped if each.is_data), None):
         raise KfbenchError(f"{lost.path}: {lost.reason}")
     raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+
+
+def _refuse_fingerprint(path: Path, kind: Kind) -> None:
+    if kind == "json" and is_fingerprint(path):
+        raise InvalidConfig(f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone")
 
 
 def has_table(folder: Path) -> bool:
