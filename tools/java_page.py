@@ -18,9 +18,9 @@ NOT_RUN: Final = "No run of the cells behind claims is stored."
 
 def answer(found: SecondOpinion | None) -> str:
     """Return the answer for the cells behind claims. None: no run is stored."""
-    run = found and found.claimed
-    if not found or not run:
+    if not found or not found.claimed:
         return NOT_RUN
+    run = found.claimed
     paragraphs = [
         f"{front_sentence(run)} {verdict_sentence(run)} Measured on {run.measured}.",
         *(front_sentence(each) for each in found.older),

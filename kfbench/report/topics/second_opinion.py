@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, paired_ratio
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
 from kfbench.report.data.views import Views
 from kfbench.report.data.words import span
@@ -38,7 +38,6 @@ AA: Final = "aa"  # v2 of our kernels, timed a second time
 COMPARED: Final = (NEW, HEADERS_FIRST, COLUMNAR)
 CLAIMED: Final = "claimed"  # the selection of cells behind claims, timed in several JVMs
 NOISY: Final = 0.03  # the widest half of an interval, as a share, that is not marked
-CONFIDENCE: Final = 0.95
 
 OurOperation = Literal["encode", "decode", "read-times", "append"]
 OURS: Final[Mapping[str, OurOperation]] = {
@@ -244,10 +243,10 @@ def _java_ratio(row: _JavaRow, base: _JavaRow) -> Interval:
     so few rounds would be too narrow. Fewer than six rounds cannot reach 95 %.
     """
     ratios = np.sort(np.array(row.fork_ns) / np.array(base.fork_ns))
-    left_out = max(int(binom.ppf((1 - CONFIDENCE) / 2, len(ratios), 0.5)) - 1, 0)
-    return Interval(
-        median=float(np.median(ratios)), low=float(ratios[left_out]), high=float(ratios[len(ratios) - 1 - left_out])
-    )
+    # The probability that the median is below the lowest ratio, the second lowest, and so on.
+    below = bdtr(np.arange(len(ratios)), len(ratios), 0.5)
+    at = max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2)) - 1, 0)
+    return Interval(median=float(np.median(ratios)), low=float(ratios[at]), high=float(ratios[-1 - at]))
 
 
 def verdict_sentence(run: JavaRun) -> str:
