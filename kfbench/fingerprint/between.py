@@ -27,7 +27,7 @@ _SETTINGS_WEIGHT: Final = 0.3
 """The weight of settings in a distance. Records per batch have weight 1. Both are compared by their logarithms."""
 
 _LEAST_DIFFERENCE: Final = 0.05
-"""Two settings tell the cost of a batch if the logarithms of their numbers of batches differ by this at least."""
+"""The cost of a batch is computed from two settings whose logarithms of batches differ by more than this."""
 
 _MOST_EXTENDED: Final = 2.0
 """A size beyond the end of a line is at most this factor larger or smaller than all sizes on the line."""
@@ -119,7 +119,7 @@ class _Sample:
         self._records = topic.stored.sent_records
         self._own = _PerRecord(topic.sample.counts)
         sampled = topic.sample.counts.records
-        # A part of the topic as large as the sample is needed to tell that the sample differs.
+        # Batches of fewer records than the sample has say less about the topic than the sample does.
         is_part = sampled < self._records
         is_known = topic.batches is not None and topic.batches.records >= sampled
         self._topic = _PerRecord(topic.batches) if topic.batches and is_part and is_known else None

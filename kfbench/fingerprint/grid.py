@@ -35,7 +35,7 @@ LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 BATCH_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 72, 96, 128, 144, 256, 1024))
 COARSE_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
 COARSE_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 72, 256, 1024))
-"""The settings for the slow codec, and for the others in a large file of a log that is compressed in part."""
+"""The settings for the slow codec. In a large file of a log that is compressed in part, they are for the others."""
 
 COARSEST_LINGERS_MS: Final = (0, 10, 500)
 COARSEST_SIZES: Final = tuple(size << 10 for size in (4, 64, 1024))

@@ -70,7 +70,7 @@ FURTHER: Final = (
     Batching(500.0, 16 << 10),
     Batching(500.0, 1 << 20),
 )
-"""Settings at which small logs are measured too, near the ends of the settings that are interpolated."""
+"""More settings, mostly near the ends of a fingerprint's range. Logs that are compressed as a whole are measured there."""
 
 
 class Measured(NamedTuple):
