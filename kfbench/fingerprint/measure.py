@@ -70,7 +70,7 @@ FURTHER: Final = (
     Batching(500.0, 16 << 10),
     Batching(500.0, 1 << 20),
 )
-"""More settings, mostly near the ends of a fingerprint's range. Logs that are compressed as a whole are measured there."""
+"""More settings, for logs that are compressed as a whole. Most are near the ends of what is interpolated."""
 
 
 class Measured(NamedTuple):
