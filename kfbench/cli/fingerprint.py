@@ -24,7 +24,9 @@ def fingerprint(
     topic_names: Annotated[
         bool, typer.Option("--topic-names", help="Keep the topics' names. Otherwise topics are numbered.")
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Compress all of it, not a sample of 2 MiB.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Compress all of it, not a sample of 2 MiB: slower and closer.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="The number that draws the sample. Unless given: a random one.")
     ] = None,

@@ -226,7 +226,8 @@ class _Table(NamedTuple):
 
 
 def _table(grid: Grid) -> _Table:
-    logarithms = {(arm.format, arm.codec): np.log(arm.size_bytes) for arm in grid.arms}
+    divisions = np.array(grid.divisions) - 1
+    logarithms = {(arm.format, arm.codec): np.log(arm.size_bytes)[divisions] for arm in grid.arms}
     return _Table(grid.linger_ms, grid.batch_size_bytes, logarithms)
 
 

@@ -5,10 +5,9 @@ Sizes under other settings are interpolated between these (see `between`).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from heapq import heapify, heappop, heappush
+from hashlib import blake2b
 from itertools import pairwise, product
-from math import sqrt
+from math import log, sqrt
 from typing import Annotated, Final, NamedTuple
 
 import numpy as np
@@ -19,39 +18,46 @@ from kfbench.codecs import CODECS
 from kfbench.errors import KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.log.segment import join_records
-from kfbench.sources import Part
 from kfbench.sources.log import Segment
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Sent, sent
 from kfbench.whatif.tally import Run
 
 NONE: Final = "none"
-WHOLE_BYTES: Final = 2 << 20
-"""A file up to this size is the sample. The size is that of v2 with one record per batch."""
+WHOLE_BYTES: Final = 32 << 20
+"""In a log that is compressed as a whole, a topic up to this size is its own sample. The size is that of v2 with one
+record per batch.
+"""
+WHOLE_BYTES_OF_LARGE: Final = 2 << 20
+"""The same in a log that is compressed in part."""
 SAMPLE_BYTES: Final = 1 << 20
-"""The size of the sample of a larger file."""
+"""The size of the sample of a larger topic."""
 SAMPLE_PLACES: Final = 4
 LINGERS_MS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 # More settings above 64 KiB and 128 KiB: there batches begin to need a second or third block of lz4 (64 KiB).
 BATCH_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 72, 96, 128, 144, 256, 1024))
 COARSE_LINGERS_MS: Final = (0, 2, 10, 50, 150, 500)
 COARSE_SIZES: Final = tuple(size << 10 for size in (4, 16, 64, 72, 256, 1024))
-"""The settings for the slow codec. In a large file of a log that is compressed in part, they are for the others."""
+"""The settings for the slow codec. In a large topic of a log that is compressed in part, they are for the others."""
 
 COARSEST_LINGERS_MS: Final = (0, 10, 500)
 COARSEST_SIZES: Final = tuple(size << 10 for size in (4, 64, 1024))
-"""The settings for the slow codec in such a file."""
+"""The settings for the slow codec in such a topic."""
 
-DIVIDED_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 96, 128, 256, 512, 1024))
-DIVISIONS: Final = tuple(product(LINGERS_MS, DIVIDED_SIZES))
+MOST_POINTS: Final = len(LINGERS_MS) * len(BATCH_SIZES) + len(COARSE_LINGERS_MS) * len(COARSE_SIZES)
+"""The number of pairs of settings at which a sample is measured, if it gets no further ones."""
+COUNTED_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 96, 128, 256, 512, 1024))
+COUNTED: Final = tuple(product(LINGERS_MS, COUNTED_SIZES))
 """The settings at which a topic's batches are counted: linger.ms and batch.size."""
-MOST_VALUES: Final = 96
-"""The numbers of batches are known at up to this many values of each setting."""
-MOST_OF_SMALL: Final = 32
-"""The bytes of a small sample are known at up to this many values of each setting."""
+MOST_VALUES: Final = 128
+"""Tables of a sample that is the topic have up to this many values of each setting."""
+MOST_OF_PART: Final = 48
+"""The numbers of batches of another sample are known at up to this many values of each setting."""
 SMALL_BYTES: Final = 16 << 20
-"""A sample is small if its size times the number of its different divisions into batches is at most this."""
+"""The samples of all topics get further settings until all their divisions into batches together have this size."""
+SMALLEST_BYTES: Final = 32 << 10
+"""Smaller samples count as this size."""
 LEAST_CHANGE: Final = 0.01
-"""Settings between which the number of batches changes by less get none between them."""
+"""Settings between which a number changes by less get none between them."""
 SLOW: Final = "gzip"
 """A codec that takes most of the time. It is tried under fewer settings, unless the sample is small."""
 REFERENCE: Final = "zstd"
@@ -99,21 +105,29 @@ class Counts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class GridArm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bytes of the sample in one format and codec."""
+    """The bytes of the sample in one format and codec, for each division into batches."""
 
     format: str
     codec: str
-    size_bytes: Rows
+    size_bytes: list[Positive]
 
 
 class Grid(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bytes of the sample in several formats and codecs."""
+    """The bytes of the sample in several formats and codecs.
 
+    divisions: the number of each pair's division into batches. Pairs with the same batches have the same number.
+    """
+
+    divisions: Rows
     arms: list[GridArm]
 
     @property
     def is_complete(self) -> bool:
-        return self.is_rising and all(self.is_table(arm.size_bytes) for arm in self.arms)
+        numbers = {number for row in self.divisions for number in row}
+        has_all = numbers == {*range(1, len(numbers) + 1)}
+        return (
+            has_all and all(len(arm.size_bytes) == len(numbers) for arm in self.arms) and self.is_table(self.divisions)
+        )
 
 
 class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,6 +155,8 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 Arms = list[tuple[str, str]]
+Pair = tuple[int, int]
+"""A linger.ms and a batch.size."""
 
 
 class _Plan(NamedTuple):
@@ -158,79 +174,91 @@ def arms_of(formats: Sequence[str]) -> tuple[Arms, Arms]:
 
 
 def measured(
-    parts: Sequence[Part], formats: Sequence[str], run: Run = map, *, is_coarse: bool = False
+    files: Sequence[Segment],
+    formats: Sequence[str],
+    run: Run,
+    advance: Callable[[float], None],
+    *,
+    topics: int,
+    is_part: bool,
 ) -> SampleSizes | None:
-    """Measure a sample of a topic's largest file under many settings. None: nothing could be read.
+    """Measure a sample of a topic under many settings. None: nothing could be read.
 
     Args:
-        parts: the topic's files, or shares of them.
+        files: the topic's files.
         formats: the formats whose sizes are measured, v2 among them.
         run: calls the codecs. It works like `map`.
-        is_coarse: True for fewer settings, unless the file is small.
+        advance: called with the share of the work that was done. The shares may have another sum than 1.
+        topics: the number of topics of the log.
+        is_part: True if the log is compressed in part. Then a large topic gets fewer settings.
     """
-    segments = [replace(part, start=0, end=None) for part in parts if isinstance(part, Segment)]
-    sample = sample_of(max(segments, key=lambda segment: segment.size_bytes))
+    sample = sample_of(files, WHOLE_BYTES_OF_LARGE if is_part else WHOLE_BYTES)
     if sample is None:
         return None
-    divided = _SampleBatches(sample.sent)
-    fast, slow = (_grid(plan, divided, run) for plan in divided.plans(formats, is_coarse and not sample.is_whole_file))
-    return SampleSizes(counts=divided.counts, fast=fast, slow=slow)
+    divided = _Divided(sample.sent, run, advance, SMALL_BYTES // topics)
+    fast, slow = (divided.grid(plan) for plan in _plans(divided, formats, is_part and not sample.is_whole))
+    counts = divided.counts(MOST_VALUES if sample.is_whole else MOST_OF_PART)
+    return SampleSizes(counts=counts, fast=fast, slow=slow)
 
 
 def topic_counts(batches: Mapping[Batching, int], records: int) -> Counts | None:
-    """Return the numbers of batches at DIVISIONS as a table. None: no record was divided."""
-    return _counts(LINGERS_MS, DIVIDED_SIZES, records, batches.__getitem__) if records else None
-
-
-def _counts(
-    lingers_ms: Sequence[int], sizes: Sequence[int], records: int, batches: Callable[[Batching], int]
-) -> Counts:
-    return Counts(
-        linger_ms=[*lingers_ms],
-        batch_size_bytes=[*sizes],
-        records=records,
-        batches=[[batches(Batching(linger_ms, size)) for size in sizes] for linger_ms in lingers_ms],
-    )
+    """Return the numbers of batches at COUNTED as a table. None: no record was divided."""
+    if not records:
+        return None
+    rows = [[batches[Batching(linger_ms, size)] for size in COUNTED_SIZES] for linger_ms in LINGERS_MS]
+    return Counts(linger_ms=[*LINGERS_MS], batch_size_bytes=[*COUNTED_SIZES], records=records, batches=rows)
 
 
 class Sample(NamedTuple):
-    """Records of a file. is_whole_file: True if no others can be read."""
+    """Records of a topic. is_whole: True if no others can be read."""
 
     sent: Sent
-    is_whole_file: bool
+    is_whole: bool
 
 
-def sample_of(segment: Segment) -> Sample | None:
-    """Return all records of a file up to WHOLE_BYTES, or SAMPLE_BYTES of a larger one. None: nothing can be read.
+def sample_of(files: Sequence[Segment], whole_bytes: int) -> Sample | None:
+    """Return all records of a topic up to `whole_bytes`, or SAMPLE_BYTES of a larger one. None: nothing can be read.
 
-    The sample has as many bytes from each of several places of a large file. If batches are too large for that, it has
-    the first records.
+    The sample has as many bytes from each of several places of the largest file. If batches are too large for that, it
+    has the first records.
     """
-    first = _first(segment, WHOLE_BYTES)
-    if first is None or first.is_all:
-        return Sample(first.sent, True) if first else None
-    starts = [segment.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
-    places = [_first(replace(segment, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
-    found = _joined([place.sent for place in places if place])
-    has_all = all(places) and (np.diff(found.records.offsets) > 0).all()
-    return Sample(found if has_all else first.up_to(SAMPLE_BYTES), False)
+    if whole := _whole(files, whole_bytes):
+        return Sample(whole, True)
+    largest = max(files, key=lambda file: file.size_bytes)
+    starts = [largest.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
+    places = [_first(replace(largest, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
+    if all(places):
+        found = _joined([place.sent for place in places if place])
+        if (np.diff(found.records.offsets) > 0).all():
+            return Sample(found, False)
+    first = _first(largest, SAMPLE_BYTES)
+    return Sample(first.sent, False) if first else None
+
+
+def _whole(files: Sequence[Segment], most_bytes: int) -> Sent | None:
+    """Return all records, unless they have more than `most_bytes` bytes. No batch has records of two files."""
+    pieces = list[Sent]()
+    for number, file in enumerate(files):
+        if first := _first(file, most_bytes):
+            first.sent.owners["partition"] = number
+            pieces.append(first.sent)
+            most_bytes -= first.size_bytes
+            if not first.is_all or most_bytes < 0:
+                return None
+    return _joined(pieces) if pieces else None
 
 
 class _First(NamedTuple):
     """The first records of a file or share.
 
     Args:
-        ends: the sum of sizes up to each record, in v2 with one record per batch; int64[records].
+        size_bytes: their size in v2 with one record per batch.
         is_all: True if there are no others.
     """
 
     sent: Sent
-    ends: Int64
+    size_bytes: int
     is_all: bool
-
-    def up_to(self, most_bytes: int) -> Sent:
-        """Return the first records up to a size; at least one."""
-        return self.sent.at(np.arange(max(int(np.searchsorted(self.ends, most_bytes)), 1)))
 
 
 def _first(segment: Segment, most_bytes: int) -> _First | None:
@@ -249,98 +277,124 @@ def _first(segment: Segment, most_bytes: int) -> _First | None:
         pass  # `tally` reports it
     if not pieces:
         return None
-    found = _First(_joined(pieces), np.cumsum(np.concatenate(sizes)), True)
-    return found if total_bytes <= most_bytes else found._replace(sent=found.up_to(most_bytes), is_all=False)
+    found = _joined(pieces)
+    if total_bytes <= most_bytes:
+        return _First(found, total_bytes, True)
+    ends = np.cumsum(np.concatenate(sizes))
+    count = max(int(np.searchsorted(ends, most_bytes)), 1)
+    return _First(found.at(np.arange(count)), int(ends[count - 1]), False)
 
 
 def _joined(pieces: Sequence[Sent]) -> Sent:
     return Sent(join_records([piece.records for piece in pieces]), np.concatenate([piece.owners for piece in pieces]))
 
 
-class _SampleBatches:
-    """A sample in the batches of each pair of settings."""
+class _Divided:
+    """A sample in the batches of pairs of settings. Pairs with the same batches are measured once."""
 
-    def __init__(self, sample: Sent) -> None:
-        self._divider = Divider(sample)
+    def __init__(self, sample: Sent, run: Run, advance: Callable[[float], None], small_bytes: int) -> None:
+        self._size_bytes = int(FORMATS[BASE_FORMAT].size(sample.records, 1).sum())
+        self._divider, self._run, self._advance, self._small_bytes = Divider(sample), run, advance, small_bytes
+        self._known: dict[bytes, dict[tuple[str, str], int]] = {}
 
-    def bounds(self, linger_ms: int, batch_size_bytes: int) -> Int64:
-        return self._divider.bounds(Batching(linger_ms, batch_size_bytes))
+    @property
+    def is_small(self) -> bool:
+        """True as long as all measured divisions together have fewer than `small_bytes`."""
+        return len(self._known) * max(self._size_bytes, SMALLEST_BYTES) < self._small_bytes
 
-    def batches(self, bounds: Int64) -> Batches:
-        return self._divider.sent.batched(bounds)
+    def counts(self, most: int) -> Counts:
+        """Return the numbers of batches at up to `most` values of each setting, where they change."""
 
-    def _count(self, linger_ms: int, batch_size_bytes: int) -> int:
-        return self._divider.count(Batching(linger_ms, batch_size_bytes))
+        def numbers(pairs: Iterable[Pair]) -> Int64:
+            return np.array([[self._divider.count(Batching(*pair))] for pair in pairs])
 
-    @cached_property
-    def counts(self) -> Counts:
-        """The numbers of batches, at the settings where they change."""
-        return _counts(*self._axes(MOST_VALUES), len(self._divider.sent.records), self._divider.count)
+        lingers_ms, sizes, batches = _refined(numbers, most)
+        records = len(self._divider.sent.records)
+        rows = batches[..., 0].tolist()
+        return Counts(linger_ms=lingers_ms, batch_size_bytes=sizes, records=records, batches=rows)
 
-    def plans(self, formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
-        """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where batches change."""
-        fast, slow = arms_of(formats)
-        coarse = _Plan(COARSE_LINGERS_MS, COARSE_SIZES, slow)
-        if is_coarse:
-            return coarse._replace(arms=fast), _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow)
-        lingers_ms, sizes = self._axes(MOST_OF_SMALL)
-        divisions = {self.bounds(*pair).tobytes() for pair in product(lingers_ms, sizes)}
-        if len(divisions) * int(FORMATS[BASE_FORMAT].size(self._divider.sent.records, 1).sum()) > SMALL_BYTES:
-            return _Plan(LINGERS_MS, BATCH_SIZES, fast), coarse
-        return _Plan(lingers_ms, sizes, fast), _Plan(lingers_ms, sizes, slow)
+    def sizes(self, pairs: Iterable[Pair], arms: Arms) -> Int64:
+        """Return the bytes, int64[pairs, arms]."""
+        return np.array([[self._known[key][arm] for arm in arms] for key in self._measured(pairs, arms)])
 
-    def _axes(self, most: int) -> tuple[list[int], list[int]]:
-        lingers_ms = self._refined(
-            LINGERS_MS, most, lambda linger_ms: [self._count(linger_ms, size) for size in BATCH_SIZES]
+    def grid(self, plan: _Plan) -> Grid:
+        """Measure the points of a grid."""
+        keys = self._measured(product(plan.linger_ms, plan.batch_sizes), plan.arms)
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+        rows = np.array([numbers[key] for key in keys]).reshape(len(plan.linger_ms), -1).tolist()
+        arms = [
+            GridArm(format=arm[0], codec=arm[1], size_bytes=[self._known[key][arm] for key in numbers])
+            for arm in plan.arms
+        ]
+        return Grid(linger_ms=[*plan.linger_ms], batch_size_bytes=[*plan.batch_sizes], divisions=rows, arms=arms)
+
+    def _measured(self, pairs: Iterable[Pair], arms: Arms) -> list[bytes]:
+        """Measure the divisions that are not known, and return the key of each pair's division in `_known`."""
+        keys = list[bytes]()
+        for pair in pairs:
+            bounds = self._divider.bounds(Batching(*pair))
+            keys.append(blake2b(bounds.tobytes(), digest_size=16).digest())
+            known = self._known.setdefault(keys[-1], {})
+            if arms[0] not in known:
+                batches = self._divider.sent.batched(bounds)
+                sizes = self._run(_size, [(batches, *arm) for arm in arms])
+                known.update(zip(arms, sizes, strict=True))
+            self._advance(1 / MOST_POINTS)
+        return keys
+
+
+def _plans(divided: _Divided, formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
+    """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where its bytes change."""
+    fast, slow = arms_of(formats)
+    coarse = _Plan(COARSE_LINGERS_MS, COARSE_SIZES, slow)
+    if is_coarse:
+        return coarse._replace(arms=fast), _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow)
+    lingers_ms, sizes, _ = _refined(lambda pairs: divided.sizes(pairs, fast), MOST_VALUES, lambda: divided.is_small)
+    refined = _Plan(lingers_ms, sizes, fast)
+    return refined, refined._replace(arms=slow) if divided.is_small else coarse
+
+
+def _refined(
+    numbers: Callable[[Iterable[Pair]], Int64], most: int, is_wanted: Callable[[], bool] = lambda: True
+) -> tuple[list[int], list[int], Int64]:
+    """Add values to LINGERS_MS and BATCH_SIZES, first where numbers change most.
+
+    Return both, and the table of numbers, int64[linger.ms, batch.size, k].
+
+    Args:
+        numbers: returns k numbers for each pair of linger.ms and batch.size, int64[pairs, k].
+        most: the largest number of values of each setting.
+        is_wanted: returns False if there are values enough.
+    """
+    axes = [*LINGERS_MS], [*BATCH_SIZES]
+    table = numbers(product(*axes)).reshape(len(LINGERS_MS), len(BATCH_SIZES), -1)
+    while is_wanted():
+        _, axis, i = max(
+            (place for axis in (0, 1) if len(axes[axis]) < most for place in _places(table, axis, axes[axis])),
+            default=(0.0, 0, 0),
         )
-        sizes = self._refined(
-            BATCH_SIZES, most, lambda size: [self._count(linger_ms, size) for linger_ms in LINGERS_MS]
-        )
-        return lingers_ms, sizes
-
-    def _refined(self, values: Sequence[int], most: int, counts: Callable[[int], list[int]]) -> list[int]:
-        """Add values of a setting between the given ones, first where the numbers of batches change most.
-
-        Args:
-            values: the given values, rising.
-            most: the largest number of values.
-            counts: returns the numbers of batches at a value, for several values of the other setting.
-        """
-        found: dict[int, Int64] = {value: np.array(counts(value)) for value in values}
-
-        def steps(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[float, int, int]]:
-            for low, high in pairs:
-                change = float(np.abs(np.log(found[high] / found[low])).max())
-                if high - low > max(1, low // 500) and change > LEAST_CHANGE:
-                    yield -change, low, high
-
-        waiting = [*steps(pairwise(values))]
-        heapify(waiting)
-        while waiting and len(found) < most:
-            _, low, high = heappop(waiting)
-            middle = round(sqrt((low + 1) * (high + 1))) - 1
-            found[middle] = np.array(counts(middle))
-            for step in steps([(low, middle), (middle, high)]):
-                heappush(waiting, step)
-        return sorted(found)
+        if not i:
+            break
+        middle = _middle(*axes[axis][i - 1 : i + 1])
+        axes[axis].insert(i, middle)
+        pairs = [(middle, size) for size in axes[1]] if axis == 0 else [(linger_ms, middle) for linger_ms in axes[0]]
+        table = np.insert(table, i, numbers(pairs), axis)
+    return *axes, table
 
 
-def _grid(plan: _Plan, divided: _SampleBatches, run: Run) -> Grid:
-    """Measure the points of a grid. Points with the same batches are measured once."""
-    points = [divided.bounds(*pair) for pair in product(plan.linger_ms, plan.batch_sizes)]
-    different = {bounds.tobytes(): divided.batches(bounds) for bounds in points}
-    sizes = iter(run(_size, [(batches, *arm) for batches in different.values() for arm in plan.arms]))
-    found = {division: {arm: next(sizes) for arm in plan.arms} for division in different}
+def _places(table: Int64, axis: int, values: Sequence[int]) -> Iterator[tuple[float, int, int]]:
+    """Yield where a value can be inserted: its worth, the axis, and the position.
 
-    def rows(arm: tuple[str, str]) -> Rows:
-        numbers = iter([found[bounds.tobytes()][arm] for bounds in points])
-        return [[next(numbers) for _ in plan.batch_sizes] for _ in plan.linger_ms]
+    The worth is the change of numbers, times the distance of the values. Both are logarithms.
+    """
+    changes = np.abs(np.diff(np.log(table), axis=axis)).max(axis=(1 - axis, 2)).tolist()
+    for i, (low, high) in enumerate(pairwise(values)):
+        if changes[i] > LEAST_CHANGE and high - low > max(1, low // 1000):
+            yield changes[i] * log((high + 1) / (low + 1)), axis, i + 1
 
-    return Grid(
-        linger_ms=[*plan.linger_ms],
-        batch_size_bytes=[*plan.batch_sizes],
-        arms=[GridArm(format=arm[0], codec=arm[1], size_bytes=rows(arm)) for arm in plan.arms],
-    )
+
+def _middle(low: int, high: int) -> int:
+    return round(sqrt((low + 1) * (high + 1))) - 1
 
 
 def _size(job: tuple[Batches, str, str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
@@ -33,8 +33,8 @@ from kfbench.fingerprint.file import (
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
 from kfbench.formats import FORMATS
 from kfbench.progress import reading
-from kfbench.sources import Part, Skipped, find
-from kfbench.sources.log import stream_of
+from kfbench.sources import Skipped, find
+from kfbench.sources.log import Segment, stream_of
 from kfbench.sources.tables import Table
 from kfbench.whatif.ask import (
     SAMPLE_BYTES,
@@ -63,14 +63,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-FURTHER: Final = (
-    Batching(0.0, 16 << 10),
-    Batching(2.0, 64 << 10),
-    Batching(50.0, 1 << 20),
-    Batching(500.0, 16 << 10),
-    Batching(500.0, 1 << 20),
-)
-"""More settings, for logs that are compressed as a whole. Most are near the ends of what is interpolated."""
+SHOWN_S: Final = 0.25  # seconds between two looks at the progress
 
 
 class Measured(NamedTuple):
@@ -113,10 +106,9 @@ def fingerprint(
     shown = default_formats(found.parts, None, None)
     compile_kernels(shown, found.parts, console)
     question = sampled(_question(shown, secrets.randbits(62) if seed is None else seed), sample_bytes, found.parts)
-    if question.share == 1:
-        question = replace(question, batchings=(*question.batchings, *FURTHER))
-    topics: dict[str, list[Part]] = {}
+    topics: dict[str, list[Segment]] = {}
     for part in found.parts:
+        assert isinstance(part, Segment)
         topics.setdefault(stream_of(part.topic, part.name), []).append(part)
     sums, samples = _read(topics, question, shown, console)
     whole = sum(sums.values(), Tally())
@@ -140,27 +132,35 @@ def fingerprint(
 
 
 def _read(
-    topics: Mapping[str, list[Part]], question: Question, formats: Sequence[str], console: Console | None
+    topics: Mapping[str, list[Segment]], question: Question, formats: Sequence[str], console: Console | None
 ) -> tuple[dict[str, Tally], dict[str, grid.SampleSizes | None]]:
     """Return the sums of each topic, and the sizes of its sample in other batches. They are computed side by side."""
-    sizes = {topic: sum(part.size_bytes for part in parts) for topic, parts in topics.items()}
+    sizes = {topic: sum(file.size_bytes for file in files) for topic, files in topics.items()}
+    shares = dict.fromkeys(topics, 0.0)
+
+    def measured(topic: str) -> grid.SampleSizes | None:
+        def advance(share: float) -> None:
+            shares[topic] = min(shares[topic] + share, 1.0)
+
+        is_part = question.share < 1
+        return grid.measured(topics[topic], formats, threads.map, advance, topics=len(topics), is_part=is_part)
+
     with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
-            waiting = {
-                topic: one_topic.submit(grid.measured, parts, formats, threads.map, is_coarse=question.share < 1)
-                for topic, parts in topics.items()
-            }
-            sums = {topic: tally_all(parts, question, console=console) for topic, parts in topics.items()}
-            samples = dict[str, grid.SampleSizes | None]()
-            with reading(sum(sizes.values()), "other batches", console) as advance:
-                for topic, sample in waiting.items():
-                    samples[topic] = sample.result()
-                    advance(sizes[topic])
+            samples = {topic: one_topic.submit(measured, topic) for topic in topics}
+            sums = {topic: tally_all(files, question, console=console) for topic, files in topics.items()}
+            waiting, shown_bytes = {*samples.values()}, 0
+            with reading(sum(sizes.values()), "other batches", console) as show:
+                while waiting:
+                    _, waiting = wait(waiting, timeout=SHOWN_S)
+                    done_bytes = int(sum(sizes[topic] * share for topic, share in shares.items()))
+                    show(done_bytes - shown_bytes)
+                    shown_bytes = done_bytes
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             one_topic.shutdown(cancel_futures=True)
             raise
-    return sums, samples
+    return sums, {topic: sample.result() for topic, sample in samples.items()}
 
 
 def _question(shown: Iterable[str], seed: int) -> Question:
@@ -168,7 +168,7 @@ def _question(shown: Iterable[str], seed: int) -> Question:
     shown, (arms, _) = tuple(shown), legal_arms(None, None)
     asked = [(name, codec) for name, codec in arms if codec == "none" or name in shown]
     collector = partial(Distributions, (secrets.randbits(64), secrets.randbits(64)))
-    divisions = tuple(Batching(*settings) for settings in grid.DIVISIONS)
+    divisions = tuple(Batching(*settings) for settings in grid.COUNTED)
     return replace(question_of(asked, shown, None, None, seed), divisions=divisions, collector=collector)
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from kfbench.errors import InvalidConfig
@@ -16,14 +17,17 @@ from kfbench.whatif.text import render_text
 from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER, INDEX
 
-MOST_OFF = 0.03  # the largest error, except for:
-MOST_OFF_OF = {("columnar", codec): 0.13 if codec == "snappy" else 0.05 for codec in ("gzip", "snappy", "lz4", "zstd")}
-MOST_OFF_OF_FEW = 0.15
-MOST_OFF_OF_PARTS = {"named": 0.05, "large": 0.08, "lines": 0.13}  # files above 2 MiB: the sample is a part of them
-MOST_BATCHES_OFF = 0.2
+MOST_OFF = 0.03  # the largest error
+MOST_OFF_OF_SNAPPY = 0.04
+MOST_OFF_OF_FEW = 0.07  # of logs that have fewer records than LEAST_RECORDS
 LEAST_RECORDS = 100
+MOST_OFF_OF_PARTS = 0.08  # the sample is a part of the topic
+MOST_OFF_OF_RATES = 0.15  # the same, and the partitions of the topic have different rates
+# The first records have the broker's time, the others have the producers', which are months earlier.
+MOST_OFF_OF_MIXED_TIMES = {"older-producer-append-time-v1.log": 0.14}
+MOST_BATCHES_OFF = 0.2
 LINES = [
-    pytest.param(log, id=log.stem, marks=[pytest.mark.thorough] * (log.stem != "go-test"))
+    pytest.param(log, id=log.stem, marks=[pytest.mark.thorough] * (log.stem != "jvm-gc"))
     for log in sorted((DATASETS / "lines").glob("*.log"))
 ]
 draw = Random(20261127)
@@ -31,12 +35,11 @@ ASKED = [Batching(0.0, 16_384), Batching(1.0, 65_536), Batching(10.0, 16_384), B
 ASKED += [Batching(round(501 ** draw.random() - 1, 1), int(4096 * 256 ** draw.random())) for _ in range(12)]
 
 
-def check(log: Path, kind: str, most_off: float = MOST_OFF) -> None:
+def check(log: Path, most_off: float = MOST_OFF, *, is_part: bool = False) -> None:
     given = fingerprint(log, seed=0).fingerprint
     (topic,) = given.topics
     assert topic.sample
-    is_part = topic.sample.counts.records < topic.stored.sent_records
-    of_part = MOST_OFF_OF_PARTS[kind] if is_part else 0
+    assert (topic.sample.counts.records < topic.stored.sent_records) == is_part
     of_log, of_print = what_if(log, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
     assert len(of_print.rebatched) == len(of_log.rebatched) >= len(ASKED) * 10
     arms = [(arm.format, arm.codec, arm.batching) for arm in of_log.rebatched]
@@ -48,7 +51,7 @@ def check(log: Path, kind: str, most_off: float = MOST_OFF) -> None:
         if arm.size_bytes and own.size_bytes
     ]
     assert len(errors) == len(arms)
-    over = [each for each in errors if each[0] > max(MOST_OFF_OF.get(each[1:3], 0), most_off, of_part)]
+    over = [each for each in errors if each[0] > max(most_off, MOST_OFF_OF_SNAPPY * (each[2] == "snappy"))]
     assert not over, max(over)
     for arm, own in zip(of_print.rebatched, of_log.rebatched, strict=True):
         assert arm.batches == pytest.approx(own.batches, rel=MOST_BATCHES_OFF, abs=1), own.batching
@@ -60,7 +63,7 @@ def test_other_batches_of_a_named_workload(name: str, tmp_path: Path) -> None:
     sample = WORKLOADS[name].generate(records=12 if name == "large-payload" else 4000, seed=3)
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(bytes(FORMATS["v2"].encode(sample.records, sample.bounds, "lz4")))
-    check(log, "named")
+    check(log, is_part=log.stat().st_size > SAMPLE_BYTES)
 
 
 @pytest.mark.thorough
@@ -70,30 +73,52 @@ def test_other_batches_of_a_log_that_is_compressed_in_part(name: str, records: i
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(bytes(FORMATS["v2"].encode(sample.records, sample.bounds, "lz4")))
     assert log.stat().st_size > 5 * SAMPLE_BYTES
-    check(log, "large")
+    check(log, MOST_OFF_OF_PARTS, is_part=True)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, entry in INDEX.items() if entry["records"]])
 def test_other_batches_of_a_recorded_log(name: str) -> None:
-    check(FOLDER / name, "recorded", MOST_OFF if INDEX[name]["records"] >= LEAST_RECORDS else MOST_OFF_OF_FEW)
+    most_off = MOST_OFF if INDEX[name]["records"] >= LEAST_RECORDS else MOST_OFF_OF_FEW
+    check(FOLDER / name, MOST_OFF_OF_MIXED_TIMES.get(name, most_off))
 
 
 @pytest.mark.parametrize("log", LINES)
 def test_other_batches_of_recorded_lines(log: Path) -> None:
-    check(log, "lines")
+    check(log)
 
 
-def test_other_batches_of_two_partitions_of_different_rates(tmp_path: Path) -> None:
-    """The sample is the larger file. Its rate of records is not that of the topic."""
-    for partition, count in enumerate((4000, 1500)):
+@pytest.mark.parametrize(
+    ("counts", "most_off"),
+    [((4000, 1500), MOST_OFF), pytest.param((12_000, 5000), MOST_OFF_OF_RATES, marks=pytest.mark.thorough)],
+)
+def test_other_batches_of_two_partitions_of_different_rates(
+    counts: tuple[int, int], most_off: float, tmp_path: Path
+) -> None:
+    """The sample of the larger topic comes from one partition, whose rate of records is not that of the topic."""
+    for partition, count in enumerate(counts):
         sample = WORKLOADS["user-activity"].generate(records=count, seed=partition)
         times = sample.records.timestamps_ms
         slower = sample.records.at_times(times[0] + (times - times[0]) * 20**partition)
         (tmp_path / f"topic-{partition}").mkdir()
         log = tmp_path / f"topic-{partition}" / "00000000000000000000.log"
         log.write_bytes(bytes(FORMATS["v2"].encode(slower, sample.bounds, "lz4")))
-    check(tmp_path, "large")
+    check(tmp_path, most_off, is_part=most_off > MOST_OFF)
+
+
+def test_one_record_changes_much_under_snappy() -> None:
+    """Why sizes under snappy cannot be within 3 %: they change by more if all batches begin one record later."""
+    records = WORKLOADS["service-events"].generate(records=4000, seed=3).records
+
+    def sizes(codec: str) -> list[int]:
+        bounds = [np.array([0, *range(95 + shift, 4000, 95), 4000]) for shift in range(24)]
+        return [len(bytes(FORMATS["columnar"].encode(records, each, codec))) for each in bounds]
+
+    def largest_step(codec: str) -> float:
+        return float(np.abs(np.diff(np.log(sizes(codec)))).max())
+
+    assert largest_step("snappy") > 2 * MOST_OFF
+    assert max(map(largest_step, ("gzip", "lz4", "zstd"))) < MOST_OFF / 5
 
 
 def test_settings_outside_of_the_grid_are_refused() -> None:

@@ -1,12 +1,13 @@
-"""A fingerprint's sample comes from several places of a topic's largest file, and has no record twice."""
+"""A fingerprint's sample is a small topic, or comes from several places of its largest file. It has no record twice."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kfbench.fingerprint.answer import what_if_of
-from kfbench.fingerprint.grid import SAMPLE_BYTES, SAMPLE_PLACES, WHOLE_BYTES, sample_of
+from kfbench.fingerprint.grid import SAMPLE_BYTES, SAMPLE_PLACES, WHOLE_BYTES_OF_LARGE, sample_of
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.formats import FORMATS
 from kfbench.records import Records
@@ -14,9 +15,10 @@ from kfbench.sources.log import Segment
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.rebatch import Batching
 from kfbench.workloads import WORKLOADS
+from tests.recorded import FOLDER as RECORDED
 
 VALUE_BYTES = 1000
-COUNT = 2 * WHOLE_BYTES // VALUE_BYTES
+COUNT = 2 * WHOLE_BYTES_OF_LARGE // VALUE_BYTES
 
 
 def segment_of(folder: Path, batch_size: int, count: int = COUNT) -> Segment:
@@ -28,13 +30,37 @@ def segment_of(folder: Path, batch_size: int, count: int = COUNT) -> Segment:
 
 
 def times_of(segment: Segment) -> list[int]:
-    found = sample_of(segment)
+    found = sample_of([segment], WHOLE_BYTES_OF_LARGE)
     assert found is not None
     return [int(time) for time in found.sent.records.timestamps_ms]
 
 
-def test_a_small_file_is_the_sample(tmp_path: Path) -> None:
+def test_a_small_topic_is_the_sample(tmp_path: Path) -> None:
     assert times_of(segment_of(tmp_path, 10, 300)) == list(range(1, 301))
+
+
+def test_the_sample_of_two_small_files_has_both(tmp_path: Path) -> None:
+    """No batch has records of both: what-if reads a file after the other."""
+    for base in (0, 1):
+        shutil.copy(RECORDED / "activity-none.log", tmp_path / f"{base:020}.log")
+    given = fingerprint(tmp_path, seed=0).fingerprint
+    (topic,) = given.topics
+    assert topic.sample and topic.sample.counts.records == topic.stored.sent_records
+    asked = [Batching(0.0, 16 << 10), Batching(500.0, 1 << 20)]
+    of_log, of_print = what_if(tmp_path, given.formats, batchings=asked), what_if_of(given, batchings=asked)
+    for own, arm in zip(of_log.rebatched, of_print.rebatched, strict=True):
+        assert arm.batches == own.batches and arm.size_bytes == pytest.approx(own.size_bytes, rel=0.01)
+
+
+def test_two_settings_have_one_division_if_their_batches_are_the_same(tmp_path: Path) -> None:
+    """Records come 1 ms apart, ten per batch of 10 ms. From 64 KiB on, all batches are full before that."""
+    topic = fingerprint(segment_of(tmp_path, 10, 100).name, seed=0).fingerprint.topics[0]
+    assert topic.sample
+    grid = topic.sample.fast
+    row = grid.divisions[grid.linger_ms.index(10)]
+    large = [grid.batch_size_bytes.index(size << 10) for size in (16, 64, 1024)]
+    assert len({row[i] for i in large}) == 1 != len({*row})
+    assert all(len(arm.size_bytes) == max(map(max, grid.divisions)) for arm in grid.arms)
 
 
 def test_a_large_file_is_sampled_in_several_places(tmp_path: Path) -> None:

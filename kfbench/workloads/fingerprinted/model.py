@@ -15,7 +15,7 @@ from kfbench.json_files import JsonLayout
 from kfbench.workloads.fingerprinted.parts import Count, Distributions, broken
 
 KIND: Final = "kfbench fingerprint"
-SCHEMA: Final = 6
+SCHEMA: Final = 7
 HEAD_BYTES: Final = 1 << 16
 
 
