@@ -127,7 +127,10 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
 
 def _refuse_fingerprint(path: Path, kind: Kind) -> None:
     if kind == "json" and is_fingerprint(path):
-        raise InvalidConfig(f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone")
+        raise InvalidConfig(
+            f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone, and so does "
+            "`kfbench.fingerprint.answer.what_if_of`"
+        )
 
 
 def has_table(folder: Path) -> bool:

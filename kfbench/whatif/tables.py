@@ -111,7 +111,10 @@ def levels_table(answer: WhatIf) -> Table:
             Column(name="CPU", unit="ms per MB", digits=1),
         ),
         rows=tuple(rows),
-        notes=("CPU: one thread of this machine encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
+        notes=(
+            "CPU: one thread of this machine encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",
+            "lz4 9 is Kafka's default, and means the fast compressor. All other levels are of the high compressor.",
+        ),
     )
 
 
