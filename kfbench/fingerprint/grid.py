@@ -134,7 +134,7 @@ class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A sample of a topic in the batches of producers with many settings.
 
     Args:
-        counts: numbers of batches. They have the most settings.
+        counts: numbers of batches.
         fast: bytes without a codec, and under all codecs but the slow one.
         slow: bytes under the slow codec.
     """
