@@ -32,7 +32,7 @@ CONTAINS: Final = (
     "per format and field: bytes without a codec, in the log's batches, and how many items the format cannot carry",
     "per format: bytes without a codec in batches of other sizes (some of a sample of the records)",
     "per format and codec: bytes of up to 32 MiB of records in the batches of many other producers' settings",
-    "which of many such settings make the same batches, and how many: a change tells a time step or length of a record",
+    "which of these settings make the same batches, and how many batches: a change tells of single records",
     "per codec and level: bytes before and after compression of a sample, with sums of squares",
     "per topic: what a dictionary would save",
     "per topic: how many records have about which lengths, times, offsets, producers, keys, in buckets of {k} or more",

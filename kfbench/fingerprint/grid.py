@@ -27,7 +27,7 @@ WHOLE_BYTES: Final = 32 << 20
 """In a log that is compressed as a whole, a topic up to this size is its own sample. The size is that of v2 with one
 record per batch.
 """
-WHOLE_BYTES_OF_LARGE: Final = 2 << 20
+WHOLE_BYTES_OF_PART: Final = 2 << 20
 """The same in a log that is compressed in part."""
 SAMPLE_BYTES: Final = 1 << 20
 """The size of the sample of a larger topic."""
@@ -43,19 +43,19 @@ COARSEST_LINGERS_MS: Final = (0, 10, 500)
 COARSEST_SIZES: Final = tuple(size << 10 for size in (4, 64, 1024))
 """The settings for the slow codec in such a topic."""
 
-MOST_POINTS: Final = len(LINGERS_MS) * len(BATCH_SIZES) + len(COARSE_LINGERS_MS) * len(COARSE_SIZES)
-"""The number of pairs of settings at which a sample is measured, if it gets no further ones."""
 COUNTED_SIZES: Final = tuple(size << 10 for size in (4, 8, 16, 32, 64, 96, 128, 256, 512, 1024))
 COUNTED: Final = tuple(product(LINGERS_MS, COUNTED_SIZES))
 """The settings at which a topic's batches are counted: linger.ms and batch.size."""
 MOST_VALUES: Final = 128
 """Tables of a sample that is the topic have up to this many values of each setting."""
-MOST_OF_PART: Final = 48
-"""The numbers of batches of another sample are known at up to this many values of each setting."""
+MOST_COUNTED: Final = 48
+"""The numbers of batches of a sample that is a part are known at up to this many values of each setting."""
 SMALL_BYTES: Final = 16 << 20
-"""The samples of all topics get further settings until all their divisions into batches together have this size."""
+"""A sample gets further settings until all its divisions into batches together have this size."""
 SMALLEST_BYTES: Final = 32 << 10
 """Smaller samples count as this size."""
+SMALL_BYTES_OF_ALL: Final = 64 << 20
+"""If there are more topics, they share this size equally."""
 LEAST_CHANGE: Final = 0.01
 """Settings between which a number changes by less get none between them."""
 SLOW: Final = "gzip"
@@ -124,10 +124,8 @@ class Grid(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def is_complete(self) -> bool:
         numbers = {number for row in self.divisions for number in row}
-        has_all = numbers == {*range(1, len(numbers) + 1)}
-        return (
-            has_all and all(len(arm.size_bytes) == len(numbers) for arm in self.arms) and self.is_table(self.divisions)
-        )
+        has_all = numbers == {*range(1, len(numbers) + 1)} and self.is_table(self.divisions)
+        return self.is_rising and has_all and all(len(arm.size_bytes) == len(numbers) for arm in self.arms)
 
 
 class SampleSizes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -188,17 +186,21 @@ def measured(
         files: the topic's files.
         formats: the formats whose sizes are measured, v2 among them.
         run: calls the codecs. It works like `map`.
-        advance: called with the share of the work that was done. The shares may have another sum than 1.
+        advance: called with the share of each division into batches. The sum is above 1 if there are further settings.
         topics: the number of topics of the log.
         is_part: True if the log is compressed in part. Then a large topic gets fewer settings.
     """
-    sample = sample_of(files, WHOLE_BYTES_OF_LARGE if is_part else WHOLE_BYTES)
+    sample = sample_of(files, WHOLE_BYTES_OF_PART if is_part else WHOLE_BYTES)
     if sample is None:
         return None
-    divided = _Divided(sample.sent, run, advance, SMALL_BYTES // topics)
-    fast, slow = (divided.grid(plan) for plan in _plans(divided, formats, is_part and not sample.is_whole))
-    counts = divided.counts(MOST_VALUES if sample.is_whole else MOST_OF_PART)
-    return SampleSizes(counts=counts, fast=fast, slow=slow)
+    is_coarse = is_part and not sample.is_whole
+    plans = _plans(formats, is_coarse)
+    points = sum(len(plan.linger_ms) * len(plan.batch_sizes) for plan in plans)
+    divided = _Divided(sample.sent, run, lambda: advance(1 / points))
+    if not is_coarse:
+        plans = _refined_plans(divided, plans, min(SMALL_BYTES, SMALL_BYTES_OF_ALL // topics))
+    fast, slow = map(divided.grid, plans)
+    return SampleSizes(counts=divided.counts(MOST_VALUES if sample.is_whole else MOST_COUNTED), fast=fast, slow=slow)
 
 
 def topic_counts(batches: Mapping[Batching, int], records: int) -> Counts | None:
@@ -219,20 +221,27 @@ class Sample(NamedTuple):
 def sample_of(files: Sequence[Segment], whole_bytes: int) -> Sample | None:
     """Return all records of a topic up to `whole_bytes`, or SAMPLE_BYTES of a larger one. None: nothing can be read.
 
-    The sample has as many bytes from each of several places of the largest file. If batches are too large for that, it
-    has the first records.
+    The sample has as many bytes from each of several places of the largest file that can be read. If batches are too
+    large for that, it has the first records.
     """
     if whole := _whole(files, whole_bytes):
         return Sample(whole, True)
-    largest = max(files, key=lambda file: file.size_bytes)
-    starts = [largest.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
-    places = [_first(replace(largest, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
+    for file in sorted(files, key=lambda file: -file.size_bytes):
+        if part := _part_of(file):
+            return Sample(part, False)
+    return None
+
+
+def _part_of(file: Segment) -> Sent | None:
+    """Return the sample of a large file. None: nothing can be read."""
+    starts = [file.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
+    places = [_first(replace(file, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
     if all(places):
         found = _joined([place.sent for place in places if place])
         if (np.diff(found.records.offsets) > 0).all():
-            return Sample(found, False)
-    first = _first(largest, SAMPLE_BYTES)
-    return Sample(first.sent, False) if first else None
+            return found
+    first = _first(file, SAMPLE_BYTES)
+    return first.sent if first else None
 
 
 def _whole(files: Sequence[Segment], most_bytes: int) -> Sent | None:
@@ -292,15 +301,15 @@ def _joined(pieces: Sequence[Sent]) -> Sent:
 class _Divided:
     """A sample in the batches of pairs of settings. Pairs with the same batches are measured once."""
 
-    def __init__(self, sample: Sent, run: Run, advance: Callable[[float], None], small_bytes: int) -> None:
+    def __init__(self, sample: Sent, run: Run, advance: Callable[[], None]) -> None:
+        self._divider, self._run, self._advance = Divider(sample), run, advance
         self._size_bytes = int(FORMATS[BASE_FORMAT].size(sample.records, 1).sum())
-        self._divider, self._run, self._advance, self._small_bytes = Divider(sample), run, advance, small_bytes
         self._known: dict[bytes, dict[tuple[str, str], int]] = {}
 
     @property
-    def is_small(self) -> bool:
-        """True as long as all measured divisions together have fewer than `small_bytes`."""
-        return len(self._known) * max(self._size_bytes, SMALLEST_BYTES) < self._small_bytes
+    def measured_bytes(self) -> int:
+        """The bytes of all divisions that were measured. A smaller sample than SMALLEST_BYTES counts as these."""
+        return len(self._known) * max(self._size_bytes, SMALLEST_BYTES)
 
     def counts(self, most: int) -> Counts:
         """Return the numbers of batches at up to `most` values of each setting, where they change."""
@@ -339,19 +348,32 @@ class _Divided:
                 batches = self._divider.sent.batched(bounds)
                 sizes = self._run(_size, [(batches, *arm) for arm in arms])
                 known.update(zip(arms, sizes, strict=True))
-            self._advance(1 / MOST_POINTS)
+                self._advance()
         return keys
 
 
-def _plans(divided: _Divided, formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
-    """Return the plans of the grids `fast` and `slow`. A small sample gets more settings, where its bytes change."""
+def _plans(formats: Sequence[str], is_coarse: bool) -> tuple[_Plan, _Plan]:
+    """Return the plans of the grids `fast` and `slow`."""
     fast, slow = arms_of(formats)
     coarse = _Plan(COARSE_LINGERS_MS, COARSE_SIZES, slow)
     if is_coarse:
         return coarse._replace(arms=fast), _Plan(COARSEST_LINGERS_MS, COARSEST_SIZES, slow)
-    lingers_ms, sizes, _ = _refined(lambda pairs: divided.sizes(pairs, fast), MOST_VALUES, lambda: divided.is_small)
-    refined = _Plan(lingers_ms, sizes, fast)
-    return refined, refined._replace(arms=slow) if divided.is_small else coarse
+    return _Plan(LINGERS_MS, BATCH_SIZES, fast), coarse
+
+
+def _refined_plans(divided: _Divided, plans: tuple[_Plan, _Plan], most_bytes: int) -> tuple[_Plan, _Plan]:
+    """Add settings where the bytes change, until all divisions have `most_bytes` bytes.
+
+    The slow codec gets them too if they end before.
+    """
+    fast, slow = plans
+
+    def is_small() -> bool:
+        return divided.measured_bytes < most_bytes
+
+    lingers_ms, sizes, _ = _refined(lambda pairs: divided.sizes(pairs, fast.arms), MOST_VALUES, is_small)
+    fast = _Plan(lingers_ms, sizes, fast.arms)
+    return fast, fast._replace(arms=slow.arms) if is_small() else slow
 
 
 def _refined(
@@ -369,32 +391,36 @@ def _refined(
     axes = [*LINGERS_MS], [*BATCH_SIZES]
     table = numbers(product(*axes)).reshape(len(LINGERS_MS), len(BATCH_SIZES), -1)
     while is_wanted():
-        _, axis, i = max(
-            (place for axis in (0, 1) if len(axes[axis]) < most for place in _places(table, axis, axes[axis])),
-            default=(0.0, 0, 0),
-        )
-        if not i:
+        places = [each for axis in (0, 1) if len(axes[axis]) < most for each in _places(table, axis, axes[axis])]
+        if not places:
             break
-        middle = _middle(*axes[axis][i - 1 : i + 1])
-        axes[axis].insert(i, middle)
-        pairs = [(middle, size) for size in axes[1]] if axis == 0 else [(linger_ms, middle) for linger_ms in axes[0]]
-        table = np.insert(table, i, numbers(pairs), axis)
+        best = max(places)
+        axes[best.axis].insert(best.at, best.value)
+        lingers_ms, sizes = ([best.value] if axis == best.axis else axes[axis] for axis in (0, 1))
+        table = np.insert(table, best.at, numbers(product(lingers_ms, sizes)), best.axis)
     return *axes, table
 
 
-def _places(table: Int64, axis: int, values: Sequence[int]) -> Iterator[tuple[float, int, int]]:
-    """Yield where a value can be inserted: its worth, the axis, and the position.
+class _Place(NamedTuple):
+    """Where a value can be inserted.
 
-    The worth is the change of numbers, times the distance of the values. Both are logarithms.
+    Args:
+        worth: how much the numbers change there, times the distance of the values. Both are logarithms.
+        axis: 0 for linger.ms, 1 for batch.size.
     """
+
+    worth: float
+    axis: int
+    at: int
+    value: int
+
+
+def _places(table: Int64, axis: int, values: Sequence[int]) -> Iterator[_Place]:
     changes = np.abs(np.diff(np.log(table), axis=axis)).max(axis=(1 - axis, 2)).tolist()
     for i, (low, high) in enumerate(pairwise(values)):
         if changes[i] > LEAST_CHANGE and high - low > max(1, low // 1000):
-            yield changes[i] * log((high + 1) / (low + 1)), axis, i + 1
-
-
-def _middle(low: int, high: int) -> int:
-    return round(sqrt((low + 1) * (high + 1))) - 1
+            middle = round(sqrt((low + 1) * (high + 1))) - 1
+            yield _Place(changes[i] * log((high + 1) / (low + 1)), axis, i + 1, middle)
 
 
 def _size(job: tuple[Batches, str, str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
@@ -149,10 +149,12 @@ def _read(
         try:
             samples = {topic: one_topic.submit(measured, topic) for topic in topics}
             sums = {topic: tally_all(files, question, console=console) for topic, files in topics.items()}
-            waiting, shown_bytes = {*samples.values()}, 0
+            waiting, shown_bytes = {sample: topic for topic, sample in samples.items()}, 0
             with reading(sum(sizes.values()), "other batches", console) as show:
                 while waiting:
-                    _, waiting = wait(waiting, timeout=SHOWN_S)
+                    for sample in wait(waiting, SHOWN_S, FIRST_COMPLETED).done:
+                        sample.result()
+                        shares[waiting.pop(sample)] = 1.0
                     done_bytes = int(sum(sizes[topic] * share for topic, share in shares.items()))
                     show(done_bytes - shown_bytes)
                     shown_bytes = done_bytes

@@ -1,5 +1,6 @@
 """Sizes in batches that a fingerprint does not have are close to those of the log's own what-if."""
 
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,7 @@ MOST_OFF = 0.03  # the largest error
 MOST_OFF_OF_SNAPPY = 0.04
 MOST_OFF_OF_FEW = 0.07  # of logs that have fewer records than LEAST_RECORDS
 LEAST_RECORDS = 100
+MOST_OFF_OF_MANY_FEW = 0.17  # of 12 such topics
 MOST_OFF_OF_PARTS = 0.08  # the sample is a part of the topic
 MOST_OFF_OF_RATES = 0.15  # the same, and the partitions of the topic have different rates
 # The first records have the broker's time, the others have the producers', which are months earlier.
@@ -104,6 +106,18 @@ def test_other_batches_of_two_partitions_of_different_rates(
         log = tmp_path / f"topic-{partition}" / "00000000000000000000.log"
         log.write_bytes(bytes(FORMATS["v2"].encode(slower, sample.bounds, "lz4")))
     check(tmp_path, most_off, is_part=most_off > MOST_OFF)
+
+
+@pytest.mark.thorough
+def test_other_batches_of_twelve_topics_of_few_records(tmp_path: Path) -> None:
+    """They share the further settings."""
+    for number in range(12):
+        (tmp_path / f"t{number}-0").mkdir()
+        shutil.copy(FOLDER / "edges-v1.log", tmp_path / f"t{number}-0" / "00000000000000000000.log")
+    given = fingerprint(tmp_path, seed=0).fingerprint
+    of_log, of_print = what_if(tmp_path, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
+    for own, arm in zip(of_log.rebatched, of_print.rebatched, strict=True):
+        assert arm.size_bytes == pytest.approx(own.size_bytes, rel=MOST_OFF_OF_MANY_FEW), (own.codec, own.batching)
 
 
 def test_one_record_changes_much_under_snappy() -> None:

@@ -37,6 +37,10 @@ def longer(table: dict[str, Any]) -> None:
     table["batches"].append(table["batches"][-1])
 
 
+def swapped(values: list[int]) -> None:
+    values[1], values[2] = values[2], values[1]
+
+
 def few(histogram: dict[str, Any]) -> None:
     histogram["buckets"][0]["members"] = 9
 
@@ -66,6 +70,9 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "grid cell": (lambda v: first(v)["sample"]["slow"]["divisions"][2].pop(), "topic 1: sample"),
     "division": (lambda v: first(v)["sample"]["fast"]["divisions"][0].__setitem__(0, 10**6), "topic 1: sample"),
     "grid axis": (lambda v: first(v)["sample"]["fast"]["linger_ms"].reverse(), "topic 1: sample"),
+    "grid order": (lambda v: swapped(first(v)["sample"]["fast"]["linger_ms"]), "topic 1: sample"),
+    "grid sizes": (lambda v: swapped(first(v)["sample"]["slow"]["batch_size_bytes"]), "topic 1: sample"),
+    "count order": (lambda v: swapped(first(v)["sample"]["counts"]["linger_ms"]), "topic 1: sample"),
     "count end": (lambda v: longer(first(v)["sample"]["counts"]), "topic 1: sample: .* end at different settings"),
     "batches row": (lambda v: first(v)["batches"]["batches"].pop(), "topic 1: batches: not a number"),
     "batches end": (lambda v: first(v)["batches"]["linger_ms"].__setitem__(-1, 400), "sample: batches: end before"),

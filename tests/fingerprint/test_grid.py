@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kfbench.fingerprint.answer import what_if_of
-from kfbench.fingerprint.grid import SAMPLE_BYTES, SAMPLE_PLACES, WHOLE_BYTES_OF_LARGE, sample_of
+from kfbench.fingerprint.grid import SAMPLE_BYTES, SAMPLE_PLACES, WHOLE_BYTES_OF_PART, measured, sample_of
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.formats import FORMATS
 from kfbench.records import Records
@@ -18,7 +18,7 @@ from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER as RECORDED
 
 VALUE_BYTES = 1000
-COUNT = 2 * WHOLE_BYTES_OF_LARGE // VALUE_BYTES
+COUNT = 2 * WHOLE_BYTES_OF_PART // VALUE_BYTES
 
 
 def segment_of(folder: Path, batch_size: int, count: int = COUNT) -> Segment:
@@ -30,7 +30,7 @@ def segment_of(folder: Path, batch_size: int, count: int = COUNT) -> Segment:
 
 
 def times_of(segment: Segment) -> list[int]:
-    found = sample_of([segment], WHOLE_BYTES_OF_LARGE)
+    found = sample_of([segment], WHOLE_BYTES_OF_PART)
     assert found is not None
     return [int(time) for time in found.sent.records.timestamps_ms]
 
@@ -53,7 +53,7 @@ def test_the_sample_of_two_small_files_has_both(tmp_path: Path) -> None:
 
 
 def test_two_settings_have_one_division_if_their_batches_are_the_same(tmp_path: Path) -> None:
-    """Records come 1 ms apart, ten per batch of 10 ms. From 64 KiB on, all batches are full before that."""
+    """Records come 1 ms apart. From 16 KiB on, no batch is full before 10 ms have passed."""
     topic = fingerprint(segment_of(tmp_path, 10, 100).name, seed=0).fingerprint.topics[0]
     assert topic.sample
     grid = topic.sample.fast
@@ -88,3 +88,19 @@ def test_topics_that_were_not_drawn_are_estimated_by_the_others(tmp_path: Path) 
     of_log, of_print = what_if(tmp_path, batchings=asked, sample_bytes=None), what_if_of(given, batchings=asked)
     for own, arm in zip(of_log.rebatched, of_print.rebatched, strict=True):
         assert own.size_bytes and arm.size_bytes == pytest.approx(own.size_bytes, rel=0.1)
+
+
+def test_a_file_that_cannot_be_read_does_not_take_the_sample(tmp_path: Path) -> None:
+    (tmp_path / "a-0").mkdir()
+    good = segment_of(tmp_path / "a-0", 10)
+    bad = tmp_path / "bad.log"
+    bad.write_bytes(bytes(good.written_bytes * 2))
+    found = sample_of([Segment(name=str(bad), written_bytes=bad.stat().st_size), good], WHOLE_BYTES_OF_PART)
+    assert found is not None and len(found.sent.records) > 900
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_the_shares_of_the_work_are_at_most_the_whole(is_part: bool, tmp_path: Path) -> None:
+    shares: list[float] = []
+    measured([segment_of(tmp_path, 10)], ["v2"], map, shares.append, topics=1, is_part=is_part)
+    assert 0.1 < sum(shares) <= 1.0000001
