@@ -47,7 +47,7 @@ def fingerprint(
     if any(log.startswith(SCHEME) for log in logs):
         raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
-    made, sources, skipped = measured(
+    made, sources, skipped, topics = measured(
         [existing(Path(log)) for log in logs],
         topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
@@ -58,13 +58,16 @@ def fingerprint(
     check_new_file(out, force, [source.path for source in sources])
     data = to_json(made)
     write_whole(out, data)
+    for topic in made.topics:
+        if 0 < topic.stored.records < FEW_RECORDS:
+            complain(
+                f"{topic.name} ({topics[topic.name]}) has few records ({topic.stored.records}): "
+                "the file tells of single ones"
+            )
     lines = [
         f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}",
         *contents_lines(made.contains, made.never_contains),
         f"Try it: kfbench what-if {out}",
     ]
     print_result("\n".join(lines))
-    for topic in made.topics:
-        if 0 < topic.stored.records < FEW_RECORDS:
-            complain(f"{topic.name} has few records ({topic.stored.records}): the file tells of single ones")
     fail_on_damage(sources, [f"{each.path}: {each.reason}" for each in skipped if each.is_data])

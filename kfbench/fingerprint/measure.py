@@ -67,11 +67,15 @@ SHOWN_S: Final = 0.25  # seconds between two looks at the progress
 
 
 class Measured(NamedTuple):
-    """A fingerprint, the sources that it was made of, with their damage, and what was not read."""
+    """A fingerprint, the sources that it was made of, with their damage, and what was not read.
+
+    topics: the topic's or file's own name, by its name in the fingerprint.
+    """
 
     fingerprint: Fingerprint
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
+    topics: Mapping[str, str]
 
 
 def fingerprint(
@@ -128,7 +132,8 @@ def fingerprint(
         topics=[_topic(name, sums[topic], samples[topic], question, least_members) for topic, name in names.items()],
         dictionary=_anonymous(dictionary_answer(whole.kept, topic_bytes(whole), question.formats, False), names),
     )
-    return Measured(made, whole.sources, found.skipped)
+    own = {name: topics[topic][0].topic or topics[topic][0].name for topic, name in names.items()}
+    return Measured(made, whole.sources, found.skipped, own)
 
 
 def _read(

@@ -101,6 +101,18 @@ def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypat
     assert "other" in (illegal("other", sample, "none", path) or "")
 
 
+def test_a_broker_path_begins_with_batches_that_it_takes() -> None:
+    """Kafka's `LogValidator` refuses batches with missing offsets, and to convert idempotent batches."""
+    sample = CATALOGUE["user-activity"].generate(records=200, seed=3)
+    assert "idempotent" in (illegal("v2", sample, "none", "append-convert", to="v1") or "")
+    assert illegal("v2", sample, "none", "append-convert", to="v3") is illegal("v2", sample, "none", "append") is None
+    offsets = sample.shapes.offsets.copy()
+    offsets[1:] += 5
+    with_hole = replace(sample, shapes=replace(sample.shapes, offsets=offsets))
+    assert "compacted" in (illegal("v2", with_hole, "none", "append") or "")
+    assert illegal("v2", with_hole, "none") is None
+
+
 def test_a_broker_takes_what_clients_send(load: Load) -> None:
     """Broker cells use only batches that clients send. Cells with control batches or compacted records are skipped."""
     settings = "broker = { records = 60, rounds = 3, sample_us = 9 }\n"

@@ -27,11 +27,20 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
     for field, meaning in NEEDED.items():
         if field in sample.batch_fields.set_fields - capabilities.batch_fields:
             return f"{format_name} has no {meaning}"
-    if path and sample.batch_fields.set_fields & NOT_SENT:
+    if path and (sample.batch_fields.set_fields & NOT_SENT or _has_holes(sample)):
         return f"{path} starts with batches that clients send: no control batches and no compacted batches"
+    is_idempotent = "producer_id" in sample.batch_fields.set_fields
+    if path == "append-convert" and to and FORMATS[to].holds_messages and is_idempotent:
+        return f"a broker refuses to convert idempotent batches to {to}"
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"
         if name and path and not FORMATS[name].has_broker_paths:
             return f"{name} has no broker paths"
     return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
+
+
+def _has_holes(sample: Sample) -> bool:
+    """Return True if offsets are missing between records of a batch."""
+    offsets, first, last = sample.shapes.offsets, sample.bounds[:-1], sample.bounds[1:] - 1
+    return bool((offsets[last] - offsets[first] != last - first).any())
