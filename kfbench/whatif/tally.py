@@ -35,7 +35,7 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 2
 UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
-DIVIDED_TIMES: Final = 8  # the sample of chunks whose batches are counted is this many times larger
+DIVIDED_TIMES: Final = 4  # the sample of chunks whose batches are counted is this many times larger
 CERTAIN_CHUNKS: Final = 2  # the batches of the first chunks of a part are always counted; the first chunk is small
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
