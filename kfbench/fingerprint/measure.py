@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from kfbench import __version__
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.fingerprint import grid
 from kfbench.fingerprint.distributions import FIRST_DATE_MS, Distributions
 from kfbench.fingerprint.file import (
     CONTAINS,
@@ -30,7 +29,9 @@ from kfbench.fingerprint.file import (
     UniformSums,
     stretch_sums,
 )
+from kfbench.fingerprint.grid import SampleSizes
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
+from kfbench.fingerprint.sample_sizes import COUNTED, measured, topic_counts
 from kfbench.formats import FORMATS
 from kfbench.progress import reading
 from kfbench.sources import Skipped, find
@@ -138,21 +139,21 @@ def fingerprint(
 
 def _read(
     topics: Mapping[str, list[Segment]], question: Question, formats: Sequence[str], console: Console | None
-) -> tuple[dict[str, Tally], dict[str, grid.SampleSizes | None]]:
+) -> tuple[dict[str, Tally], dict[str, SampleSizes | None]]:
     """Return the sums of each topic, and the sizes of its sample in other batches. They are computed side by side."""
     sizes = {topic: sum(file.size_bytes for file in files) for topic, files in topics.items()}
     shares = dict.fromkeys(topics, 0.0)
 
-    def measured(topic: str) -> grid.SampleSizes | None:
+    def sizes_of(topic: str) -> SampleSizes | None:
         def advance(share: float) -> None:
             shares[topic] = min(shares[topic] + share, 1.0)
 
         is_part = question.share < 1
-        return grid.measured(topics[topic], formats, threads.map, advance, topics=len(topics), is_part=is_part)
+        return measured(topics[topic], formats, threads.map, advance, topics=len(topics), is_part=is_part)
 
     with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
-            samples = {topic: one_topic.submit(measured, topic) for topic in topics}
+            samples = {topic: one_topic.submit(sizes_of, topic) for topic in topics}
             sums = {topic: tally_all(files, question, console=console) for topic, files in topics.items()}
             waiting, shown_bytes = {sample: topic for topic, sample in samples.items()}, 0
             with reading(sum(sizes.values()), "other batches", console) as show:
@@ -175,7 +176,7 @@ def _question(shown: Iterable[str], seed: int) -> Question:
     shown, (arms, _) = tuple(shown), legal_arms(None, None)
     asked = [(name, codec) for name, codec in arms if codec == "none" or name in shown]
     collector = partial(Distributions, (secrets.randbits(64), secrets.randbits(64)))
-    divisions = tuple(Batching(*settings) for settings in grid.COUNTED)
+    divisions = tuple(Batching(*settings) for settings in COUNTED)
     return replace(question_of(asked, shown, None, None, seed), divisions=divisions, collector=collector)
 
 
@@ -194,9 +195,7 @@ def _anonymous(found: DictionaryAnswer, names: Mapping[str, str]) -> DictionaryA
     return replace(found, topics=tuple(map(anonymous, found.topics)))
 
 
-def _topic(
-    name: str, sums: Tally, sample: grid.SampleSizes | None, question: Question, least_members: int
-) -> TopicPrint:
+def _topic(name: str, sums: Tally, sample: SampleSizes | None, question: Question, least_members: int) -> TopicPrint:
     (collected,) = sums.collected.values()
     return TopicPrint(
         name=name,
@@ -218,7 +217,7 @@ def _topic(
             )
             for batching in question.batchings
         ],
-        batches=grid.topic_counts(sums.divided, sums.divided_records),
+        batches=topic_counts(sums.divided, sums.divided_records),
         sample=sample,
         uniform=[
             UniformSums(

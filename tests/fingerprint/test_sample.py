@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from kfbench.fingerprint.answer import what_if_of
-from kfbench.fingerprint.grid import SAMPLE_BYTES, SAMPLE_PLACES, WHOLE_BYTES_OF_PART, measured, sample_of
 from kfbench.fingerprint.measure import fingerprint
+from kfbench.fingerprint.sample import SAMPLE_BYTES, SAMPLE_PLACES, sample_of
+from kfbench.fingerprint.sample_sizes import WHOLE_BYTES_OF_PART, measured
 from kfbench.formats import FORMATS
 from kfbench.records import Records
 from kfbench.sources.log import Segment
