@@ -53,7 +53,7 @@ def _part_of(file: Segment) -> Sent | None:
 
 def _whole(files: Sequence[Segment], most_bytes: int) -> Sent | None:
     """Return all records, unless they have more than `most_bytes` bytes. No batch has records of two files."""
-    if sum(file.size_bytes for file in files) > most_bytes:  # records never take fewer bytes as single batches
+    if sum(file.size_bytes for file in files) > most_bytes:  # as single batches, they take more bytes than stored
         return None
     pieces = list[Sent]()
     for number, file in enumerate(files):

@@ -105,6 +105,7 @@ class _Divided:
     def __init__(self, sample: Sent, run: Run, advance: Callable[[], None]) -> None:
         self._divider, self._run, self._advance = Divider(sample), run, advance
         self._size_bytes = int(FORMATS[BASE_FORMAT].size(sample.records, 1).sum())
+        self._keys: dict[Pair, bytes] = {}
         self._known: dict[bytes, dict[tuple[str, str], int]] = {}
 
     @property
@@ -142,13 +143,14 @@ class _Divided:
         """Measure the divisions that are not known, and return the key of each pair's division in `_known`."""
         keys = list[bytes]()
         for pair in pairs:
-            bounds = self._divider.bounds(Batching(*pair))
-            keys.append(blake2b(bounds.tobytes(), digest_size=16).digest())
+            if pair not in self._keys:
+                bounds = self._divider.bounds(Batching(*pair))
+                self._keys[pair] = blake2b(bounds.tobytes(), digest_size=16).digest()
+            keys.append(self._keys[pair])
             known = self._known.setdefault(keys[-1], {})
             if arms[0] not in known:
-                batches = self._divider.sent.batched(bounds)
-                sizes = self._run(_size, [(batches, *arm) for arm in arms])
-                known.update(zip(arms, sizes, strict=True))
+                batches = self._divider.sent.batched(self._divider.bounds(Batching(*pair)))
+                known.update(zip(arms, self._run(_size, [(batches, *arm) for arm in arms]), strict=True))
                 self._advance()
         return keys
 
@@ -203,11 +205,12 @@ def _refined(
 
 
 class _Place(NamedTuple):
-    """Where a value can be inserted.
+    """A new value of a setting, between two values of a table.
 
     Args:
-        worth: how much the numbers change there, times the distance of the values. Both are logarithms.
+        worth: how much the numbers change between the two, times their distance. Both are logarithms.
         axis: 0 for linger.ms, 1 for batch.size.
+        at: the value's index on the axis.
     """
 
     worth: float

@@ -39,9 +39,8 @@ ASKED += [Batching(round(501 ** draw.random() - 1, 1), int(4096 * 256 ** draw.ra
 
 def check(log: Path, most_off: float = MOST_OFF, *, is_part: bool = False) -> None:
     given = fingerprint(log, seed=0).fingerprint
-    (topic,) = given.topics
-    assert topic.sample
-    assert (topic.sample.counts.records < topic.stored.sent_records) == is_part
+    for topic in given.topics:
+        assert topic.sample and (topic.sample.counts.records < topic.stored.sent_records) == is_part
     of_log, of_print = what_if(log, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
     assert len(of_print.rebatched) == len(of_log.rebatched) >= len(ASKED) * 10
     arms = [(arm.format, arm.codec, arm.batching) for arm in of_log.rebatched]
@@ -114,10 +113,7 @@ def test_other_batches_of_twelve_topics_of_few_records(tmp_path: Path) -> None:
     for number in range(12):
         (tmp_path / f"t{number}-0").mkdir()
         shutil.copy(FOLDER / "edges-v1.log", tmp_path / f"t{number}-0" / "00000000000000000000.log")
-    given = fingerprint(tmp_path, seed=0).fingerprint
-    of_log, of_print = what_if(tmp_path, given.formats, batchings=ASKED), what_if_of(given, batchings=ASKED)
-    for own, arm in zip(of_log.rebatched, of_print.rebatched, strict=True):
-        assert arm.size_bytes == pytest.approx(own.size_bytes, rel=MOST_OFF_OF_MANY_FEW), (own.codec, own.batching)
+    check(tmp_path, MOST_OFF_OF_MANY_FEW)
 
 
 def test_one_record_changes_much_under_snappy() -> None:
