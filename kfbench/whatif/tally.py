@@ -36,7 +36,6 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 UNIFORM_TIMES: Final = 2
 UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
 DIVIDED_TIMES: Final = 4  # the sample of chunks whose batches are counted is this many times larger
-CERTAIN_CHUNKS: Final = 2  # the batches of the first chunks of a part are always counted; the first chunk is small
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
@@ -300,8 +299,8 @@ class _Reading:
         divider = Divider(of_clients)
         gaps_us = divider.gaps_us(self._last_us)
         self._last_us = divider.last_us()
-        is_drawn = self._question.draws(self._part, "divisions", self._chunks, DIVIDED_TIMES)
-        if not is_drawn and self._chunks >= CERTAIN_CHUNKS:
+        # The first chunk of a file is small. With the second it is one draw, the one that is certain in large topics.
+        if not self._question.draws(self._part, "divisions", max(self._chunks - 1, 0), DIVIDED_TIMES):
             return
         self._numbers["divided"] += records
         for batching in self._question.divisions:
