@@ -1,10 +1,11 @@
-"""Read JSON files of kfbench that name their kind and the version of their layout."""
+"""Read JSON files of kfbench that name their kind and the version of their layout. Some have a checksum."""
 
+import hashlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +13,27 @@ from msgspec import Struct
 from kfbench.errors import KfbenchError
 
 T = TypeVar("T")
+
+MOST_EXACT: Final = 1 << 53
+"""Up to this size, floats have all integers."""
+
+
+def checksum(data: bytes) -> str:
+    """Return the SHA-256 of a JSON object's values without `sha256`, in hexadecimal.
+
+    It does not depend on white space, on the order of names, or on the way to write a number.
+    """
+    values: dict[str, Any] = _VALUES.decode(data)
+    values.pop("sha256", None)
+    return hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < MOST_EXACT else number
+
+
+_VALUES: Final = msgspec.json.Decoder(float_hook=_number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +90,8 @@ class JsonLayout(Generic[T]):
             raise self.error(str(error)) from None
         if problem := next(self.broken(found), None):
             raise self.error(problem)
+        if head.sha256 is not None and head.sha256 != checksum(data):
+            raise self.error("a value was changed: the SHA-256 of all values is not that in `sha256`")
         return found
 
 
@@ -75,3 +99,4 @@ class _Head(Struct):
     kind: str
     schema: int
     kfbench: str = "?"
+    sha256: str | None = None

@@ -17,7 +17,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.fingerprint.grid import REFERENCE, Counts, SampleSizes, arms_of
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.json_files import JsonLayout
+from kfbench.json_files import JsonLayout, checksum
 from kfbench.whatif.dictionary_saving import DictionaryAnswer
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batching
@@ -189,6 +189,7 @@ class Fingerprint(Part, frozen=True, kw_only=True, tag_field="kind", tag=KIND):
         share, level_share: the shares of all bytes that were compressed as samples.
         skipped_bytes: bytes of files and folders that were not read.
         dictionary: what topic dictionaries would save.
+        sha256: the checksum of all other values (`json_files.checksum`). `to_json` sets it.
     """
 
     schema: int
@@ -202,11 +203,13 @@ class Fingerprint(Part, frozen=True, kw_only=True, tag_field="kind", tag=KIND):
     skipped_bytes: Count
     topics: Annotated[list[TopicPrint], Meta(min_length=1, max_length=MOST_TOPICS)]
     dictionary: DictionaryAnswer
+    sha256: str
 
 
 def to_json(found: Fingerprint) -> bytes:
     """Return the text of the file. Lists and objects of numbers take one line if they are short, else few."""
-    text = msgspec.json.format(msgspec.json.encode(found).decode(), indent=1)
+    sealed = msgspec.structs.replace(found, sha256=checksum(msgspec.json.encode(found)))
+    text = msgspec.json.format(msgspec.json.encode(sealed).decode(), indent=1)
     return (_INNERMOST.sub(_on_one_line, text) + "\n").encode()
 
 

@@ -1,6 +1,8 @@
 """A damaged or foreign file is refused with its place, and so is one of another schema."""
 
 import json
+import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,9 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "least members": (lambda v: first(v)["distributions"].update(least_members=1), r"distributions\.least_members"),
     "entropy": (lambda v: first(v)["distributions"]["values"][0].update(entropy_bits=9), "entropy_bits"),
     "dictionary": (lambda v: v["dictionary"]["topics"][0].update(topic="x"), "dictionary: no topic 'x'"),
+    "no checksum": (lambda v: v.pop("sha256"), "sha256"),
+    "checksum": (lambda v: v.update(sha256="0" * 64), "a value was changed"),
+    "contents": (lambda v: v.update(contains=[]), "a value was changed"),
 }
 
 
@@ -113,6 +118,30 @@ def test_a_changed_file_is_refused(name: str, text: bytes, tmp_path: Path) -> No
     path.write_bytes(changed(text, change))
     with pytest.raises(InvalidFingerprint, match=rf"print\.json: .*{words}"):
         read_file(path)
+
+
+def test_a_changed_digit_is_refused(text: bytes, tmp_path: Path) -> None:
+    """Any digit: in tables of sizes, sums of squares, shares and totals."""
+    path = tmp_path / "print.json"
+    digits = [at for at, character in enumerate(text) if character in b"0123456789"]
+    for at in random.Random(1).sample(digits, 300):
+        other = b"1" if text[at : at + 1] != b"1" else b"2"
+        path.write_bytes(text[:at] + other + text[at + 1 :])
+        with pytest.raises(InvalidFingerprint, match=r"print\.json: "):
+            read_file(path)
+
+
+def test_other_ways_to_write_a_number_are_read(text: bytes, tmp_path: Path) -> None:
+    """As a program may write the file again: 5.0 as 5, and .25 as 2.5e-1."""
+
+    def number(literal: str) -> float:
+        return int(float(literal)) if float(literal).is_integer() else float(literal)
+
+    path = tmp_path / "print.json"
+    again = json.dumps(json.loads(text, parse_float=number))
+    path.write_text(re.sub(r"(?<=: )0\.(\d)(\d+)", r"\1.\2e-1", again), encoding="utf-8")
+    assert b"e-1" in path.read_bytes() and b".0," in text and b".0," not in path.read_bytes()
+    assert to_json(read_file(path)) == text
 
 
 def test_a_file_that_is_cut_short_is_refused(text: bytes, tmp_path: Path) -> None:

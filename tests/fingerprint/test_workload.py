@@ -17,6 +17,7 @@ from kfbench.fingerprint.distributions import Distributions
 from kfbench.fingerprint.file import to_json
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.fingerprint.merging import stored_distributions
+from kfbench.json_files import checksum
 from kfbench.sources import Chunk
 from kfbench.whatif.rebatch import sent
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Sample
@@ -138,7 +139,15 @@ def test_another_file_is_refused(name: str, text: bytes) -> None:
     change, words = CHANGES[name]
     value = json.loads(text)
     change(value)
+    value["sha256"] = checksum(json.dumps(value).encode())
     with pytest.raises(InvalidConfig, match=rf"orders\.json: .*{words}"):
+        models_of(json.dumps(value).encode(), "orders.json")
+
+
+def test_a_changed_number_is_refused(text: bytes) -> None:
+    value = json.loads(text)
+    value["topics"][0]["stored"]["trailing_bytes"] += 1
+    with pytest.raises(InvalidConfig, match=r"orders\.json: a value was changed"):
         models_of(json.dumps(value).encode(), "orders.json")
 
 

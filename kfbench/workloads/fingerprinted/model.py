@@ -15,7 +15,7 @@ from kfbench.json_files import JsonLayout
 from kfbench.workloads.fingerprinted.parts import Count, Distributions, broken
 
 KIND: Final = "kfbench fingerprint"
-SCHEMA: Final = 7
+SCHEMA: Final = 8
 HEAD_BYTES: Final = 1 << 16
 
 
@@ -51,6 +51,7 @@ class _Topic(msgspec.Struct, frozen=True):
 
 class _File(msgspec.Struct, frozen=True, tag_field="kind", tag=KIND):
     schema: int
+    sha256: str
     topics: list[_Topic]
 
 
