@@ -1,8 +1,9 @@
 """Read JSON files of kfbench that name their kind and the version of their layout. Some have a checksum."""
 
 import hashlib
+import json
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -14,26 +15,26 @@ from kfbench.errors import KfbenchError
 
 T = TypeVar("T")
 
-MOST_EXACT: Final = 1 << 53
-"""Up to this size, floats have all integers."""
 
-
-def checksum(data: bytes) -> str:
-    """Return the SHA-256 of a JSON object's values without `sha256`, in hexadecimal.
-
-    It does not depend on white space, on the order of names, or on the way to write a number.
-    """
-    values: dict[str, Any] = _VALUES.decode(data)
-    values.pop("sha256", None)
-    return hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
-
-
-def _number(text: str) -> float:
+def _integer_if_whole(text: str) -> float:
     number = float(text)
-    return int(number) if number.is_integer() and abs(number) < MOST_EXACT else number
+    return int(number) if number.is_integer() else number
 
 
-_VALUES: Final = msgspec.json.Decoder(float_hook=_number)
+_VALUES: Final = msgspec.json.Decoder(float_hook=_integer_if_whole)
+
+
+def with_checksum(data: bytes) -> bytes:
+    """Return a JSON object with `sha256` as its last value, the checksum of the others."""
+    return data.removesuffix(b"}") + f',"sha256":"{values_checksum(_VALUES.decode(data))}"}}'.encode()
+
+
+def values_checksum(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of values as ASCII JSON with sorted names and without white space, in hexadecimal.
+
+    Floats are written as Python's `repr` does, but whole ones as integers.
+    """
+    return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class JsonLayout(Generic[T]):
         noun: what the file is, for error messages.
         error: the class of the errors that are raised.
         broken: yields a text for each contradiction that the types allow.
+        has_checksum: True if the file has `sha256`, the checksum of its other values.
     """
 
     struct: type[T]
@@ -55,6 +57,7 @@ class JsonLayout(Generic[T]):
     noun: str
     error: type[KfbenchError]
     broken: Callable[[T], Iterator[str]]
+    has_checksum: bool = False
 
     def read(self, path: Path, most_bytes: int) -> T:
         """Read and check a file of at most `most_bytes`. Errors begin with the path."""
@@ -75,7 +78,8 @@ class JsonLayout(Generic[T]):
 
     def _parsed(self, data: bytes) -> T:
         try:
-            head = msgspec.json.decode(data, type=_Head)
+            values = _VALUES.decode(data)
+            head = msgspec.convert(values, _Head)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise self.error(f"no {self.noun} of kfbench: {error}") from None
         if head.kind != self.kind:
@@ -84,14 +88,15 @@ class JsonLayout(Generic[T]):
             raise self.error(
                 f"has schema {head.schema}, written by kfbench {head.kfbench}; this kfbench reads schema {self.schema}"
             )
+        checksum = values.pop("sha256", None) if self.has_checksum else None
         try:
-            found = msgspec.json.decode(data, type=self.struct)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            found = msgspec.convert(values, self.struct)
+        except msgspec.MsgspecError as error:
             raise self.error(str(error)) from None
         if problem := next(self.broken(found), None):
             raise self.error(problem)
-        if head.sha256 is not None and head.sha256 != checksum(data):
-            raise self.error("a value was changed: the SHA-256 of all values is not that in `sha256`")
+        if self.has_checksum and checksum != values_checksum(values):
+            raise self.error("a value was changed: `sha256` is not the checksum of the others")
         return found
 
 
@@ -99,4 +104,3 @@ class _Head(Struct):
     kind: str
     schema: int
     kfbench: str = "?"
-    sha256: str | None = None

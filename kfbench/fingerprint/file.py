@@ -17,7 +17,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.fingerprint.grid import REFERENCE, Counts, SampleSizes, arms_of
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.json_files import JsonLayout, checksum
+from kfbench.json_files import JsonLayout, with_checksum
 from kfbench.whatif.dictionary_saving import DictionaryAnswer
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batching
@@ -39,6 +39,7 @@ CONTAINS: Final = (
     "per topic: the entropy of the bytes at each position of keys and values, and how often they repeat",
     "per topic: the time that most of its records span, rounded to three digits",
     "of your machine: the CPU time of compression, and the versions of kfbench and of its codecs",
+    "a checksum of all of this, which confirms a guess of a value that you remove",
 )
 """The list of contents in a file. The smallest number of members of a bucket replaces {k}."""
 TOPIC_NAMES: Final = "names of topics"
@@ -189,7 +190,6 @@ class Fingerprint(Part, frozen=True, kw_only=True, tag_field="kind", tag=KIND):
         share, level_share: the shares of all bytes that were compressed as samples.
         skipped_bytes: bytes of files and folders that were not read.
         dictionary: what topic dictionaries would save.
-        sha256: the checksum of all other values (`json_files.checksum`). `to_json` sets it.
     """
 
     schema: int
@@ -203,13 +203,11 @@ class Fingerprint(Part, frozen=True, kw_only=True, tag_field="kind", tag=KIND):
     skipped_bytes: Count
     topics: Annotated[list[TopicPrint], Meta(min_length=1, max_length=MOST_TOPICS)]
     dictionary: DictionaryAnswer
-    sha256: str
 
 
 def to_json(found: Fingerprint) -> bytes:
     """Return the text of the file. Lists and objects of numbers take one line if they are short, else few."""
-    sealed = msgspec.structs.replace(found, sha256=checksum(msgspec.json.encode(found)))
-    text = msgspec.json.format(msgspec.json.encode(sealed).decode(), indent=1)
+    text = msgspec.json.format(with_checksum(msgspec.json.encode(found)).decode(), indent=1)
     return (_INNERMOST.sub(_on_one_line, text) + "\n").encode()
 
 
@@ -314,6 +312,7 @@ LAYOUT: Final = JsonLayout(
     noun="fingerprint",
     error=InvalidFingerprint,
     broken=_broken,
+    has_checksum=True,
 )
 
 

@@ -132,7 +132,6 @@ def fingerprint(
         skipped_bytes=sum(each.size_bytes for each in found.skipped if each.is_data),
         topics=[_topic(name, sums[topic], samples[topic], question, least_members) for topic, name in names.items()],
         dictionary=_anonymous(dictionary_answer(whole.kept, topic_bytes(whole), question.formats, False), names),
-        sha256="",
     )
     own = {name: topics[topic][0].topic or topics[topic][0].name for topic, name in names.items()}
     return Measured(made, whole.sources, found.skipped, own)

@@ -1,5 +1,6 @@
 """A damaged or foreign file is refused with its place, and so is one of another schema."""
 
+import hashlib
 import json
 import random
 import re
@@ -11,9 +12,11 @@ import pytest
 
 from kfbench.fingerprint.file import InvalidFingerprint, read_file, to_json
 from kfbench.fingerprint.measure import fingerprint
+from kfbench.json_files import with_checksum
 from kfbench.workloads.fingerprinted.model import SCHEMA, is_fingerprint
 from tests.recorded import FOLDER
 
+DIGEST = "5a74132a3a79472b1cb7051d6d221341a52000530ea789b24a01d0d64f239255"
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -26,6 +29,14 @@ def changed(text: bytes, change: Change) -> bytes:
     value = json.loads(text)
     change(value)
     return json.dumps(value).encode()
+
+
+def test_the_checksum_is_that_of_sorted_json_without_white_space() -> None:
+    """The digest is that of coreutils' sha256sum."""
+    values = {"é": [1.0, 1e-7, -0.25, 1e22, None], "a": {"c": "\n", "b": True}}
+    plain = rb"""{"a":{"b":true,"c":"\n"},"\u00e9":[1,1e-07,-0.25,10000000000000000000000,null]}"""
+    assert hashlib.sha256(plain).hexdigest() == DIGEST
+    assert json.loads(with_checksum(json.dumps(values).encode())) == {**values, "sha256": DIGEST}
 
 
 def first(value: dict[str, Any]) -> dict[str, Any]:
@@ -122,25 +133,28 @@ def test_a_changed_file_is_refused(name: str, text: bytes, tmp_path: Path) -> No
 
 def test_a_changed_digit_is_refused(text: bytes, tmp_path: Path) -> None:
     """Any digit: in tables of sizes, sums of squares, shares and totals."""
-    path = tmp_path / "print.json"
+    path, by_checksum = tmp_path / "print.json", 0
     digits = [at for at, character in enumerate(text) if character in b"0123456789"]
     for at in random.Random(1).sample(digits, 300):
         other = b"1" if text[at : at + 1] != b"1" else b"2"
         path.write_bytes(text[:at] + other + text[at + 1 :])
-        with pytest.raises(InvalidFingerprint, match=r"print\.json: "):
+        with pytest.raises(InvalidFingerprint, match=r"print\.json: ") as found:
             read_file(path)
+        by_checksum += "a value was changed" in str(found.value)
+    assert by_checksum > 200
 
 
 def test_other_ways_to_write_a_number_are_read(text: bytes, tmp_path: Path) -> None:
-    """As a program may write the file again: 5.0 as 5, and .25 as 2.5e-1."""
+    """As a program may write the file again: 5.0 as 5, 10 as 10.0, and .25 as 2.5e-1."""
 
     def number(literal: str) -> float:
         return int(float(literal)) if float(literal).is_integer() else float(literal)
 
     path = tmp_path / "print.json"
     again = json.dumps(json.loads(text, parse_float=number))
+    again = again.replace('"least_members": 10,', '"least_members": 10.0,')
     path.write_text(re.sub(r"(?<=: )0\.(\d)(\d+)", r"\1.\2e-1", again), encoding="utf-8")
-    assert b"e-1" in path.read_bytes() and b".0," in text and b".0," not in path.read_bytes()
+    assert b"e-1" in path.read_bytes() and b".0," in text and path.read_bytes().count(b".0,") == 1
     assert to_json(read_file(path)) == text
 
 

@@ -17,7 +17,7 @@ from kfbench.fingerprint.distributions import Distributions
 from kfbench.fingerprint.file import to_json
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.fingerprint.merging import stored_distributions
-from kfbench.json_files import checksum
+from kfbench.json_files import with_checksum
 from kfbench.sources import Chunk
 from kfbench.whatif.rebatch import sent
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Sample
@@ -139,16 +139,33 @@ def test_another_file_is_refused(name: str, text: bytes) -> None:
     change, words = CHANGES[name]
     value = json.loads(text)
     change(value)
-    value["sha256"] = checksum(json.dumps(value).encode())
+    del value["sha256"]
     with pytest.raises(InvalidConfig, match=rf"orders\.json: .*{words}"):
-        models_of(json.dumps(value).encode(), "orders.json")
+        models_of(with_checksum(json.dumps(value).encode()), "orders.json")
 
 
-def test_a_changed_number_is_refused(text: bytes) -> None:
-    value = json.loads(text)
-    value["topics"][0]["stored"]["trailing_bytes"] += 1
-    with pytest.raises(InvalidConfig, match=r"orders\.json: a value was changed"):
-        models_of(json.dumps(value).encode(), "orders.json")
+DAMAGED = {
+    "number": (b'"trailing_bytes": 0', b'"trailing_bytes": 1', "a value was changed"),
+    "name": (b'"sha256"', b'"sha257"', "a value was changed"),
+    "null": (b'"sha256": "', b'"sha256": null, "other": "', "a value was changed"),
+    "object": (b'"sha256": "', b'"sha256": {}, "other": "', "a value was changed"),
+    "no text": (b'"sha256"', b'"other": "\xff", "sha256"', "no fingerprint"),
+    "no name": (b'"sha256"', b'"\xff": 1, "sha256"', "no fingerprint"),
+    "many digits": (b'"sha256"', b'"other": ' + b"9" * 5000 + b', "sha256"', "no fingerprint"),
+    "deep": (b'"sha256"', b'"other": ' + b"[" * 5000 + b"]" * 5000 + b', "sha256"', "no fingerprint"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_refused(name: str, text: bytes) -> None:
+    old, new, words = DAMAGED[name]
+    assert text.count(old) == 1
+    with pytest.raises(InvalidConfig, match=rf"orders\.json: {words}"):
+        models_of(text.replace(old, new), "orders.json")
+
+
+def test_a_byte_order_mark_is_left_out(text: bytes) -> None:
+    assert models_of(b"\xef\xbb\xbf" + text, "orders.json") == models_of(text, "orders.json")
 
 
 def test_the_workload_names_the_file_by_its_hash(text: bytes) -> None:

@@ -181,7 +181,7 @@ def differences_table(every: Sequence[Compared], machines: Sequence[str]) -> Tab
             *(Column(name=machine, unit="×") for machine in machines),
         ),
         rows=tuple(_ratio_row(each, machines) for each in split[:MOST_SHOWN]),
-        notes=(f"{left_out} more differ less.",) if left_out > 0 else (),
+        notes=(f"{left_out:,} other ratios are on different sides too; they differ less.",) if left_out > 0 else (),
     )
 
 

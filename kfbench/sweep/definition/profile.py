@@ -83,7 +83,7 @@ def _sources(cells: Iterable[Cell]) -> str:
     return "".join(
         sorted(
             {
-                f"# {each.name}: topic {each.model.number} of the fingerprint with SHA-256 {each.model.sha256}\n"
+                f"# {each.name}: topic {each.model.number} of the fingerprint with sha256 {each.model.sha256}\n"
                 for each in found
             }
         )

@@ -1,6 +1,5 @@
 """A topic of a fingerprint, as far as records can be generated from it."""
 
-import hashlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,8 +50,11 @@ class _Topic(msgspec.Struct, frozen=True):
 
 class _File(msgspec.Struct, frozen=True, tag_field="kind", tag=KIND):
     schema: int
-    sha256: str
     topics: list[_Topic]
+
+
+class _Checksum(msgspec.Struct, frozen=True):
+    sha256: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +62,7 @@ class TopicModel:
     """A topic to generate. Two are equal if the file, the topic and the last three fields are.
 
     Args:
-        sha256: the hash of the fingerprint's file, in hexadecimal.
+        sha256: the checksum of the fingerprint's values, in hexadecimal.
         number: the number of the topic in the file, from 1.
         shares: codec -> bytes with the codec / bytes without it, in the base format and the log's batches.
         freshness, spread, has_long_runs: how the bytes of values vary (`content.profile`).
@@ -96,10 +98,10 @@ def models_of(data: bytes, where: str) -> list[TopicModel]:
     Raises InvalidConfig.
     """
     file = _LAYOUT.parsed(data, f"{where}: ")
-    digest = hashlib.sha256(data).hexdigest()
+    checksum = msgspec.json.decode(data.removeprefix(BOM_UTF8), type=_Checksum).sha256
     found = [
         TopicModel(
-            sha256=digest,
+            sha256=checksum,
             number=number,
             is_only=len(file.topics) == 1,
             distributions=topic.distributions,
@@ -126,6 +128,7 @@ _LAYOUT: Final = JsonLayout(
     noun="fingerprint",
     error=InvalidConfig,
     broken=_broken,
+    has_checksum=True,
 )
 
 

@@ -46,7 +46,7 @@ class FingerprintWorkload:
 
     @property
     def summary(self) -> str:
-        return f"Records like those of topic {self.model.number} of the fingerprint with SHA-256 {self.model.sha256}"
+        return f"Records like those of topic {self.model.number} of the fingerprint with sha256 {self.model.sha256}"
 
     def describe(self) -> Description:
         return Description(
