@@ -35,6 +35,7 @@ from kfbench.measure.schema import ARM, ROUNDS, StoredRow, stored_rows
 from kfbench.shipped import DATASETS
 from kfbench.store import Run
 from kfbench.workloads.catalogue import DEFAULT
+from kfbench.workloads.fingerprinted.model import NAME_PREFIX
 from kfbench.workloads.grid import GridPoint
 
 _KINDS: Final = ("cpu", *READINGS, "broker")
@@ -47,13 +48,18 @@ DIGITS: Final = 4  # decimals of a ratio
 def machine_file(run: Run) -> MachineFile:
     """Return the content of the file of the machine that measured a run.
 
+    Workloads of fingerprints are left out, because they are of the user's topics.
+
     Raises RunError if the run has no CPU ratios to v2, was timed on several machines, or with kernels in plain Python.
     """
-    timed = [row for row in _timed(run.table) if row.arm != "aa"]
+    is_private = pc.fill_null(pc.starts_with(run.table["workload"], NAME_PREFIX), False)
+    table = run.table.filter(pc.invert(is_private))
+    timed = [row for row in _timed(table) if row.arm != "aa"]
     ratios = sorted(_ratios(timed), key=_order)
     if not ratios:
         raise RunError(
-            f"{run.path}: no CPU time of a format beside {BASE_FORMAT}'s ({', '.join(_OPERATIONS)}, in caches); "
+            f"{run.path}: no CPU time of a format beside {BASE_FORMAT}'s ({', '.join(_OPERATIONS)}, in caches; "
+            "fingerprints do not count); "
             "measure: kfbench sweep machine"
         )
     hosts = sorted({str(row.host) for row in timed})
@@ -76,7 +82,7 @@ def machine_file(run: Run) -> MachineFile:
         never_contains=file.NEVER,
         machine=_machine(environment),
         noise=_noise(run.table.filter(pc.equal(run.table["host"], hosts[0]))),
-        sizes=_sizes(run.table),
+        sizes=_sizes(table),
         ratios=ratios,
     )
 

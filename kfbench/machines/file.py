@@ -38,6 +38,7 @@ NEVER: Final = (
     "the release of the operating system's kernel",
     "the command line, the name of your own sweep, or the time of day",
     "measured times; only ratios",
+    "workloads of fingerprints",
 )
 
 VERSION: Final = r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)*(\.zlib-ng)?"

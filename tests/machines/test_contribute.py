@@ -87,6 +87,20 @@ def test_another_size_or_cell_has_another_hash(changed: dict[str, Any], same_cel
     assert before.sizes != after.sizes and (before.cells == after.cells) == same_cells
 
 
+def test_workloads_of_fingerprints_are_left_out(tmp_path: Path) -> None:
+    """They are of the user's topics, and their name is a hash."""
+    name = "fingerprint-0123456789ab"
+    own = cpu_rows(batch_size=5, workload=name) + size_rows({"v2": 9, "v3": 8}, batch_size=5, workload=name)
+    shared = cpu_rows() + size_rows({"v2": 900, "v3": 800})
+    (tmp_path / "shared").mkdir()
+    found = machine_file(run_of(tmp_path, own + shared))
+    without = machine_file(run_of(tmp_path / "shared", shared))
+    assert (found.ratios, found.sizes) == (without.ratios, without.sizes) and found.ratios
+    (tmp_path / "own").mkdir()
+    with pytest.raises(RunError, match="fingerprints do not count"):
+        machine_file(run_of(tmp_path / "own", own))
+
+
 def test_no_planted_name_is_in_the_file(tmp_path: Path) -> None:
     environment = {
         **ENVIRONMENT,
