@@ -8,6 +8,7 @@ Exit status:
     130  interrupted
 """
 
+import errno
 import os
 import signal
 import sys
@@ -73,6 +74,8 @@ def _failure(error: Exception) -> _Failure:
             return _Failure(str(error))
         case OSError(filename=name, strerror=why) if name and why:
             return _Failure(f"{os.fsdecode(name)}: {why}")
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG, strerror=why):
+            return _Failure(f"a file cannot be written: {why}")
         case _:
             return _Failure(f"{type(error).__name__}: {error} (unexpected; --debug shows where)")
 

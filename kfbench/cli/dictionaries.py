@@ -7,7 +7,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.options import AsJson, ColumnOptions, check_names, check_new_file, existing, with_option_groups
-from kfbench.cli.output import complain, print_json, print_result
+from kfbench.cli.output import complain, print_json, print_result, write_whole
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import KfbenchError
 
@@ -76,7 +76,7 @@ def train(
     )
     made = trained_or_tail(bodies, size, number, trained_on)
     content = bytes(dictionary_file(made, FORMATS[format_name]))
-    out.write_bytes(content)
+    write_whole(out, content)
     if as_json:
         print_json({"file": str(out), "file_bytes": len(content), **dictionary_values(made)})
     else:

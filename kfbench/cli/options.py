@@ -151,8 +151,10 @@ def check_new_file(out: Path, force: bool, read: Iterable[str]) -> None:
     """Raise KfbenchError unless `out` may be written. force: it may exist. read: files that must not be replaced."""
     if out.is_dir():
         raise KfbenchError(f"{out}: is a folder, where a file is wanted")
+    if out.exists() and not out.is_file():
+        raise KfbenchError(f"{out}: is no regular file")
     if not out.parent.is_dir():
-        raise KfbenchError(f"{out.parent}: no such folder")
+        raise KfbenchError(f"{out.parent}: " + ("is no folder" if out.parent.exists() else "no such folder"))
     if out.exists() and not force:
         raise KfbenchError(f"{out}: exists already (--force replaces it)")
     if out.exists() and any(Path(path).exists() and out.samefile(path) for path in read):

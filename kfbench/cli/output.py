@@ -2,11 +2,14 @@
 
 import json
 import os
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kfbench.errors import KfbenchError
 
 if TYPE_CHECKING:
     from kfbench.tables import Table
@@ -107,7 +110,18 @@ def contents_lines(contains: Iterable[str], never_contains: Iterable[str]) -> li
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place, and move it there. An interrupted command leaves the old file."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(data)
-    part.replace(path)
+    """Write a file beside its place, and move it there. A command that fails or is interrupted leaves the old file.
+
+    Raises KfbenchError.
+    """
+    target = path.resolve()
+    unfinished = target.with_name(f".kfbench-{secrets.token_hex(8)}.part")
+    try:
+        with unfinished.open("xb") as stream:
+            stream.write(data)
+        unfinished.replace(target)
+    except OSError as error:
+        raise KfbenchError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
