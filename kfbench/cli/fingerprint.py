@@ -1,6 +1,7 @@
 """The command fingerprint: a file that answers what-if in the place of a log, without the log's records."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -43,7 +44,10 @@ def fingerprint(
     from kfbench.sources.topic import SCHEME
     from kfbench.text import counted
     from kfbench.whatif.ask import SAMPLE_BYTES
+    from kfbench.workloads.fingerprinted.files import SUFFIX
 
+    if out.suffix != SUFFIX:
+        raise typer.BadParameter(f"the name of a fingerprint must end in {SUFFIX}", param_hint="--out")
     if any(log.startswith(SCHEME) for log in logs):
         raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
@@ -59,15 +63,18 @@ def fingerprint(
     data = to_json(made)
     write_whole(out, data)
     for topic in made.topics:
+        own = topics[topic.name]
+        name = topic.name if topic.name == own else f"{topic.name} ({own})"
         if 0 < topic.stored.records < FEW_RECORDS:
-            complain(
-                f"{topic.name} ({topics[topic.name]}) has few records ({topic.stored.records}): "
-                "the file tells of single ones"
-            )
+            complain(f"{name} has few records ({topic.stored.records}): the file tells of single ones")
+        if topic_names and topic.name != own:
+            complain(f"{name} has a number, because its folder is not named like a partition of a topic")
+    if not any(topic.distributions for topic in made.topics):
+        complain(f"no topic has {least_members:,} records, so `kfbench run` cannot generate records like these")
     lines = [
         f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}",
         *contents_lines(made.contains, made.never_contains),
-        f"Try it: kfbench what-if {out}",
+        f"Try it: kfbench what-if {quote(str(out))}",
     ]
     print_result("\n".join(lines))
     fail_on_damage(sources, [f"{each.path}: {each.reason}" for each in skipped if each.is_data])

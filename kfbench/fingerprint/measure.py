@@ -123,7 +123,7 @@ def fingerprint(
     made = Fingerprint(
         schema=SCHEMA,
         kfbench=__version__,
-        contains=(*(each.format(k=least_members) for each in CONTAINS), *[TOPIC_NAMES] * topic_names),
+        contains=(*(each.format(k=f"{least_members:,}") for each in CONTAINS), *[TOPIC_NAMES] * topic_names),
         never_contains=tuple(each for each in NEVER if not (topic_names and each == TOPIC_NAMES)),
         formats=shown,
         codec_versions={name: codec.version for name, codec in CODECS.items()},

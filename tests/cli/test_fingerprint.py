@@ -1,7 +1,11 @@
 """The command fingerprint writes a file that what-if reads like the log."""
 
 import json
+import os
 import re
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,9 +62,69 @@ def test_a_file_is_not_replaced_unless_asked(kfbench: Run, tmp_path: Path) -> No
     assert kfbench("fingerprint", LOG, "--out", out, "--force").status == 0
 
 
+def test_other_files_are_left_alone(kfbench: Run, tmp_path: Path) -> None:
+    out, other = tmp_path / "print.json", tmp_path / "print.json.part"
+    other.write_text("mine")
+    assert kfbench("fingerprint", LOG, "--out", out).status == 0
+    assert other.read_text() == "mine" and sorted(tmp_path.iterdir()) == [out, other]
+
+
+def test_a_link_is_followed(kfbench: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    out, target = tmp_path / "print.json", tmp_path / "folder" / "own.json"
+    target.write_text("mine")
+    out.symlink_to(target)
+    assert kfbench("fingerprint", LOG, "--out", out, "--force").status == 0
+    assert out.is_symlink() and json.loads(target.read_bytes())["kind"] == "kfbench fingerprint"
+
+
+def test_only_regular_files_are_replaced(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "pipe.json"
+    os.mkfifo(out)
+    assert "pipe.json: is no regular file" in kfbench("fingerprint", LOG, "--out", out, "--force").refused()
+    assert out.is_fifo()
+
+
+@contextmanager
+def file_limit(size_bytes: int) -> Iterator[None]:
+    """Limit the size of files that this process writes, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_write_that_fails_leaves_the_old_file(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "print.json"
+    out.write_text("mine")
+    with file_limit(20_000):
+        line = kfbench("fingerprint", LOG, "--out", out, "--force").refused()
+    assert line == f"kfbench: {out}: cannot be written: File too large\n"
+    assert out.read_text() == "mine" and list(tmp_path.iterdir()) == [out]
+
+
+def test_a_name_that_no_command_takes_is_refused(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.txt")
+    assert done.status == 2 and "must end in .json" in done.err and not list(tmp_path.iterdir())
+
+
+def test_a_topic_that_keeps_no_name_is_named(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--topic-names")
+    assert done.status == 0 and f"topic 1 ({LOG}) has a number" in done.err
+
+
+def test_records_that_cannot_be_generated_are_told(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--least-members", "1000")
+    assert done.status == 0 and "no topic has 1,000 records" in done.err
+    assert "in buckets of 1,000 or more" in done.out
+
+
 def test_a_log_is_never_replaced(kfbench: Run, segment: Path) -> None:
-    before = segment.read_bytes()
-    done = kfbench("fingerprint", segment, "--out", segment, "--force")
+    before, out = segment.read_bytes(), segment.with_suffix(".json")
+    out.symlink_to(segment)
+    done = kfbench("fingerprint", segment, "--out", out, "--force")
     assert done.status == 1 and "is the log itself" in done.err
     assert segment.read_bytes() == before
 
@@ -130,5 +194,5 @@ def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
     done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
     assert done.status != 0 and f"kfbench: --workload: {tmp_path / 'absent.json'}: cannot be read" in done.err
     done = kfbench("sweep", sweep, "--workload", LOG, "--dry-run")
-    assert done.status != 0 and f"{LOG}: is no fingerprint" in done.err
+    assert done.status != 0 and f"{LOG}: the name of a fingerprint must end in .json" in done.err
     assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

@@ -69,7 +69,7 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             if topics:
                 continue
         if not named and Path(pattern).exists():
-            raise InvalidConfig(f"{where}: {pattern}: is no fingerprint, whose name ends in .json")
+            raise InvalidConfig(f"{where}: {pattern}: the name of a fingerprint must end in .json")
         if not named:
             raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:

@@ -16,6 +16,8 @@ from kfbench.workloads.fingerprinted.parts import Count, Distributions, broken
 KIND: Final = "kfbench fingerprint"
 SCHEMA: Final = 8
 HEAD_BYTES: Final = 1 << 16
+NAME_PREFIX: Final = "fingerprint-"
+"""The beginning of a workload's name."""
 
 
 def is_fingerprint(path: Path) -> bool:
@@ -79,7 +81,7 @@ class TopicModel:
 
     @property
     def name(self) -> str:
-        return f"fingerprint-{self.sha256[:12]}" + ("" if self.is_only else f"-{self.number}")
+        return f"{NAME_PREFIX}{self.sha256[:12]}" + ("" if self.is_only else f"-{self.number}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TopicModel) and self._key == other._key
