@@ -14,7 +14,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.whatif.collector import Collector
 from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
-from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.rebatch import Batches, Batching
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
 
@@ -85,6 +85,7 @@ class Tally:
         levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
         level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
+        level_stretches: the stretches to compress at every level, until that is done.
         kept: the sample for topic dictionaries.
         collected: what `Question.collector` collected, by topic (`Source.stream`).
     """
@@ -108,6 +109,7 @@ class Tally:
     levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)
     level_plain_bytes: int = 0
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
+    level_stretches: tuple[Batches, ...] = field(default=(), compare=False)
     kept: tuple[KeptStretch, ...] = field(default=(), compare=False)
     collected: Mapping[str, Collector] = field(default_factory=dict, compare=False)
 

@@ -5,7 +5,6 @@ codec are measured in a sample of stretches. A stretch is a sequence of consecut
 the stretch's number decides if it is in the sample, so all workers draw the same stretches.
 """
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -103,6 +102,7 @@ class _Reading:
         self._last_us: dict[Any, int] = {}
         self._surplus: dict[Batching, float] = defaultdict(float)  # batches that were cut where a chunk ends
         self._stretches: Counter[Batching | None] = Counter()
+        self._level_stretches: list[Batches] = []
         self._chunks = 0
         self._kinds: Counter[str] = Counter()
         self._damage: list[Damage] = []
@@ -186,6 +186,7 @@ class _Reading:
             divided_records=self._numbers["divided"],
             times={source.stream: self._times},
             by_topic={source.stream: self._topic_sizes()},
+            level_stretches=tuple(self._level_stretches),
             kept=tuple(self._keeper.stretches),
             collected={source.stream: self._collector} if self._collector else {},
         )
@@ -212,7 +213,6 @@ class _Reading:
     def _code(self, batching: Batching | None, batches: Batches, arms: Iterable[tuple[str, str]]) -> None:
         """Compress the stretches that are drawn."""
         question, drawn = self._question, list[_Stretch]()
-        at_levels: list[Batches] = []
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
         for first, end in _stretches(batches):
@@ -221,8 +221,7 @@ class _Reading:
             if question.draws(self._part, batching, number):
                 drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
             if batching is None and question.draws_levels(self._part, number):
-                at_levels.append(_part_of(batches, first, end))
-        self._code_at_levels(at_levels)
+                self._level_stretches.append(_copy_of(batches, first, end))
         groups = [
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
@@ -236,27 +235,6 @@ class _Reading:
                 sums[key] = sums.get(key, SampleSums()).plus(sample)
 
         self._started.append(take)
-
-    def _code_at_levels(self, stretches: list[Batches]) -> None:
-        if not stretches:
-            return
-        levels: dict[str, list[int]] = {}
-        for codec, level in self._question.levels:
-            levels.setdefault(codec, []).append(level)
-        found = self._found
-        jobs = [(batches, codec, numbers) for batches in stretches for codec, numbers in levels.items()]
-        results = self._run(_at_levels, jobs)
-
-        def take() -> None:
-            sums: Any = found.levels
-            for (_, codec, _), (drawn, cpu_ns) in zip(jobs, results, strict=True):
-                for level, each in drawn.items():
-                    sums[codec, level] = sums.get((codec, level), Drawn()).plus(each)
-                    found.level_cpu_ns[codec, level] += cpu_ns[level]
-
-        self._started.append(take)
-        plain_bytes = sum(int(FORMATS[BASE_FORMAT].size(*batches).sum()) for batches in stretches)
-        self._found = replace(found, level_plain_bytes=found.level_plain_bytes + plain_bytes)
 
     def _rebatched(self, of_clients: Sent, last: bool = False) -> None:
         recoded = [arm for arm in self._question.coded if arm[0] in self._question.recoded]
@@ -323,6 +301,12 @@ def _part_of(batches: Batches, first: int, end: int) -> Batches:
     return Batches(part, bounds[first : end + 1] - bounds[first], of_batches.part(first, end))
 
 
+def _copy_of(batches: Batches, first: int, end: int) -> Batches:
+    """Return a part that does not keep the records of the others in memory."""
+    records, bounds, of_batches = _part_of(batches, first, end)
+    return Batches(records.take(np.arange(len(records))).packed(), bounds, of_batches.take(np.arange(end - first)))
+
+
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
     """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
     first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
@@ -343,7 +327,7 @@ def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     """Compress a group of stretches in a format and codec. Return their sums."""
     (batches, first_batches, are_certain), (name, codec) = job
     plain = FORMATS[name].size(*batches)
-    coded = _coded_sizes(batches, name, codec, None, plain)
+    coded = coded_sizes(batches, name, codec)
     sums = [np.add.reduceat(sizes, first_batches).tolist() for sizes in (plain, coded)]
     samples = (
         SampleSums.of(Drawn.of(*stretch), is_certain) for *stretch, is_certain in zip(*sums, are_certain, strict=True)
@@ -351,27 +335,10 @@ def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     return reduce(SampleSums.plus, samples)
 
 
-def _at_levels(job: tuple[Batches, str, list[int]]) -> tuple[dict[int, Drawn], dict[int, int]]:
-    """Compress batches of v2 at each level. Return the sizes and the CPU times in ns, by level.
-
-    In `Drawn`, `coded` is the size at the level, and `plain` the size at the default level.
-    """
-    batches, codec, levels = job
-    plain = FORMATS[BASE_FORMAT].size(*batches)
-    # This call also loads kernels and fills caches before the times are taken.
-    default = int(_coded_sizes(batches, BASE_FORMAT, codec, None, plain).sum())
-    drawn, cpu_ns = dict[int, Drawn](), dict[int, int]()
-    for level in levels:
-        since_ns = time.thread_time_ns()
-        coded = int(_coded_sizes(batches, BASE_FORMAT, codec, level, plain).sum())
-        cpu_ns[level] = time.thread_time_ns() - since_ns
-        drawn[level] = Drawn.of(default, coded)
-    return drawn, cpu_ns
-
-
-def _coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> Int64:
-    """Return the bytes of each batch under a codec, int64[batches]. plain: their bytes without a codec."""
+def coded_sizes(batches: Batches, name: str, codec: str, level: int | None = None) -> Int64:
+    """Return the bytes of each batch in a format under a codec, int64[batches]."""
     records, bounds, of_batches = batches
+    plain = FORMATS[name].size(*batches)
     encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
     # Kafka compresses neither control batches nor batches without records.
     stay_plain = of_batches.over(len(plain))["is_control"] | (np.diff(bounds) == 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kfbench.progress import reading
 from kfbench.sources import Part
 from kfbench.sources.part import SHARE_BYTES
+from kfbench.whatif.levels import at_levels
 from kfbench.whatif.question import Question
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import tally
@@ -40,6 +41,7 @@ def tally_all(
 
         work = partial(_tally_parts, question=question)
         sums = sum(mapped(work, _tasks(parts), "what-if", master, console, archive), Tally())
+        sums = at_levels(sums, question.levels)
     order = {part.name: i for i, part in enumerate(parts)}
     sources = tuple(sorted(sums.sources, key=lambda source: order[source.path]))
     return replace(sums, sources=sources).by_file()
@@ -56,9 +58,10 @@ def _tally_here(parts: Sequence[Part], question: Question, console: "Console | N
     with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
         try:
             if len(parts) < workers:
-                return sum((tally(part, question, threads.map, advance) for part in parts), Tally())
-            work = partial(tally, question=question, advance=advance)
-            return sum(threads.map(work, parts), Tally())
+                sums = sum((tally(part, question, threads.map, advance) for part in parts), Tally())
+            else:
+                sums = sum(threads.map(partial(tally, question=question, advance=advance), parts), Tally())
+            return at_levels(sums, question.levels, threads.map)
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise

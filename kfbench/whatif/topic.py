@@ -11,6 +11,7 @@ import pyarrow as pa
 from kfbench.errors import KfbenchError
 from kfbench.sources import Found, Part, Skipped
 from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
+from kfbench.whatif.levels import at_levels
 from kfbench.whatif.question import Question
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import tally
@@ -60,7 +61,7 @@ def tally_topic(
     [(parts, question)] = asked
     read = {source.partition for each in found for source in each.sources}
     empty = [replace(part, size_bytes=0) for part in parts if part.partition not in read]
-    sums = sum((*found, *(tally(part, question) for part in empty)), Tally())
+    sums = at_levels(sum((*found, *(tally(part, question) for part in empty)), Tally()), question.levels)
     sources = tuple(sorted(sums.sources, key=lambda source: source.partition or 0))
     return Found(parts=parts, skipped=tuple(skipped)), question, replace(sums, sources=sources)
 
