@@ -91,11 +91,12 @@ class JsonLayout(Generic[T]):
         checksum = values.pop("sha256", None) if self.has_checksum else None
         try:
             found = msgspec.convert(values, self.struct)
-        except msgspec.MsgspecError as error:
+            is_changed = self.has_checksum and checksum != values_checksum(values)
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise self.error(str(error)) from None
         if problem := next(self.broken(found), None):
             raise self.error(problem)
-        if self.has_checksum and checksum != values_checksum(values):
+        if is_changed:
             raise self.error("a value was changed: `sha256` is not the checksum of the others")
         return found
 

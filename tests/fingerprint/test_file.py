@@ -145,7 +145,7 @@ def test_a_changed_digit_is_refused(text: bytes, tmp_path: Path) -> None:
 
 
 def test_other_ways_to_write_a_number_are_read(text: bytes, tmp_path: Path) -> None:
-    """As a program may write the file again: 5.0 as 5, 10 as 10.0, and .25 as 2.5e-1."""
+    """Programs that write the file again may write 5.0 as 5, 10 as 10.0, and .25 as 2.5e-1."""
 
     def number(literal: str) -> float:
         return int(float(literal)) if float(literal).is_integer() else float(literal)

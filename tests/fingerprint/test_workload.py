@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -162,6 +163,14 @@ def test_a_damaged_file_is_refused(name: str, text: bytes) -> None:
     assert text.count(old) == 1
     with pytest.raises(InvalidConfig, match=rf"orders\.json: {words}"):
         models_of(text.replace(old, new), "orders.json")
+
+
+def test_every_depth_of_nesting_is_refused(text: bytes) -> None:
+    """The parser and the checksum reach Python's limit at different depths."""
+    for depth in range(sys.getrecursionlimit() - 300, sys.getrecursionlimit() + 20):
+        nested = b"[" * depth + b"]" * depth
+        with pytest.raises(InvalidConfig, match=r"orders\.json: "):
+            models_of(text.replace(b'"sha256"', b'"other": ' + nested + b', "sha256"'), "orders.json")
 
 
 def test_a_byte_order_mark_is_left_out(text: bytes) -> None:

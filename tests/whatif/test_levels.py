@@ -48,7 +48,7 @@ def test_each_stretch_counts_at_each_level(sums: Tally) -> None:
 
 
 def test_threads_and_pickled_stretches_give_the_same(sums: Tally) -> None:
-    """As a task of a cluster sends them."""
+    """Tasks of a cluster send pickled stretches."""
     with ThreadPoolExecutor(2) as threads:
         assert at_levels(pickle.loads(pickle.dumps(sums)), LEVELS, threads.map) == at_levels(sums, LEVELS)
 
