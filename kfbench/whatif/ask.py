@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SAMPLE_BYTES: Final = 2 << 20  # of the source, compressed in all formats and codecs
-LEVEL_BYTES: Final = 128 << 10  # of the source, compressed at all levels: about a second
+LEVEL_BYTES: Final = 128 << 10  # of the source, compressed at all levels: half a second
 LEVELS: Final = MappingProxyType({"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(1, 20)})
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

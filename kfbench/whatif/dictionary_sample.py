@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64, freeze, ranges
+from kfbench.arrays import Int64
 from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources import Part
@@ -51,13 +51,7 @@ class KeptStretch(NamedTuple):
 
     def part(self, first: int, end: int) -> "KeptStretch":
         """Return the batches first to end - 1."""
-        records, bounds, fields = self.batches
-        part = Batches(
-            records.part(int(bounds[first]), int(bounds[end])),
-            bounds[first : end + 1] - bounds[first],
-            fields.part(first, end),
-        )
-        return self._replace(batches=part, sizes=self.sizes[first:end])
+        return self._replace(batches=self.batches.part(first, end), sizes=self.sizes[first:end])
 
 
 class StretchKeeper:
@@ -91,12 +85,10 @@ class StretchKeeper:
                     self._keep(number, batches, sizes, np.arange(first, end), stored)
 
     def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64, stored: Stored) -> None:
-        records, bounds, fields = batches
-        counts, is_control = np.diff(bounds), fields.over(len(sizes))["is_control"]
+        counts, is_control = np.diff(batches.bounds), batches.fields.over(len(sizes))["is_control"]
         chosen = chosen[(counts[chosen] > 0) & ~np.broadcast_to(is_control, len(sizes))[chosen]]
         if not len(chosen):
             return
-        kept = records.take(ranges(bounds[chosen], counts[chosen])).packed()
         part: Any = self._part
         span = getattr(part, "span", None)  # tables; segments have `start`
         self.stretches.append(
@@ -106,7 +98,7 @@ class StretchKeeper:
                 file=part.name,
                 start=span.start if span else getattr(part, "start", 0),
                 number=number,
-                batches=Batches(kept, np.append(0, np.cumsum(counts[chosen])), fields.take(chosen)),
+                batches=batches.take(chosen).packed(),
                 sizes=sizes[chosen],
                 dictionary=stored.dictionary_of(int(chosen[-1])),
             )
@@ -130,8 +122,7 @@ def halves_by_topic(stretches: Iterable[KeptStretch]) -> dict[str, Halves]:
     """
     topics: dict[str, dict[Any, list[KeptStretch]]] = {}
     for each in sorted(stretches, key=lambda each: (each.file, each.start, each.number)):
-        fields = each.batches.fields
-        freeze(*each.batches.records.columns, fields.rows, fields.tags)  # pickling lost it; kernels need it
+        each.batches.freeze()
         key = each.file if each.partition is None and each.stream == each.file else each.partition
         topics.setdefault(each.stream, {}).setdefault(key, []).append(each)
     most_bytes = MOST_BYTES // max(len(topics), 1)

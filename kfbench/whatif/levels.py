@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
-from kfbench.arrays import freeze
+from kfbench.arrays import Int64
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.whatif.estimate import Drawn
@@ -23,11 +23,11 @@ def at_levels(sums: Tally, levels: Iterable[tuple[str, int]], run: Run = map) ->
         levels: pairs of codec and level.
         run: calls the codecs. It works like `map`.
     """
-    stretches = sums.level_stretches
-    if not stretches:
+    if not sums.level_stretches:
         return sums
-    for each in stretches:
-        freeze(*each.records.columns, each.fields.rows, each.fields.tags)  # pickling lost it; kernels need it
+    for each in sums.level_stretches:
+        each.freeze()
+    stretches = [_Stretch(each, FORMATS[BASE_FORMAT].size(*each)) for each in sums.level_stretches]
     pairs = list(levels)
     slowest_first = sorted(pairs, key=lambda pair: -pair[1])  # so that threads end together
     codecs = [*dict.fromkeys(codec for codec, _ in pairs)]
@@ -39,16 +39,23 @@ def at_levels(sums: Tally, levels: Iterable[tuple[str, int]], run: Run = map) ->
             (codec, level): reduce(Drawn.plus, map(Drawn.of, defaults[codec].sizes, coded[codec, level].sizes))
             for codec, level in pairs
         },
-        level_plain_bytes=sum(int(FORMATS[BASE_FORMAT].size(*each).sum()) for each in stretches),
+        level_plain_bytes=sum(int(each.plain.sum()) for each in stretches),
         level_cpu_ns=Counter({pair: each.cpu_ns for pair, each in coded.items()}),
         level_stretches=(),
     )
 
 
+class _Stretch(NamedTuple):
+    """Consecutive batches, and the bytes of each in uncompressed v2, int64[batches]."""
+
+    batches: Batches
+    plain: Int64
+
+
 class _Job(NamedTuple):
     """Stretches to compress at a level of a codec. None: its default level."""
 
-    stretches: tuple[Batches, ...]
+    stretches: list[_Stretch]
     codec: str
     level: int | None
 
@@ -64,5 +71,7 @@ def _code(job: _Job) -> _Coded:
     # Make the level's context before the time is taken. That of zstd 19 has 90 MiB, and takes longer than a stretch.
     CODECS[job.codec].compress(b"0", job.level)
     since_ns = time.thread_time_ns()
-    sizes = [int(coded_sizes(each, BASE_FORMAT, job.codec, job.level).sum()) for each in job.stretches]
+    sizes = [
+        int(coded_sizes(each.batches, BASE_FORMAT, job.codec, job.level, each.plain).sum()) for each in job.stretches
+    ]
     return _Coded(sizes, time.thread_time_ns() - since_ns)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, freeze, ranges
 from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload.linger import linger
@@ -93,6 +93,25 @@ class Batches(NamedTuple):
     records: Records
     bounds: Int64
     fields: BatchFields
+
+    def part(self, first: int, end: int) -> "Batches":
+        """Return the batches first to end - 1. No record is copied."""
+        records = self.records.part(int(self.bounds[first]), int(self.bounds[end]))
+        return Batches(records, self.bounds[first : end + 1] - self.bounds[first], self.fields.part(first, end))
+
+    def take(self, chosen: Int64) -> "Batches":
+        """Return the batches with these indices, in this order. Key, value and header bytes are not copied."""
+        counts = np.diff(self.bounds)[chosen]
+        records = self.records.take(ranges(self.bounds[chosen], counts))
+        return Batches(records, np.append(0, np.cumsum(counts)), self.fields.take(chosen))
+
+    def packed(self) -> "Batches":
+        """Copy keys, values and headers into buffers of their own."""
+        return self._replace(records=self.records.packed())
+
+    def freeze(self) -> None:
+        """Make all arrays read-only, as kernels need them. Pickling loses that."""
+        freeze(*self.records.columns, self.fields.rows, self.fields.tags)
 
 
 class Sent(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64, ranges
+from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
@@ -221,7 +221,7 @@ class _Reading:
             if question.draws(self._part, batching, number):
                 drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
             if batching is None and question.draws_levels(self._part, number):
-                self._level_stretches.append(_copy_of(batches, first, end))
+                self._level_stretches.append(batches.take(np.arange(first, end)).packed())
         groups = [
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
@@ -295,39 +295,22 @@ def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:
     return pairwise([0, *cuts.tolist(), len(ends)])
 
 
-def _part_of(batches: Batches, first: int, end: int) -> Batches:
-    records, bounds, of_batches = batches
-    part = records.part(bounds[first], bounds[end])
-    return Batches(part, bounds[first : end + 1] - bounds[first], of_batches.part(first, end))
-
-
-def _copy_of(batches: Batches, first: int, end: int) -> Batches:
-    """Return a part that does not keep the records of the others in memory."""
-    records, bounds, of_batches = _part_of(batches, first, end)
-    return Batches(records.take(np.arange(len(records))).packed(), bounds, of_batches.take(np.arange(end - first)))
-
-
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
     """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
     first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
     are_certain = [each.is_certain for each in stretches]
     first, end = stretches[0].first, stretches[-1].end
     if end - first == sum(each.end - each.first for each in stretches):
-        return _Group(_part_of(batches, first, end), first_batches, are_certain)
-    records, bounds, of_batches = batches
+        return _Group(batches.part(first, end), first_batches, are_certain)
     wanted = np.concatenate([np.arange(each.first, each.end) for each in stretches])
-    counts = np.diff(bounds)[wanted]
-    joined = Batches(
-        records.take(ranges(bounds[wanted], counts)), np.append(0, np.cumsum(counts)), of_batches.take(wanted)
-    )
-    return _Group(joined, first_batches, are_certain)
+    return _Group(batches.take(wanted), first_batches, are_certain)
 
 
 def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     """Compress a group of stretches in a format and codec. Return their sums."""
     (batches, first_batches, are_certain), (name, codec) = job
     plain = FORMATS[name].size(*batches)
-    coded = coded_sizes(batches, name, codec)
+    coded = coded_sizes(batches, name, codec, None, plain)
     sums = [np.add.reduceat(sizes, first_batches).tolist() for sizes in (plain, coded)]
     samples = (
         SampleSums.of(Drawn.of(*stretch), is_certain) for *stretch, is_certain in zip(*sums, are_certain, strict=True)
@@ -335,10 +318,9 @@ def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     return reduce(SampleSums.plus, samples)
 
 
-def coded_sizes(batches: Batches, name: str, codec: str, level: int | None = None) -> Int64:
-    """Return the bytes of each batch in a format under a codec, int64[batches]."""
+def coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> Int64:
+    """Return the bytes of each batch under a codec, int64[batches]. plain: their bytes without a codec."""
     records, bounds, of_batches = batches
-    plain = FORMATS[name].size(*batches)
     encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
     # Kafka compresses neither control batches nor batches without records.
     stay_plain = of_batches.over(len(plain))["is_control"] | (np.diff(bounds) == 0)
