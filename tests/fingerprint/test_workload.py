@@ -6,6 +6,7 @@ import pickle
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -166,24 +167,40 @@ def test_a_damaged_file_is_refused(name: str, text: bytes) -> None:
 
 
 def test_every_depth_of_nesting_is_refused(text: bytes) -> None:
-    """The parser and the checksum reach Python's limit at different depths, and the limit depends on the version."""
-    limit = bisect_left(range(100_000), True, key=_is_too_deep)
-    for depth in range(max(limit - 300, 1), limit + 20):
-        with pytest.raises(InvalidConfig, match=r"orders\.json: "):
+    """The parser and the checksum reach Python's limit at different depths, and the limits depend on the version."""
+    limits = [bisect_left(range(1, MOST_DEPTH), True, key=partial(_is_too_deep, use)) for use in (_parse, _write)]
+    refused = set()
+    for depth in {limit + near for limit in limits for near in range(-300, 20)}:
+        with pytest.raises(InvalidConfig, match=r"orders\.json: ") as raised:
             models_of(text.replace(b'"sha256"', b'"other": ' + _nested(depth) + b', "sha256"'), "orders.json")
+        refused.add(str(raised.value))
+    assert max(limits) < MOST_DEPTH - 1
+    assert len(refused) > 1 and any("no fingerprint" in message for message in refused)
+
+
+MOST_DEPTH = 1_000_000
 
 
 def _nested(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
-def _is_too_deep(depth: int) -> bool:
+def _parse(depth: int) -> None:
+    msgspec.json.decode(_nested(depth))
+
+
+def _write(depth: int) -> None:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    json.dumps(found)
+
+
+def _is_too_deep(use: Callable[[int], None], depth: int) -> bool:
     try:
-        msgspec.json.decode(_nested(depth))
+        use(depth)
     except RecursionError:
         return True
-    except msgspec.DecodeError:  # a depth of 0 is no JSON
-        pass
     return False
 
 
