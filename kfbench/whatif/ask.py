@@ -103,7 +103,7 @@ def what_if(
     assumed = batchings[0] if batchings else None
     legal_arms(chosen, codecs)  # refuses wrong names before anything is read
     if isinstance(paths, Topic):
-        _check_batchings(paths.name, batchings)
+        _check_batchings(paths, batchings)
         found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
@@ -220,7 +220,7 @@ def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] |
     found = find(as_paths(paths), columns)
     tables = [part for part in found.parts if isinstance(part, Table)]
     if tables:
-        _check_batchings(tables[0].path, batchings)
+        _check_batchings(tables[0], batchings)
     elif columns and columns.names:
         raise InvalidConfig(f"column `{columns.names[0]}`: no source is a table")
     return found
@@ -230,10 +230,13 @@ def as_paths(paths: Paths) -> Iterable[str | os.PathLike[str]]:
     return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
-def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
+def _check_batchings(source: Topic | Table, batchings: Sequence[Batching] | None) -> None:
     if not batchings:
+        is_json = isinstance(source, Table) and source.name.lower().endswith(".json")
+        as_what = " (it is read as a table, not as a fingerprint)" if is_json else ""
         raise InvalidConfig(
-            f"{source}: has no batches: give those of a producer, by --linger-ms and --batch-size, or `batchings`"
+            f"{source.name}: has no batches{as_what}: "
+            "give those of a producer, by --linger-ms and --batch-size, or `batchings`"
         )
 
 

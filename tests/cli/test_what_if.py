@@ -124,6 +124,8 @@ def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
     )
     assert "value: the whole row as JSON; timestamp: column `at`" in whole["rows_as_records"]
     assert "by --linger-ms and --batch-size" in kfbench("what-if", table, *columns).refused()
+    topic = kfbench("what-if", "kafka://127.0.0.1:1/orders.json?from=earliest&to=latest").refused()
+    assert "orders.json: has no batches: give those of a producer" in topic
     assert "--value-json: not together with --value" in kfbench(
         "what-if", table, *asked, "--value", "v", "--value-json"
     ).refused(2)

@@ -78,6 +78,10 @@ def test_bad_tables_and_rows_are_listed_and_left_out(tmp_path: Path) -> None:
     assert f"{bad}: not read: " in text and f"{other}: " in text and "no column `v` (columns: id)" in text
     with pytest.raises(InvalidConfig, match=r"a\.jsonl: has no batches: .*--linger-ms and --batch-size"):
         what_if(good, columns=asked)
+    document = tmp_path / "d.json"
+    document.write_text("{}")
+    with pytest.raises(InvalidConfig, match=r"d\.json: has no batches \(it is read as a table, not"):
+        what_if(document)
     with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
         what_if(FOLDER / "telemetry.log", columns=asked)
 
