@@ -12,6 +12,9 @@ from kfbench.fingerprint.measure import fingerprint
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.compiling import compilations
 from kfbench.sweep.run.cell import measure_cell
+from kfbench.workloads.fingerprinted import files
+from kfbench.workloads.fingerprinted.files import read_workloads
+from kfbench.workloads.fingerprinted.model import TopicModel
 from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from tests.recorded import FOLDER
 from tests.sweep.profiles import HEAD, Load, block
@@ -53,6 +56,21 @@ def test_only_other_values_have_other_cells(load: Load, path: Path, text: bytes)
     assert ids == {cell.cell_id for cell in load(BLOCK).cells}
     path.write_bytes(to_json(fingerprint(FOLDER / "service-headers.log", seed=0, least_members=11).fingerprint))
     assert not ids & {cell.cell_id for cell in load(BLOCK).cells}
+
+
+def test_each_of_many_files_is_fitted_once(tmp_path: Path, text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = list[FingerprintWorkload]()
+
+    def fitted(model: TopicModel) -> FingerprintWorkload:
+        fits.append(FingerprintWorkload.of(model))
+        return fits[-1]
+
+    monkeypatch.setattr(files, "fitted", fitted)
+    paths = [tmp_path / f"{number}.json" for number in range(12)]
+    for path in paths:
+        path.write_bytes(text)
+    found = [read_workloads(path) for _ in range(3) for path in paths]
+    assert found == [(each,) for each in fits] * 3
 
 
 def test_batch_size_is_an_axis(load: Load, path: Path) -> None:

@@ -1,6 +1,6 @@
 """Read the workloads of a fingerprint's file: one per topic that has distributions."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ def read_workloads(path: Path) -> tuple[FingerprintWorkload, ...]:
     return _fitted(data, str(path))
 
 
-@lru_cache(maxsize=4)
+@cache
 def _fitted(data: bytes, where: str) -> tuple[FingerprintWorkload, ...]:
     models = models_of(data, where)
     if len(models) > MOST_TOPICS:
