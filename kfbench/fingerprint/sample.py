@@ -42,7 +42,8 @@ def sample_of(files: Sequence[Segment], whole_bytes: int) -> Sample | None:
 def _part_of(file: Segment) -> Sent | None:
     """Return the sample of a large file. None: nothing can be read."""
     starts = [file.size_bytes * i // SAMPLE_PLACES for i in range(SAMPLE_PLACES)]
-    places = [_first(replace(file, start=start), SAMPLE_BYTES // SAMPLE_PLACES) for start in starts]
+    place_bytes = SAMPLE_BYTES // SAMPLE_PLACES
+    places = [_first(replace(file, start=start, piece_bytes=place_bytes), place_bytes) for start in starts]
     if all(places):
         found = _joined([place.sent for place in places if place])
         if (np.diff(found.records.offsets) > 0).all():

@@ -123,6 +123,14 @@ class Sent(NamedTuple):
     def at(self, indices: Int64) -> "Sent":
         return Sent(self.records.take(indices), self.owners[indices])
 
+    def where(self, wanted: NDArray[np.bool_]) -> "Sent":
+        """Return the records for which bool[records] is True. If they follow each other, no array is copied."""
+        indices = np.flatnonzero(wanted)
+        if not len(indices) or indices[-1] - indices[0] + 1 > len(indices):
+            return self.at(indices)
+        first, end = int(indices[0]), int(indices[-1]) + 1
+        return Sent(self.records.part(first, end), self.owners[first:end])
+
     def batched(self, bounds: Int64) -> Batches:
         """Put the records into batches with these boundaries. Offsets count from 0.
 
@@ -154,7 +162,7 @@ def sent(
         told = owners["base_sequence"] != NO_SEQUENCE
         owners["base_sequence"] = np.where(told, (owners["base_sequence"] + number) & 0x7FFFFFFF, NO_SEQUENCE)
     found = Sent(records, owners)
-    return found.at(np.flatnonzero(~rows["is_control"][batch])) if rows["is_control"].any() else found
+    return found.where(~rows["is_control"][batch]) if rows["is_control"].any() else found
 
 
 class Rebatcher:
@@ -190,10 +198,10 @@ class Rebatcher:
         self._clocks_us |= divider.clocks_us(bounds[:-1][~closed])
         if not last and not closed.all():
             waiting = np.repeat(~closed, np.diff(bounds))
-            kept = given.at(np.flatnonzero(waiting))
+            kept = given.at(np.flatnonzero(waiting))  # copied, because they outlive this piece
             if kept.records.shapes.payload_bytes < OPEN_BYTES:
                 self._waiting = Sent(kept.records.packed(), kept.owners)
-                given, bounds = given.at(np.flatnonzero(~waiting)), np.append(0, np.cumsum(np.diff(bounds)[closed]))
+                given, bounds = given.where(~waiting), np.append(0, np.cumsum(np.diff(bounds)[closed]))
                 ahead = ahead[~waiting]
         self.ahead += int(ahead.sum())
         if len(bounds) > 1:

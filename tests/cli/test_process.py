@@ -2,11 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from kfbench.cli.app import TURN_S
 from tests.cli.command import process
 from tests.vectors import write_vectors
 
@@ -64,3 +67,9 @@ def test_a_terminal_without_unicode_still_gets_its_table() -> None:
     out, err = running.communicate()
     assert (running.returncode, err) == (0, "")
     assert "snappy" in out
+
+
+def test_threads_of_a_command_take_short_turns() -> None:
+    code = "import sys; from kfbench.cli import main; main(); print(sys.getswitchinterval(), file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code, "codecs"], capture_output=True, text=True, check=True)
+    assert float(ran.stderr) == pytest.approx(TURN_S)

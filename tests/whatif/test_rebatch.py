@@ -134,6 +134,16 @@ def test_a_sequence_goes_on_within_a_recorded_batch() -> None:
     assert found.fields.rows["base_sequence"].tolist() == [-1, 0, 2, 4]
 
 
+@pytest.mark.parametrize("wanted", [[], [0, 1, 2, 3], [1, 2], [3], [0, 3], [0, 1, 3]])
+def test_records_are_taken_by_a_mask(wanted: list[int]) -> None:
+    records, bounds, fields = recorded([Given(3, [0, 7]), Given(8, [9, 9])])
+    four = sent(records, bounds, fields)
+    found = four.where(np.isin(np.arange(4), wanted))
+    assert found.records == four.records.take(wanted)
+    assert np.array_equal(found.owners, four.owners[wanted])
+    assert np.shares_memory(found.owners, four.owners) == (wanted in [[0, 1, 2, 3], [1, 2], [3]])
+
+
 def test_each_partition_has_its_batches() -> None:
     records = Records.from_lists([b"a"] * 6, timestamps_ms=[5] * 6)
     partitions = np.array([0, 1, 0, 2, 1, 0], np.int32)
