@@ -20,8 +20,8 @@ import typer
 from kfbench.cli.output import complain, print_result, stop_printing
 from kfbench.errors import KfbenchError
 
-# How long a thread may run while others wait for the GIL. Python's default is 5 ms. Threads that compress small batches
-# wait for it often.
+# How long a thread may run while others wait for the GIL; Python's default is 5 ms. Every call of a codec gives up the
+# GIL and then waits for it, so small batches wait often.
 TURN_S: Final = 0.001
 
 app = typer.Typer(

@@ -124,7 +124,7 @@ class Sent(NamedTuple):
         return Sent(self.records.take(indices), self.owners[indices])
 
     def where(self, wanted: NDArray[np.bool_]) -> "Sent":
-        """Return the records for which bool[records] is True. If they follow each other, no array is copied."""
+        """Return the records where `wanted` is True, bool[records]. If they are consecutive, no array is copied."""
         indices = np.flatnonzero(wanted)
         if not len(indices) or indices[-1] - indices[0] + 1 > len(indices):
             return self.at(indices)
