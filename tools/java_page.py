@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
-from kfbench.report.topics.second_opinion import SecondOpinion, front_sentence, load, verdict_sentence
+from kfbench.report.topics.second_opinion import SecondOpinion, load, v3_sentence, verdict_sentence
 from tools.block import Block
 
 ANSWER: Final = Block(
@@ -22,8 +22,8 @@ def answer(found: SecondOpinion | None) -> str:
         return NOT_RUN
     run = found.claimed
     paragraphs = [
-        f"{front_sentence(run)} {verdict_sentence(run)} Measured on {run.measured}.",
-        *(front_sentence(each) for each in found.older),
+        f"{v3_sentence(run)} {verdict_sentence(run)} Measured on {run.measured}.",
+        *(v3_sentence(each) for each in found.older),
         "These cells are write and iterate without a codec, of 1 and 50 records. The report's chapter on CPU has all.",
     ]
     return "\n\n".join(fill(each, WIDTH, break_on_hyphens=False) for each in paragraphs)

@@ -1,4 +1,4 @@
-"""Copy the beginning of a published report (its summary, table and picture) into README.md, between two markers.
+"""Write the verdict on the rows of a published report, and its picture, into README.md, between two markers.
 
 usage: readme.py [REPORT]     default: the newest published report of the default profile
 """
@@ -6,9 +6,12 @@ usage: readme.py [REPORT]     default: the newest published report of the defaul
 import re
 import sys
 from pathlib import Path
+from posixpath import normpath
 
 from kfbench.errors import RunError
+from kfbench.report.files import opening
 from kfbench.report.publish import newest
+from kfbench.store import open_run
 
 BEGIN = "<!-- report {report}: written by `make readme`, do not edit -->"
 END = "<!-- end of report -->"
@@ -16,11 +19,10 @@ BLOCK = re.compile(BEGIN.format(report=r"(?P<report>\S*)") + r"\n(?P<text>.*?)" 
 
 
 def head(report: Path, root: Path) -> str:
-    """Return the report's text from its title to its first section, with links relative to the folder `root`."""
-    _, _, rest = (report / "README.md").read_text(encoding="utf-8").partition("\n# ")
-    text = rest.partition("\n")[2].partition("\n## ")[0].strip()
+    """Return today's opening of the report, without its title, with links relative to the folder `root`."""
+    text = opening(open_run(report)).partition("\n# ")[2].partition("\n")[2].strip()
     there = report.relative_to(root).as_posix()
-    return re.sub(r"\]\((?!\w+:|[/#])", f"]({there}/", text)
+    return re.sub(r"\]\((?!\w+:|[/#])([^)]*)", lambda link: f"]({normpath(f'{there}/{link[1]}')}", text)
 
 
 def spliced(readme: str, report: Path, root: Path) -> str:

@@ -90,7 +90,8 @@ def _entry(path: Path) -> Entry:
         facts = run.manifest.get("noise")
         environment = run.manifest["environment"]
         machine = ", ".join(str(environment[name]) for name in ("cpu", "cpu_model") if environment.get(name))
-        lead = front(Views(results, facts)).lead
+        words = front(Views(results, facts))
+        lead = f"{words.headline} {words.lead}".strip()
         is_noisy = not facts or bool(facts["noisy"])
         return Entry(path.name, lead, str(run.manifest["profile"]), machine, noise.state(facts), is_noisy=is_noisy)
     except RunError as error:

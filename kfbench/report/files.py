@@ -22,14 +22,17 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
 from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parquet, joined_runs
 from kfbench.report.data.results import Results
+from kfbench.report.data.views import Views
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.render.compact import compact_script, compact_tables
-from kfbench.report.section import Block, Figure
+from kfbench.report.section import Block, Figure, drawn
 from kfbench.report.topics import control
 from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
 from kfbench.report.topics.explorer.data import report_content
 from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.report.topics.front import Front, front
+from kfbench.report.topics.reference import overhead_figure
 from kfbench.report.topics.rivals.section import CHAPTER as RIVALS_CHAPTER
 from kfbench.shipped import DATASETS
 from kfbench.store import Run
@@ -39,12 +42,22 @@ TEMPLATES = Path(__file__).parent / "templates"
 NO_NUMBERS = "no row of this run is a number"
 
 
+BIAS: Final = "../../docs/bias.md"  # from the folder of a published report
 JOINED_CHAPTERS: Final = {DICTIONARIES_CHAPTER: DICTIONARY, RIVALS_CHAPTER: RIVALS}
 
 
 def run_date(manifest: Mapping[str, Any]) -> str:
     """Return the day on which the sweep started (YYYY-MM-DD)."""
     return str(manifest["started"])[:10]
+
+
+def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
+    """Return True if the run's report may be published.
+
+    That is a whole sweep with `publish = true`, or an older run of the whole default profile.
+    """
+    is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
+    return bool(manifest.get("publish", is_whole_default))
 
 
 def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -60,18 +73,11 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     joined = joined_runs(run)
     others = {profile: each for profile, each in joined.items() if not each.is_own}
     page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), joined)
-    shown = {
-        "title": "What does a Kafka record cost?",
-        "subtitle": subtitle(manifest),
-        "front": page.front,
-        "figures": page.figures,
-        "quiet": noise.state_words(facts),
-        "noisy": noise.noisy_sentence(facts),
+    shown = _head(manifest, page.front, page.figures) | {
         "aa": control.aa_sentence(results),
         "prose": analysis_of(manifest),
         "chapters": page.chapters,
         "joined": [f"{FOLDER}/{profile}" for profile in others],
-        "command": manifest["command"],
         "environment": facts_of(manifest),
     }
     explorer = {"explorer": explorer_parts(report_content(results, page.rivals))}
@@ -91,6 +97,29 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
         yield f"{FOLDER}/{profile}/measurements.parquet", joined_parquet(each.run)
         yield f"{FOLDER}/{profile}/manifest.json", (each.run.path / "manifest.json").read_bytes()
     yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
+
+
+def opening(run: Run) -> str:
+    """Return the opening of the report's README.md (verdict, figure, ranges), without its sections."""
+    results = Results(run.measurements())
+    views = Views(results, run.manifest.get("noise"), joined_runs(run))
+    figures = drawn([overhead_figure(results, views.verdicts.named_formats)])
+    shown = _head(run.manifest, front(views), figures) | {"aa": "", "chapters": (), "joined": ()}
+    return _markdown(shown).partition("\n## ")[0].strip()
+
+
+def _head(manifest: Mapping[str, Any], words: Front, figures: Sequence[Figure]) -> dict[str, Any]:
+    facts = manifest.get("noise")
+    return {
+        "title": "What does a Kafka record cost?",
+        "subtitle": subtitle(manifest),
+        "front": words,
+        "figures": figures,
+        "quiet": noise.state_words(facts),
+        "noisy": noise.noisy_sentence(facts),
+        "command": manifest["command"],
+        "bias": BIAS if is_for_publishing(manifest) else "",
+    }
 
 
 def blocks(manifest: Mapping[str, Any]) -> list[Block]:

@@ -235,7 +235,7 @@ CHAPTERS: Final = (
         "Proposals",
         "Do the proposals' figures hold?",
         (
-            Entry("claims", "Published figures", "Do the published figures hold?", lambda _: claims.claims_answer()),
+            Entry("claims", "Published figures", "Do the published figures hold?", claims.claims_answer),
             Entry(
                 "broker-claims",
                 "Proposals",

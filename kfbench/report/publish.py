@@ -18,10 +18,9 @@ import tempfile
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from kfbench.errors import RunError
-from kfbench.report.files import files_of, run_date
+from kfbench.report.files import files_of, is_for_publishing, run_date
 from kfbench.store import open_run
 
 UNPUBLISHED = "unpublished"
@@ -57,15 +56,6 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-
-
-def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
-    """Return True if the run's report may be published.
-
-    That is a whole sweep with `publish = true`, or an older run of the whole default profile.
-    """
-    is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
-    return bool(manifest.get("publish", is_whole_default))
 
 
 def place_of(run: Path, reports: Path) -> Path:

@@ -238,7 +238,7 @@ def test_a_run_of_rivals_has_a_report_of_its_own(shipped: Run) -> None:
         assert fact in page
     front = files["index.html"].decode()
     assert "parquet-best against v2" in front
-    head = front.partition("<header>")[2].partition("</header>")[0]
+    head = front.partition('<p class="meta">')[2].partition("</p>")[0]
     assert "sizes of rivals" in head and " 0 " not in head and "sets of batches" in front
     assert not any(name.startswith(f"{FOLDER}/{RIVALS}/") for name in files)
     assert long_of_run(shipped) == []

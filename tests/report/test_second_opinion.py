@@ -64,7 +64,7 @@ def test_v2_against_itself_is_given_for_both_sides(tmp_path: Path) -> None:
 )
 def test_the_front_page_says_what_java_confirms(v3_ns: float, words: str, tmp_path: Path) -> None:
     found = claimed(write(tmp_path, run(java={**JAVA, "v3": v3_ns}, spread=0.0)))
-    sentence = second_opinion.front_sentence(found)
+    sentence = second_opinion.v3_sentence(found)
     assert f"{v3_ns / 100:.2f} ×" in sentence and f"{v3_ns / 80:.2f} ×" in sentence and "4.4.0" in sentence
     assert words in sentence
 

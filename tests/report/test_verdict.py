@@ -1,6 +1,5 @@
 """The first screen of a report: classes of workloads, their means and their sentences."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -148,12 +147,6 @@ def test_the_picture_has_every_format_that_the_verdict_names(results: Results, t
     (figure,) = page(both, []).figures
     shown = ["v0", "v1", "v2", "v3", "v3-headers-first"]
     assert [each.split()[0] for each in figure.alt.partition(": ")[2].split("; ")] == [*shown, "the"]
-
-
-def test_the_lead_is_two_sentences(results: Results, tmp_path: Path) -> None:
-    named = Results(stored(tmp_path, workload_rows()).measurements())
-    lead = page(Results(pd.concat([results.all, named.all], ignore_index=True)), []).front.lead
-    assert len(re.findall(r"\.( |$)", lead)) == 2
 
 
 def test_a_codec_that_buys_nothing_is_stated_where_the_smallest_does_not_have_it(tmp_path: Path) -> None:

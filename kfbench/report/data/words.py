@@ -6,13 +6,20 @@ import pandas as pd
 
 from kfbench import text
 from kfbench.formats import BASE_FORMAT
-from kfbench.tables import number
+from kfbench.tables import Interval, number
 from kfbench.text import number_range
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 1) -> str:
     """Return a share as a percentage, with a typographic minus sign (−)."""
-    return text.percent(share).replace("-", "−")
+    return text.percent(share, digits).replace("-", "−")
+
+
+def more_or_less(ratio: Interval) -> str:
+    """Return, for example, "12 % more"; "about as much" if the interval holds 1."""
+    if ratio.holds(1):
+        return "about as much"
+    return f"{percent(abs(ratio.median - 1), 0)} {'more' if ratio.median > 1 else 'less'}"
 
 
 def span(values: Sequence[float], digits: int = 2) -> str:

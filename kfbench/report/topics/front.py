@@ -1,6 +1,11 @@
-"""The front page of a report: its answer in a few sentences, and some numbers as cards."""
+"""The front page of a report: a verdict in a few sentences, its range over the workloads, and some numbers as cards.
 
-from collections.abc import Iterator, Sequence
+The sentences are written by hand. Each number comes from the rows of exactly the settings that its sentence names. A
+sentence whose rows the run lacks is left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from statistics import median
@@ -8,32 +13,53 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from kfbench.formats import BASE_FORMAT, PROPOSED, RESEARCH, SHIPPED
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.noise import TIMED_KINDS
-from kfbench.report.data.arms import one_per_arm
-from kfbench.report.data.axes import HEADLINE_BATCHES, setting, with_settings
-from kfbench.report.data.capability import is_our_own, lacking
+from kfbench.report.data.axes import GRID, REFERENCE
 from kfbench.report.data.joined import DICTIONARY, RIVALS
-from kfbench.report.data.named import BEST_KNOWN, NONE, Sizes, codec_words, under_words
-from kfbench.report.data.results import Results, Slice, as_cell
-from kfbench.report.data.shown_formats import MAIN, NEW, in_order
+from kfbench.report.data.named import NONE, codec_words
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import NEW
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words, codecs_of, lower_first, percent, record_words, span, upper_first
-from kfbench.report.topics import second_opinion
+from kfbench.report.data.words import codecs_of, more_or_less, percent, span
 from kfbench.report.topics.columnar import measured
-from kfbench.report.topics.cpu import cpu_slice
 from kfbench.report.topics.dictionaries import section as dictionaries
 from kfbench.report.topics.dictionaries.sentences import headline_sentence
 from kfbench.report.topics.dictionaries.tables import MEANS
 from kfbench.report.topics.rivals import sentences as rivals
 from kfbench.report.topics.rivals.tables import MEANS as RIVAL_MEANS
-from kfbench.report.topics.workloads import size_table_name
-from kfbench.tables import Column, Table, listed, number
+from kfbench.tables import listed, number
+from kfbench.text import number_range
 
-CARD_BATCHES: Final = (1, 100)
 MOST_CARDS: Final = 6
-PAYS, LITTLE = 0.05, 0.01  # v3 "pays" above the first share of all bytes, and "changes little" below the second
+HEADLINE: Final = ("Fuller batches and zstd save {both} of this record. A new format saves {new}.",)
+VERDICT: Final = (
+    "16-byte key, 100 bytes of generated text (random bytes: {random}).",
+    "KIP-931's v3 (not in Kafka) saves {alone} alone in its batch.",
+    "Among 100: {among}, under zstd {packed}.",
+    "Alone, encoding takes {encode} CPU, decoding {decode}.",
+)
+RANGES: Final = (
+    "The {both} are from one record per batch without a codec to 100 under zstd 3.",
+    "Over {both_count} workloads it is {both_range}, {both_median} in the median.",
+    "Over {plain_count} workloads in their own batches, v3 saves {plain_range}, {plain_median} in the median.",
+    "Under zstd 3 it saves {packed_range}, {packed_median} in the median.",
+    "v3 saves one byte per record and {few} per batch, {many} in batches of more than 50 records.",
+)
+
+FEW, SMALL, MANY, ZSTD, TEXT = 1, 50, 100, "zstd 3", REFERENCE["payload"]
+Size = tuple[str, int, str, str]  # format, records per batch, codec, payload; the other axes have the grid's defaults
+LONE, FULL = (BASE_FORMAT, FEW, NONE, TEXT), (BASE_FORMAT, MANY, ZSTD, TEXT)
+SAVINGS: Final[Mapping[str, tuple[Size, Size, int]]] = {
+    "both": (FULL, LONE, 0),
+    "new": ((NEW, FEW, NONE, TEXT), LONE, 0),
+    "random": ((BASE_FORMAT, MANY, ZSTD, "random"), (BASE_FORMAT, FEW, NONE, "random"), 0),
+    "alone": ((NEW, FEW, NONE, TEXT), LONE, 1),
+    "among": ((NEW, MANY, NONE, TEXT), (BASE_FORMAT, MANY, NONE, TEXT), 1),
+    "packed": ((NEW, MANY, ZSTD, TEXT), FULL, 1),
+}
+"""Name of a saving -> the new size, the size that it is a share of, and the decimals of the percentage."""
 
 
 class Card(NamedTuple):
@@ -49,242 +75,131 @@ class Front:
     """The words of the front page.
 
     Args:
-        lead: what v3 saves, and its CPU time.
-        worth: v3's CPU time in Java, and for whom v3 is worth it; empty if nothing can be said.
+        headline: what fuller batches, a codec and a new format save; empty if the run lacks one of these sizes.
+        lead: the verdict after the headline, or what the run has instead.
+        ranges: the least, the greatest and the median saving over the workloads; empty without workloads.
         cards: some numbers of the report.
-        table: the overhead of the formats that the verdict shows; None if the run has no sizes over the batch size.
         counts: how many sizes and times the run has.
     """
 
+    headline: str
     lead: str
-    worth: str
+    ranges: str
     cards: tuple[Card, ...]
-    table: Table | None
     counts: str
 
 
 def front(run: Views) -> Front:
-    shares, cpu = _saved_shares(run.results.over_batch_size), _cpu_ratios(run)
-    worth = "" if shares is None else _worth_sentence(shares, cpu)
+    savings = dict(_savings(run.results))
+    numbers = {name: percent(saving, SAVINGS[name][2]) for name, saving in savings.items()}
+    numbers |= dict(_times(run.results))
     return Front(
-        lead=" ".join(filter(None, (_bytes_sentence(run, shares), _cpu_sentence(cpu)))),
-        worth=" ".join(filter(None, (_java_sentence(cpu), worth, _smallest_sentence(run)))),
-        cards=tuple(islice(_cards(run, shares, cpu), MOST_CARDS)),
-        table=_overhead_table(run),
+        headline=_filled(HEADLINE, numbers),
+        lead=_filled(VERDICT, numbers) or _otherwise(run),
+        ranges=_filled(RANGES, numbers | dict(_ranges(run)) | dict(_per_batch(run.results))),
+        cards=tuple(islice(_cards(run, savings), MOST_CARDS)),
         counts=_counts(run.results),
     )
 
 
-def _saved_shares(part: Slice | None) -> pd.Series | None:
-    """Return the share of all bytes that v3 saves of v2, by batch size; None if the slice lacks one of the two."""
-    sizes = None if part is None else part.pivot("size_per_record")
-    return None if sizes is None or not {BASE_FORMAT, NEW} <= set(sizes) else 1 - sizes[NEW] / sizes[BASE_FORMAT]
+def _filled(sentences: Sequence[str], numbers: Mapping[str, str]) -> str:
+    """Fill the numbers into the sentences. A sentence without one of its numbers is left out."""
+    filled = []
+    for sentence in sentences:
+        with suppress(KeyError):
+            filled.append(sentence.format_map(numbers))
+    return " ".join(filled)
 
 
-def _bytes_sentence(run: Views, shares: pd.Series | None) -> str:
-    part = run.results.over_batch_size
-    if part is None:
-        if run.dictionaries and run.dictionaries.is_own and run.dictionaries.groups:
-            return headline_sentence(run.dictionaries)
-        if run.rivals and run.rivals.is_own and run.rivals.arms:
-            return " ".join((rivals.lead_sentence(run.rivals), rivals.losses_sentence(run.rivals)))
-        alone = run.verdicts.research_formats
-        return f"This run has no sizes over the batch size{f'; it measures {listed(alone)}' if alone else ''}."
-    if shares is None:
-        names = [*part.pivot("size_per_record").columns, *run.verdicts.research_formats]
-        return f"This run compares {listed(list(names))}."
-    first = shares.index[0]
-    return (
-        f"With {_values_words(part)} and no codec, {NEW} saves {percent(shares[first])} of {BASE_FORMAT}'s bytes at "
-        f"{batch_words(first)}."
-    )
+def _savings(results: Results) -> Iterator[tuple[str, float]]:
+    """Yield the name of each saving of which the run has both sizes, and the saved share."""
+    rows = _at_reference(results, results.grid_bytes, free=("batch_size", "payload"))
+    keys = zip(rows["format"], rows["batch_size"].astype(int), codecs_of(rows), rows["payload"], strict=True)
+    sizes: dict[Size, float] = dict(zip(keys, rows["size_per_record"], strict=True))
+    for name, (new, old, _) in SAVINGS.items():
+        if new in sizes and old in sizes:
+            yield name, 1 - sizes[new] / sizes[old]
 
 
-def _values_words(part: Slice, payload: str = "") -> str:
-    words = setting({"value_bytes": part.fixed["value_bytes"]})
-    return words.replace(" ", f" {payload} ") if payload else words
+def _times(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield the operations, and how much more or less CPU time than v2 they take of v3, one record per batch."""
+    if results.cpu.empty:
+        return
+    rows = _at_reference(results, results.cpu, free=("batch_size",))
+    is_lone = (rows["batch_size"] == FEW) & (rows["codec"] == NONE)
+    rows = results.with_ratios(rows[is_lone & (rows["format"] == NEW) & (rows["arm"] == "measure")])
+    for operation, ratio in zip(rows["operation"], rows["ratio"], strict=True):
+        if ratio is not None:
+            yield operation, more_or_less(ratio)
 
 
-class CpuRatios(NamedTuple):
-    """v3's CPU time relative to v2, by operation.
-
-    by: what the ratios of an operation differ in. most: a sentence about the largest one.
-    """
-
-    by: str
-    of: dict[str, list[float]]
-    most: str = ""
-
-    @property
-    def all(self) -> list[float]:
-        return [ratio for ratios in self.of.values() for ratio in ratios]
+def _at_reference(results: Results, rows: pd.DataFrame, free: Sequence[str]) -> pd.DataFrame:
+    """Return the rows at the grid's default of each axis, except the axes in `free`."""
+    fixed = [axis for axis in results.axes if axis not in free]
+    return rows[(rows[fixed] == pd.Series({axis: REFERENCE[axis] for axis in fixed})).all(axis=1)]
 
 
-def _cpu_ratios(run: Views) -> CpuRatios:
-    """Return the ratios by class of workloads; by batch size of the grid if the run has no times of workloads."""
-    classes = run.verdicts.classes
-    of_classes = {
-        operation: [time.mean.median for each in classes if (time := each.cpu.get((operation, NEW)))]
-        for operation in OPERATIONS
-    }
-    if any(of_classes.values()):
-        timed = [(time.mean.median, each.name) for each in classes for name in OPERATIONS
-                 if (time := each.cpu.get((name, NEW)))]  # fmt: skip
-        most = f" The most is for “{lower_first(max(timed)[1])}”."
-        return CpuRatios("class of workload", {name: ratios for name, ratios in of_classes.items() if ratios}, most)
-    part = None if run.results.cpu.empty else cpu_slice(run.results, "batch_size")
-    if part is None:
-        return CpuRatios("", {})
-    rows = part.rows[part.rows["format"] == NEW]
-    of_grid = {
-        operation: [ratio.median for ratio in rows.loc[rows["operation"] == operation, "ratio"] if ratio is not None]
-        for operation in OPERATIONS
-    }
-    return CpuRatios("batch size", {name: ratios for name, ratios in of_grid.items() if ratios})
+def _ranges(run: Views) -> Iterator[tuple[str, str]]:
+    """Yield the number of workloads, the range and the median of three savings over the workloads."""
+    rows = run.results.research
+    rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok") & (rows["format"] == BASE_FORMAT)]
+    rows = rows[(rows["workload"] != GRID) & rows["batch_size"].isin((FEW, MANY))]
+    totals = rows.assign(codec=codecs_of(rows)).groupby(["batch_size", "codec", "workload"])[["size_bytes", "records"]]
+    sizes = totals.sum().eval("size_bytes / records")
+    both = [] if not {(FEW, NONE), (MANY, ZSTD)} <= set(sizes.index.droplevel("workload")) else (
+        (1 - sizes[MANY, ZSTD] / sizes[FEW, NONE]).dropna().tolist())  # fmt: skip
+    new = {name: [1 - ratio for each in run.verdicts.workloads(codec) if (ratio := each.ratio(NEW))]
+           for name, codec in (("plain", NONE), ("packed", ZSTD))}  # fmt: skip
+    for name, savings in {"both": both, **new}.items():
+        if savings:
+            least, most = (percent(end(savings)).removesuffix(" %") for end in (min, max))
+            yield f"{name}_count", str(len(savings))
+            yield f"{name}_range", f"{least} to {most} %"
+            yield f"{name}_median", percent(median(savings))
 
 
-def _cpu_sentence(cpu: CpuRatios) -> str:
-    words = f"By {cpu.by}, {listed(list(cpu.of))} of {NEW} takes {span(cpu.all)} × {BASE_FORMAT}'s CPU time"
-    return f"{words}.{cpu.most}" if cpu.of else ""
+def _per_batch(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield the bytes that v3 saves per batch besides one per record: with up to 50 records, and with more."""
+    rows = results.uncompressed
+    rows = rows[rows["base_timestamp_ms"] == REFERENCE["base_timestamp_ms"]]
+    old, new = (rows[rows["format"] == name].set_index("cell_id") for name in (BASE_FORMAT, NEW))
+    saved = ((old["size_bytes"] - new["size_bytes"] - new["records"]) / new["batches"]).dropna()
+    is_small = new["batch_size"].reindex(saved.index) <= SMALL
+    for name, part in ("few", saved[is_small]), ("many", saved[~is_small]):
+        if len(part):
+            yield name, number_range(part, ".0f")
 
 
-def _java_sentence(cpu: CpuRatios) -> str:
-    found = second_opinion.load() if cpu.of else None
-    return second_opinion.front_sentence(found.claimed) if found and found.claimed else ""
+def _otherwise(run: Views) -> str:
+    """Say what a run has that has none of the verdict's numbers."""
+    if run.dictionaries and run.dictionaries.is_own and run.dictionaries.groups:
+        return headline_sentence(run.dictionaries)
+    if run.rivals and run.rivals.is_own and run.rivals.arms:
+        return " ".join((rivals.lead_sentence(run.rivals), rivals.losses_sentence(run.rivals)))
+    names = [*run.results.formats, *run.verdicts.research_formats]
+    return f"This run compares {listed(names)}."
 
 
-def _worth_sentence(shares: pd.Series, cpu: CpuRatios) -> str:
-    """Say up to which batch size v3 saves 5 % or more, and from which on less than 1 %."""
-    pays, little = shares.index[shares >= PAYS], shares.index[shares < LITTLE]
-    most_cpu = max(cpu.all, default=1.0)
-    sentences = []
-    if len(pays):
-        up_to = "up to " if pays[-1] > 1 else ""
-        if_cpu = ", if bytes matter more than CPU" if most_cpu > 1 + PAYS else ""
-        sentences.append(
-            f"Of {BASE_FORMAT} and {NEW}, take {NEW} for batches of {up_to}{record_words(pays[-1])}{if_cpu}."
-        )
-    if len(little):
-        sentences.append(f"With these records it saves less than {percent(LITTLE)} from {batch_words(little[0])} on.")
-    return " ".join(sentences) or f"{NEW} saves between {percent(LITTLE)} and {percent(PAYS)} at every batch size."
-
-
-def _smallest_sentence(run: Views) -> str:
-    """Name the smallest format of the first class of workloads, without a codec and under zstd."""
-    for each in run.verdicts.classes[:1]:
-        won = {under_words(codec): found for codec in run.verdicts.codecs if (found := each.winners(codec))}
-        names = {under: " or ".join(_with_owner(name) for name in found) + _lack(found) for under, found in won.items()}
-        if names:
-            first, *others = names
-            later = (f"{upper_first(under)} it is {names[under]}." for under in others)
-            sentence = f"For {lower_first(each.name)}, the smallest {first} is {names[first]}."
-            return " ".join((sentence, *_smaller_sentences(each.under[run.verdicts.codecs[0]]), *later))
-    return ""
-
-
-def _smaller_sentences(sizes: Sizes) -> Iterator[str]:
-    """Name the formats that are smaller still, because they lose something of the records."""
-    for name in sizes.at_a_loss:
-        yield f"{name} is smaller still, but loses {listed(sizes.lost[name])}."
-
-
-def _with_owner(name: str) -> str:
-    return f"{name} (our own)" if is_our_own(name) else name
-
-
-def _lack(winners: Sequence[str]) -> str:
-    """Name the first thing of v2 that a winner cannot carry."""
-    missing = [field for name in winners for field in lacking(name, BASE_FORMAT)]
-    return f", which has no {missing[0]}" if missing else ""
-
-
-def _cards(run: Views, shares: pd.Series | None, cpu: CpuRatios) -> Iterator[Card]:
-    part = run.results.over_batch_size
+def _cards(run: Views, savings: Mapping[str, float]) -> Iterator[Card]:
     against = f"{NEW} against {BASE_FORMAT}"
-    plain = [
-        Card(
-            percent(-shares[size]),
-            f"{against}: {batch_words(size)}, {_values_words(part)}, no codec",
-            "bytes.html#t-ratio",
-        )
-        for size in CARD_BATCHES
-        if part is not None and shares is not None and size in shares.index
-    ]
-    yield from plain[:1]
-    codec = _best_codec(run)
-    rows = run.results.grid_bytes
-    under = run.results.along(rows[pd.Series(codecs_of(rows), rows.index) == codec], "batch_size")
-    packed = _saved_shares(under)
-    if under is not None and packed is not None and CARD_BATCHES[-1] in packed.index:
-        values = _values_words(under, str(under.fixed["payload"]))
-        words = f"{against}: {batch_words(CARD_BATCHES[-1])}, {values}, {codec}"
-        yield Card(percent(-packed[CARD_BATCHES[-1]]), words, "compression.html#t-codecs-ratio")
-    yield from _columnar_card(run.results)
+    if "alone" in savings:
+        words = f"{against}: one record per batch, 100-byte values, no codec"
+        yield Card(percent(-savings["alone"]), words, "bytes.html#t-ratio")
+    if "packed" in savings:
+        words = f"{against}: {MANY} records per batch, 100-byte template values, {ZSTD}"
+        yield Card(percent(-savings["packed"]), words, "compression.html#t-codecs-ratio")
+    if mean := measured.Columnar(run.results).headline:
+        where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
+        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
+        yield Card(percent(mean.ratio - 1), words, f"floor.html#t-{measured.NAME}-means")
     if headline := dictionaries.card(run):
         yield Card(*headline, f"{dictionaries.CHAPTER}.html#t-{MEANS}")
     if run.rivals and run.rivals.is_own and (of_rivals := rivals.card(run.rivals)):
         yield Card(*of_rivals, f"{RIVALS}.html#t-{RIVAL_MEANS}")
-    if cpu.of:
-        words = f"CPU time of {against}: {listed(list(cpu.of))}, by {cpu.by}"
-        link = "bytes.html#verdict" if run.verdicts.classes else "cpu.html#cpu-batch-size"
-        yield Card(f"{span(cpu.all)}×", words, link)
-    yield from plain[1:]
-    yield from _median_card(run.verdicts.workloads(codec), NEW, f"bytes.html#t-{size_table_name(codec)}")
-
-
-def _columnar_card(results: Results) -> Iterator[Card]:
-    if mean := measured.Columnar(results).headline:
-        where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
-        yield Card(percent(mean.ratio - 1), words, f"floor.html#t-{measured.NAME}-means")
-
-
-def _overhead_table(run: Views) -> Table | None:
-    part = run.results.over_batch_size
-    if part is None:
-        return None
-    every = run.results.research
-    is_here = (every["kind"] == "bytes") & (every["status"] == "ok") & every["cell_id"].isin(part.rows["cell_id"])
-    rows = one_per_arm(every[is_here & (every["codec"] == NONE)])
-    rows = rows.assign(overhead=rows["overhead_bytes"] / rows["records"])
-    overhead = rows.pivot(index="batch_size", columns="format", values="overhead")
-    batches = [size for size in HEADLINE_BATCHES if size in overhead.index]
-    shown = {*(run.verdicts.shown or MAIN), *run.verdicts.research_formats}
-    return Table(
-        name="front",
-        caption=with_settings(
-            "Overhead: bytes per record beyond keys, values and headers, by records per batch", part.setting
-        ),
-        columns=(
-            Column(name="format"),
-            Column(name="what it is"),
-            *(Column(name=number(size), digits=2) for size in batches),
-        ),
-        rows=tuple(
-            (name, _origin(name), *(as_cell(overhead.at[size, name]) for size in batches))
-            for name in in_order(overhead.columns)
-            if name in shown
-        ),
-    )
-
-
-def _origin(name: str) -> str:
-    if name in SHIPPED:
-        return "in Kafka"
-    if name in PROPOSED:
-        return "proposed, not in Kafka"
-    return "our research format" if name in RESEARCH else "ours"
-
-
-def _median_card(sizes: list[Sizes], name: str, link: str) -> Iterator[Card]:
-    ratios = [ratio for each in sizes if (ratio := each.ratio(name))]
-    if ratios:
-        words = f"{name} against {BASE_FORMAT}: {sizes[0].with_codec}, median of {len(ratios)} workloads in own batches"
-        yield Card(percent(median(ratios) - 1), words, link)
-
-
-def _best_codec(run: Views) -> str:
-    return next((codec for codec in run.verdicts.codecs if codec.startswith(BEST_KNOWN)), BEST_KNOWN)
+    classes = [each.cpu for each in run.verdicts.classes]
+    if ratios := [of[name, NEW].mean.median for of in classes for name in OPERATIONS if (name, NEW) in of]:
+        words = f"CPU time of {against}: {listed(list(OPERATIONS))}, by class of workload"
+        yield Card(f"{span(ratios)}×", words, "bytes.html#verdict")
 
 
 def _counts(results: Results) -> str:

@@ -253,15 +253,18 @@ def verdict_sentence(run: JavaRun) -> str:
     """Count the ratios in which Java and our kernels find the same format dearer."""
     words = Counter(ratio.word for ratio in run.ratios)
     noisy = sum(ratio.is_noisy for ratio in run.ratios)
+    unsure = sum(ratio.is_noisy or ratio.word == "undecided" for ratio in run.ratios)
     return (
+        f"{'Most' if unsure * 2 > len(run.ratios) else 'Some'} ratios are undecided or noisy: {unsure} of "
+        f"{len(run.ratios)}. "
         f"Java and kfbench agree on the dearer format in {words['agree']} of {len(run.ratios)} ratios. "
         f"They differ in {words['differ']}. The other {words['undecided']} are undecided. "
         f"Of all ratios, {noisy or 'none'} {'is' if noisy < 2 else 'are'} noisy."
     )
 
 
-def front_sentence(run: JavaRun) -> str:
-    """Give v3's ratios in Java beside the front page's claim about its encode and decode."""
+def v3_sentence(run: JavaRun) -> str:
+    """Give the ratios of v3's encode and decode in Java."""
     ratios = run.of(NEW, "write", "iterate")
     if not ratios:
         return ""
@@ -357,7 +360,12 @@ def second_opinion_answer(run: Views) -> Answer | str:
     if found and (claimed := found.claimed):
         java, ours = span(claimed.java_again), span(claimed.our_again)
         again = f"{BASE_FORMAT} against itself is {java} in Java and {ours} in kfbench."
-        sentences += [verdict_sentence(claimed), again, f"Measured {claimed.measured} on {claimed.cpu}."]
+        sentences += [
+            verdict_sentence(claimed),
+            v3_sentence(claimed),
+            again,
+            f"Measured {claimed.measured} on {claimed.cpu}.",
+        ]
         tables += [claimed_table(claimed), reasons_table(claimed)]
     if found and found.every:
         tables.append(ranges_table(found.every))

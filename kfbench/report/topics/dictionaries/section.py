@@ -12,6 +12,7 @@ from kfbench.report.topics.dictionaries.sentences import BASE
 from kfbench.report.topics.dictionaries.tables import MEANS
 
 CHAPTER: Final = "dictionaries"
+NOT_IN_KAFKA: Final = "Kafka cannot do this today: no broker and no client reads it."
 MISSING: Final = "no stored run of the profile dictionary; measure it with: kfbench sweep dictionary"
 
 
@@ -24,7 +25,7 @@ def bytes_answer(run: Views) -> Answer | str:
     real = [table for group, table in zip(found.groups, of_groups, strict=True) if group is not NAMED]
     flattering = [table for group, table in zip(found.groups, of_groups, strict=True) if group is NAMED]
     return Answer(
-        means=sentences.headline_sentence(found),
+        means=f"{NOT_IN_KAFKA} {sentences.headline_sentence(found)}",
         prose=(
             found.origin,
             " ".join(sentences.HOW),
