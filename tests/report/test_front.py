@@ -1,6 +1,6 @@
 """The verdict's numbers are those of the stored rows at exactly the settings that its words name.
 
-The expected numbers are computed here from measurements.parquet, not through the code of reports.
+The expected numbers are computed here from measurements.parquet, not through the code of the report.
 """
 
 import re
@@ -12,6 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.report.data.results import Results
+from kfbench.report.data.views import Views
+from kfbench.report.topics.claims import claims_answer
+from kfbench.store import open_run
 from tools.readme import BLOCK
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +62,11 @@ def cpu(rows: pd.DataFrame, operation: str) -> float:
         rows, kind="cpu", operation=operation, batch_size=1, codec="none", payload="template", cache="resident",
         arm="measure", **POINT,
     )  # fmt: skip
-    new, old = (where(timed, format=name).drop_duplicates("format").iloc[0] for name in ("v3", "v2"))
+    new, old = (where(timed, format=name).iloc[0] for name in ("v3", "v2"))
+    return ratio_of(new, old)
+
+
+def ratio_of(new: Any, old: Any) -> float:
     return float(np.median(np.array(new.cpu_ns) / new.inner_loops / (np.array(old.cpu_ns) / old.inner_loops)))
 
 
@@ -131,3 +139,23 @@ def test_the_verdict_comes_first_and_is_short(words: str) -> None:
     assert "noise checks" in status and picture.startswith("![")
     before, _, _ = README.partition("![")
     assert len(before.split()) <= MOST_WORDS + len(status.split()) + len(" ".join(README.splitlines()[:3]).split())
+
+
+def test_the_cpu_of_lone_records_is_the_geometric_mean_over_their_workloads(rows: pd.DataFrame) -> None:
+    files = [*(ROOT / "datasets" / "workloads").glob("*.toml")]
+    of_class = [path.stem for path in files if 'class = "One record per batch"' in path.read_text(encoding="utf-8")]
+    named = rows[rows["workload"].isin(of_class) & (rows["variant"].fillna("default") == "default")]
+    named = named[named["batch_size"].isna() & (named["cache"] != "cold")]
+    ratios: dict[str, list[float]] = {"encode": [], "decode": [], "append": []}
+    for operation, found in ratios.items():
+        timed = where(named, operation=operation, codec="none", arm="measure")
+        for workload in of_class:
+            new, old = (where(timed, workload=workload, format=name).iloc[0] for name in ("v3", "v2"))
+            found.append(ratio_of(new, old))
+    report = open_run(ROOT / "reports" / "2026-11-24.20")
+    (prose,) = claims_answer(Views(Results(report.measurements()))).prose
+    expected = [
+        f"{operation} {more_or_less(float(np.exp(np.log(found).mean())))}" for operation, found in ratios.items()
+    ]
+    assert f"in {len(of_class)} workloads" in prose
+    assert re.findall(r"(?:encode|decode|append) \S+ % \w+", prose) == expected
