@@ -52,8 +52,8 @@ def where(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
 def size(rows: pd.DataFrame, name: str, batch: int, codec: str, payload: str = "template") -> float:
     found = where(rows, kind="bytes", format=name, batch_size=batch, codec=codec, payload=payload, **POINT)
     found = found if codec == "none" else where(found, level=3)
-    (one,) = {each.size_bytes / each.records for each in found.itertuples()}
-    return one
+    (one,) = set(found["size_bytes"] / found["records"])
+    return float(one)
 
 
 def cpu(rows: pd.DataFrame, operation: str) -> float:
