@@ -8,6 +8,7 @@ import pytest
 
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.report.files import files_of
+from kfbench.report.topics.explorer.data import format_sets
 from kfbench.whatif.month import month
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.explorer_points import python_sizes
@@ -17,6 +18,7 @@ from tests.runs import stored
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # rendering the page takes seconds
 MOST_BYTES = 300_000
+SUMMARY = "document.getElementById('explorer-summary').textContent"
 ROWS = """[...document.querySelectorAll("#explorer-table tbody tr")].map(
   row => [...row.cells].map(cell => cell.textContent.trim()))"""
 
@@ -38,7 +40,7 @@ def row_of(tab: Tab, name: str) -> list[str]:
 
 
 def number(text: str) -> float:
-    return float(text.removeprefix("≈ ").replace(",", "").replace("−", "-"))
+    return float(text.removesuffix("%").replace(",", "").replace("−", "-"))
 
 
 def test_it_is_small_and_asks_for_nothing(chromium: Chromium, explorer: Path) -> None:
@@ -142,18 +144,73 @@ def test_a_workload_brings_rivals_as_measured(chromium: Chromium, explorer: Path
     for name, size, of_v2 in stored:
         row = row_of(tab, name)
         assert number(row[1]) == pytest.approx(size, abs=0.51)
-        assert number(row[2].rstrip(" %")) == pytest.approx(100 * (size / of_v2 - 1), abs=0.51)
+        assert number(row[2]) == pytest.approx(100 * (size / of_v2 - 1), abs=0.51)
     assert {"arrow-ipc-bare", "avro-best", "parquet-best", "vortex-best"} <= {name for name, *_ in stored}
     tab = with_address(chromium, explorer, "#records=10&codec=zstd")
     assert "parquet-best" not in [row[0] for row in tab.ask(ROWS)]
 
 
-def test_measured_bytes_say_how_far_away_they_are(chromium: Chromium, explorer: Path) -> None:
-    source = "document.getElementById('explorer-source').textContent"
-    near = with_address(chromium, explorer, "#records=100&span_ms=0&codec=gzip").ask(source)
-    assert "doublings" not in near
-    far = with_address(chromium, explorer, "#records=70000&span_ms=0&codec=gzip&headers=30").ask(source)
-    assert "doublings" in far and "1,000 records per batch" in far and "0 headers" in far
+@pytest.mark.parametrize(
+    ("records", "value_bytes", "codec", "v3_percent"),  # the true change of bytes from v2 to v3
+    [
+        (5, 300, "lz4", -1.50), (10, 300, "zstd", -1.39), (30, 300, "zstd", -0.52), (20, 1000, "lz4", -0.24),
+        (5, 500, "gzip", -1.45), (3, 300, "snappy", -2.10), (2, 50, "zstd", -7.51), (50, 100, "zstd", -1.49),
+    ],
+)  # fmt: skip
+def test_a_number_under_a_codec_is_true_or_absent(
+    chromium: Chromium, explorer: Path, records: int, value_bytes: int, codec: str, v3_percent: float
+) -> None:
+    is_measured = (records, value_bytes) == (50, 100)
+    settings = f"#records={records}&value_bytes={value_bytes}&formats=All+formats"
+    plain_shares = with_address(chromium, explorer, settings).ask(SUMMARY).count("%")
+    tab = with_address(chromium, explorer, f"{settings}&codec={codec}")
+    assert tab.ask(SUMMARY).count("%") == plain_shares + is_measured
+    if is_measured:
+        assert number(row_of(tab, "v3")[2]) == pytest.approx(v3_percent, abs=0.06)
+    else:
+        assert {cell for row in tab.ask(ROWS) for cell in row[1:]} == {"–"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "#records=50&codec=zstd", "#records=100&codec=lz4", "#records=100", "#records=5&value_bytes=300&codec=lz4",
+        "#workload=service-events&codec=zstd",
+    ],
+)  # fmt: skip
+def test_the_choice_of_formats_changes_no_number(chromium: Chromium, explorer: Path, address: str) -> None:
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for formats in format_sets():
+        tab = with_address(chromium, explorer, f"{address}&formats={formats.replace(' ', '+')}")
+        for name, *cells in tab.ask(ROWS):
+            found.setdefault(name, set()).add(tuple(cells))
+    assert {"v2", "v3"} < found.keys() and {name for name, rows in found.items() if len(rows) > 1} == set()
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
+def test_the_bill_is_that_of_the_same_records_under_each_codec(chromium: Chromium, explorer: Path, codec: str) -> None:
+    plain = number(row_of(with_address(chromium, explorer, "#records=100"), "v2")[1])
+    tab = with_address(chromium, explorer, f"#records=100&codec={codec}&mb_per_s=3")
+    for name in ("v2", "v3"):
+        row = row_of(tab, name)
+        cost = month(3e6 * 86_400 * number(row[1]) / plain, Traffic(), Prices()).total
+        assert number(row[5]) == pytest.approx(cost, rel=2e-3)
+
+
+def test_settings_that_were_not_measured_link_some_that_were(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#records=70000&value_bytes=300&codec=gzip&headers=30")
+    assert row_of(tab, "v2")[1] == "–"
+    tab.ask("""new Promise(done => { addEventListener("hashchange", () => done());
+      document.querySelector("#explorer-source a").click(); })""")
+    assert number(row_of(tab, "v2")[1]) > 0 and number(row_of(tab, "v3")[5]) > 0
+    assert tab.ask("document.getElementById('c-codec').value") == "gzip"
+
+
+def test_no_label_of_the_axis_is_cut_off(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, "#records=1000000")
+    left = tab.ask("""Math.min(...[...document.querySelectorAll("#explorer-line svg text")].map(
+      text => text.getBBox().x))""")
+    assert left >= 0
 
 
 def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> None:

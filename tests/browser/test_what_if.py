@@ -28,10 +28,14 @@ def test_it_starts_from_the_log_with_the_bytes_of_the_tables(chromium: Chromium,
     assert tab.complaints() == []
 
 
-def test_the_bill_without_a_codec_is_that_of_the_tables(chromium: Chromium, answer: Path) -> None:
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_the_bill_is_that_of_the_tables(chromium: Chromium, answer: Path, codec: str) -> None:
     found = json.loads(answer.with_name("what-if.json").read_text())
-    months = {row["format"]: row["month"]["total"] for row in found["sizes"] if row["codec"] == "none"}
+    months = {row["format"]: row["month"]["total"] for row in found["sizes"] if row["codec"] == codec}
+    assert len(months) > 1
     tab = chromium.open(answer)
+    tab.ask(f"""(box => {{ box.value = "{codec}"; box.dispatchEvent(new Event("change")); }})(
+      document.getElementById("c-codec"))""")
     for name, dollars in months.items():
         assert number(row_of(tab, name)[3]) == pytest.approx(dollars, rel=2e-3, abs=0.51)
 

@@ -8,6 +8,7 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.results import Results
 from kfbench.report.topics.explorer import measured, rules
 from kfbench.report.topics.explorer.data import FIRST, format_sets, page_data, report_content, script_json
+from kfbench.store import Run
 from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
@@ -40,6 +41,12 @@ def test_cells_have_the_numbers_of_the_run(results: Results) -> None:
     assert sizes == {round(size, 2) for size in rows["size_per_record"]}
     timed = [of for cell in cells for by_operation in cell["cpu"].values() for of in by_operation.values()]
     assert timed and all(of[BASE_FORMAT] > 0 for of in timed)
+
+
+def test_rows_with_other_settings_than_those_of_the_form_are_no_cells(run: Run) -> None:
+    rows = run.measurements()
+    assert measured.grid_cells(Results(rows))
+    assert measured.grid_cells(Results(rows.assign(header_value_bytes=50))) == []
 
 
 def test_a_workload_has_the_means_of_its_records() -> None:

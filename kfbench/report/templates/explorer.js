@@ -1,11 +1,11 @@
 "use strict";
 /** The explorer: a form, and the bars, the line and the table that follow it. */
 (() => {
-  const {fields, agesNear, formats, stops, sum, PAYLOAD, settings: address, measured, words, line} = window.kfbench;
+  const {fields, formats, stops, sum, PAYLOAD, settings: address, measured, words, line} = window.kfbench;
   const {number, bytes, change, element, swatch, SETTINGS} = words;
   const {base, newest: NEW, sets, colours, groups, month, operations, is_sampled: isSampled} =
     JSON.parse(document.getElementById("kfbench-explorer").textContent);
-  const MOST_LINES = 6, LAST_RECORDS = 10000, ABSENT = "–", OTHER = "var(--other)", MB = 1e6, FAR_DOUBLINGS = 3;
+  const MOST_LINES = 6, LAST_RECORDS = 10000, ABSENT = "–", OTHER = "var(--other)", MB = 1e6;
   const PAUSE_MS = 200; // the address follows a moving slider when it rests for so long
   const byId = id => document.getElementById(id);
   const form = document.querySelector("#explorer form");
@@ -18,20 +18,14 @@
   const nearestStop = (name, value) => stops[name].reduce((best, stop) =>
     Math.abs(Math.log2((stop + 2) / (value + 2))) < Math.abs(Math.log2((best + 2) / (value + 2))) ? stop : best);
 
-  /** {format: {parts, isNear}} of a batch. isNear: the formula does not hold here, so its times are interpolated. */
-  function batchFields(settings, chosen) {
-    const batch = batchOf(settings), exact = fields(batch);
-    const near = chosen.some(name => exact[name] === null) ? fields({...batch, age_bytes: agesNear(batch)}) : {};
-    return Object.fromEntries(chosen.map(name =>
-      [name, {parts: exact[name] ?? near[name], isNear: exact[name] === null && Boolean(near[name])}]));
-  }
-
   /** Per chosen format: bytes per record in groups of fields, or parts: null without a size. */
   function perRecord(settings, chosen) {
-    return Object.entries(batchFields(settings, chosen)).map(([name, {parts, isNear}]) => {
-      if (!parts) return {name, parts: null, isNear};
-      const each = Object.fromEntries(Object.entries(parts).map(([group, size]) => [group, size / settings.records]));
-      return {name, parts: each, total: sum(each), isNear};
+    const found = fields(batchOf(settings));
+    return chosen.map(name => {
+      if (!found[name]) return {name, parts: null};
+      const groups = Object.entries(found[name]).map(([group, size]) => [group, size / settings.records]);
+      const parts = Object.fromEntries(groups);
+      return {name, parts, total: sum(parts)};
     });
   }
 
@@ -51,7 +45,7 @@
         part.style.cssText = `width:${100 * (row.parts[group] ?? 0) / most}%;background:${groups[group]}`;
         bar.append(part);
       }
-      const total = row.parts ? `${row.isNear ? "≈ " : ""}${bytes(row.total)} B` : lacking(row.name);
+      const total = row.parts ? `${bytes(row.total)} B` : lacking(row.name);
       const side = !row.parts ? "" : row.name === base ? "base" : change(row.total, v2.total);
       return element("div", {className: "bar"},
         element("span", {className: "name"}, row.name), bar,
@@ -69,8 +63,8 @@
     const shown = ranked.slice(0, MOST_LINES).map(({name}) => name);
     const last = stops.records.find(stop => stop >= Math.max(LAST_RECORDS, records));
     const counts = stops.records.filter(stop => stop <= last);
-    const besides = at => Object.fromEntries(Object.entries(batchFields({...settings, records: at}, shown))
-      .map(([name, {parts}]) => [name, parts && (sum(parts) - parts[PAYLOAD]) / at]));
+    const besides = at => Object.fromEntries(perRecord({...settings, records: at}, shown)
+      .map(({name, parts, total}) => [name, parts && total - parts[PAYLOAD]]));
     const columns = counts.map(besides), here = besides(records);
     const lines = shown.map(name => ({name, colour: colours[name], here: here[name],
       points: counts.map((n, i) => [n, columns[i][name]]).filter(([, size]) => size > 0)}));
@@ -84,71 +78,63 @@
   // ---- the table ----
   const measuredWord = codec => isSampled && codec !== "none" ? "Estimated" : "Measured";
 
-  /** Where the table's numbers come from: exact sizes, or the cell with measured bytes. */
-  function source(settings, chosen) {
-    const named = settings.workload && measured.workload(settings.workload), {codec} = settings;
-    if (named) return {bytes: named.bytes[codec] ? named : null, timed: named, isNamed: true};
-    const hasBytes = (cell, name) => measured.bytesOf(cell, codec, name);
-    const sized = codec === "none" ? null : measured.nearest(settings, chosen, hasBytes);
-    const timed = measured.nearest(settings, [base, NEW].filter(name => chosen.includes(name)),
-      (cell, name) => operations.every(operation => measured.cpuOf(cell, codec, operation, name)));
-    return {bytes: sized?.cell ?? null, timed: timed?.cell ?? null, sized, clock: timed, isNamed: false};
+  /** Links to measured settings near the reader's. has: cell => boolean. */
+  function links(settings, has) {
+    const found = measured.nearest(settings, has).map(cell => measured.differences(cell, settings));
+    return found.flatMap((axes, i) => [i ? "; " : " Nearest that were: ",
+      element("a", {href: address.write({...settings, ...Object.fromEntries(axes)})},
+        axes.map(([axis, value]) => SETTINGS[axis](value)).join(", "))]).concat(found.length ? "." : "");
   }
 
-  /** The cell in words: its settings, and how far it is from the reader's. */
-  function cellWords(what, found, settings) {
-    const apart = measured.differences(found.cell, settings).map(([axis, theirs]) => SETTINGS[axis](theirs));
-    if (!apart.length) return `${what} measured at exactly these settings. `;
-    const far = found.apart > FAR_DOUBLINGS ? ", which is far" : "";
-    const away = `It is ${number(found.apart, 1)} doublings away${far}. `;
-    return `${what} from the nearest measured cell: ${apart.join(", ")}. ${away}`;
-  }
-
-  function sourceWords(settings, {bytes, sized, clock, isNamed}) {
+  /** Where the numbers of the table come from, and what was not measured. cell: the source, if any. */
+  function sourceWords(settings, cell) {
     const {codec, workload} = settings, how = codec === "none" ? "without a codec" : `with ${codec}`;
-    if (isNamed) {
-      const found = `${measuredWord(codec)} on ${workload} in its own batches, ${how}.`;
-      const span = "span_ms" in measured.workload(workload).settings ? "" : ", and your time span";
-      const rivals = measured.workload(workload).rivals[codec] ? " Rivals (last rows) have their smallest settings." : "";
-      return `${bytes ? found : `${workload} was not measured ${how}.`} The bars use its mean lengths${span}.${rivals} `
-        + `${ABSENT}: not measured.`;
+    const hasBytes = each => measured.bytesOf(each, codec, base);
+    const hasCpu = each => operations.every(name => measured.cpuOf(each, codec, name, base));
+    if (workload) {
+      const found = hasBytes(cell) ? `${measuredWord(codec)} on ${workload} in its own batches, ${how}.`
+        : `${workload} was not measured ${how}.`;
+      const span = "span_ms" in cell.settings ? "" : ", and your time span";
+      const rivals = cell.rivals[codec] ? " Rivals (last rows) have their smallest settings." : "";
+      return [`${found} The bars use its mean lengths${span}.${rivals} ${ABSENT}: not measured.`];
     }
-    const parts = codec === "none" ? ["Bytes: exact, without a codec. "]
-      : [sized ? cellWords(`Bytes ${how}:`, sized, settings) : `Bytes ${how}: not measured. `];
-    if (!operations.length) return `${parts.join("")}${ABSENT}: not measured.`;
-    if (clock && clock.cell === sized?.cell) parts.push("CPU: the same cell. ");
-    else parts.push(clock ? cellWords("CPU:", clock, settings) : `CPU ${how}: not measured. `);
-    return `${parts.join("")}CPU times are those of kfbench’s kernels. ${ABSENT}: not measured.`;
+    const measuredOr = (what, has, near) => cell && has(cell) ? [`${what} ${how}: measured at exactly these settings. `]
+      : [`${what} ${how}: not measured at these settings.`, ...near, " "];
+    const isExact = codec === "none", isSized = isExact || cell && hasBytes(cell);
+    return [
+      ...isExact ? ["Bytes: exact, without a codec. "] : measuredOr("Bytes", hasBytes, links(settings, hasBytes)),
+      ...operations.length ? measuredOr("CPU", hasCpu, isSized ? links(settings, hasCpu) : []) : [],
+      operations.length ? "CPU times are those of kfbench’s kernels. " : "", `${ABSENT}: not measured.`,
+    ];
   }
 
   function drawTable(rows, settings) {
-    const {codec} = settings, chosen = rows.map(({name}) => name), from = source(settings, chosen);
-    const isExact = codec === "none" && !from.isNamed;
-    const sizeOf = row =>
-      isExact ? row.parts && row.total : from.bytes && measured.bytesOf(from.bytes, codec, row.name);
-    const ofBase = sizeOf(rows.find(row => row.name === base));
+    const {codec, workload} = settings, cell = measured.cellOf(settings), v2 = rows.find(({name}) => name === base);
+    const sizeOf = (row, under) => under === "none" && !workload ? row.parts && row.total
+      : cell && measured.bytesOf(cell, under, row.name);
     const cpu = (row, operation) => {
-      const found = from.timed && measured.cpuOf(from.timed, codec, operation, row.name);
+      const found = cell && measured.cpuOf(cell, codec, operation, row.name);
       if (!found) return [ABSENT];
       if (row.name === base) return [`${number(found.ns, 1)} ns`];
       const interval = element("small", {}, ` ${number(found.low, 2)} to ${number(found.high, 2)}`);
       return [`${number(found.ratio, 2)}×`, interval];
     };
-    const tableRow = ({name, isNear}, size, v2, cpus) => {
-      const cost = size && v2 ? measured.bill(settings.mb_per_s * MB * size / v2) : null;
+    /** size, ofBase: bytes of the row and of v2 under the codec. plain: those of v2 without one. */
+    const tableRow = (name, size, ofBase, plain, cpus) => {
       const cells = [
-        size ? [`${isExact && isNear ? "≈ " : ""}${bytes(size)}`] : [ABSENT],
-        size && v2 ? [name === base ? "base" : change(size, v2)] : [ABSENT],
+        [size ? bytes(size) : ABSENT],
+        [!size || !ofBase ? ABSENT : name === base ? "base" : change(size, ofBase)],
         ...cpus,
-        cost === null ? [ABSENT] : [number(cost)],
+        [size && plain ? number(measured.bill(settings.mb_per_s * MB * size / plain)) : ABSENT],
       ];
       const head = element("th", {scope: "row"}, swatch(colours[name] ?? OTHER), name);
       return element("tr", {}, head, ...cells.map(content => element("td", {className: "n"}, ...content)));
     };
-    const rivals = (from.isNamed && from.timed.rivals[codec]) || [];
+    const rivals = workload ? cell.rivals : {}, ofBase = sizeOf(v2, codec), plain = sizeOf(v2, "none");
     const body = [
-      ...rows.map(row => tableRow(row, sizeOf(row), ofBase, operations.map(operation => cpu(row, operation)))),
-      ...rivals.map(([name, size, v2]) => tableRow({name}, size, v2, operations.map(() => [ABSENT]))),
+      ...rows.map(row => tableRow(row.name, sizeOf(row, codec), ofBase, plain, operations.map(each => cpu(row, each)))),
+      ...(rivals[codec] ?? []).map(([name, size, ofV2]) =>
+        tableRow(name, size, ofV2, rivals.none?.[0][2], operations.map(() => [ABSENT]))),
     ];
     const cpuHeads = operations.map(name => `${name[0].toUpperCase()}${name.slice(1)} CPU`);
     const heads = ["Format", "Bytes per record", `Bytes vs ${base}`, ...cpuHeads, "US$ a month"];
@@ -156,23 +142,24 @@
     table.tHead.replaceChildren(element("tr", {}, ...heads.map((text, i) =>
       element("th", {scope: "col", className: i ? "n" : ""}, text))));
     table.tBodies[0].replaceChildren(...body);
-    byId("explorer-source").textContent = sourceWords(settings, from);
+    byId("explorer-source").replaceChildren(...sourceWords(settings, cell));
     byId("explorer-bill").textContent = billWords(settings);
   }
 
-  function billWords({mb_per_s, codec}) {
+  function billWords({mb_per_s}) {
     const {replication, retention_days, fan_out, assumed, storage_gb_month, network_gb} = month;
-    return `The bill is disk and network for ${mb_per_s.toLocaleString("en")} MB/s in ${base}${codec === "none" ? " without a codec" : ` under ${codec}`}. `
+    return "The bill is disk and network for the same records in every row: those that take "
+      + `${mb_per_s.toLocaleString("en")} MB/s in ${base} without a codec. `
       + `Assumed: ${replication} replicas, ${retention_days} days, ${fan_out} readers. `
       + `${assumed ? `Prices of ${assumed}` : "Your prices"}: ${storage_gb_month} US$ per GB-month, ${network_gb} US$ per GB of network.`;
   }
 
   // ---- the summary ----
   /** The rows with bytes without a codec. Those of a workload are measured, if v2's are. */
-  function plainRows(rows, {workload}) {
-    const cell = measured.workload(workload), sizeOf = ({name}) => cell && measured.bytesOf(cell, "none", name);
+  function plainRows(rows, settings) {
+    const cell = measured.cellOf(settings), sizeOf = ({name}) => cell && measured.bytesOf(cell, "none", name);
     if (!sizeOf({name: base})) return rows.filter(({parts}) => parts);
-    return rows.filter(sizeOf).map(row => ({name: row.name, total: sizeOf(row), isNear: false}));
+    return rows.filter(sizeOf).map(row => ({name: row.name, total: sizeOf(row)}));
   }
 
   /** Bytes of v2, and what v3 and the smallest format save. Formats without headers can lose parts of a record. */
@@ -180,24 +167,23 @@
     const plainOnes = plainRows(rows, settings), v2 = plainOnes.find(row => row.name === base);
     const others = plainOnes.filter(row => row.name !== base && hasHeaders(row.name)).sort((a, b) => a.total - b.total);
     const named = new Set([others.find(({name}) => name === NEW), others[0]].filter(Boolean));
-    const plain = [...named].map(({name, total, isNear}) => {
-      const saved = v2.total - total, about = isNear ? "about " : "";
-      const verb = saved >= 0 ? "saves" : "adds";
-      return `${name} ${verb} ${about}${bytes(Math.abs(saved))} bytes (${change(total, v2.total)}).`;
+    const plain = [...named].map(({name, total}) => {
+      const saved = v2.total - total, verb = saved >= 0 ? "saves" : "adds";
+      return `${name} ${verb} ${bytes(Math.abs(saved))} bytes (${change(total, v2.total)}).`;
     });
     const first = `${base} takes ${bytes(v2.total)} bytes per record without a codec.`;
     const packed = packedWords(settings, rows.map(({name}) => name));
     byId("explorer-summary").textContent = [first, ...plain, packed].join(" ");
-    const near = rows.find(row => row.isNear);
-    byId("explorer-near").textContent = near ? `≈: the bytes of ${near.name}’s timestamps are interpolated.` : "";
   }
 
   /** What the first format after v2 saves under the chosen codec, where it was measured. */
   function packedWords(settings, chosen) {
-    const {codec} = settings, {bytes: cell} = source(settings, chosen);
+    const {codec} = settings, cell = measured.cellOf(settings);
+    if (codec === "none") return "";
     const name = chosen.includes(NEW) ? NEW : chosen.find(each => each !== base);
-    const size = codec !== "none" && cell && measured.bytesOf(cell, codec, name);
-    return size ? `With ${codec}, ${name} ${measuredWord(codec).toLowerCase()} ${change(size, measured.bytesOf(cell, codec, base))}.` : "";
+    const [size, ofBase] = [name, base].map(each => cell && measured.bytesOf(cell, codec, each));
+    return size && ofBase ? `With ${codec}, ${name} ${measuredWord(codec).toLowerCase()} ${change(size, ofBase)}.`
+      : `With ${codec}, ${name} was not measured at these settings.`;
   }
 
   // ---- the form ----

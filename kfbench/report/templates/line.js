@@ -2,34 +2,36 @@
 /** The picture of bytes per record over records per batch: one line per format, and the reader's batch size. */
 window.kfbench.line = (() => {
   const {number, bytes, svg} = window.kfbench.words;
-  const HEIGHT = 300, TOP = 30, BOTTOM = HEIGHT - 44, LEFT = 44; // pixels
+  const HEIGHT = 300, TOP = 30, BOTTOM = HEIGHT - 44; // pixels
   const LETTER = 9, LINE = 17; // the room for a letter and for a line of a label
   const NARROW = 260; // a plot that is narrower has a label at every second power of ten
 
-  /** Positions on logarithmic axes. low: the power of ten below the least value. */
+  /** Positions on logarithmic axes. low: the power of ten below the least value. left: room for the longest tick. */
   function scales(lines, last, width) {
     const values = lines.flatMap(({points}) => points.map(([, size]) => size));
     const low = 10 ** Math.floor(Math.log10(Math.min(...values))), high = Math.max(...values) * 1.15;
     const right = width - Math.min(170, 20 + LETTER * Math.max(...lines.map(({name}) => name.length)));
+    const ticks = [];
+    for (let power = low; power <= high; power *= 10) {
+      ticks.push(...[power, 3 * power].filter(each => each <= high).map(each => Number(each.toPrecision(1))));
+    }
+    const left = 14 + LETTER * Math.max(...ticks.map(tick => String(tick).length));
     return {
-      low, high, right,
-      x: records => LEFT + (right - LEFT) * Math.log(records) / Math.log(last),
+      left, right, ticks,
+      x: records => left + (right - left) * Math.log(records) / Math.log(last),
       y: size => BOTTOM - (BOTTOM - TOP) * Math.log(size / low) / Math.log(high / low),
     };
   }
 
-  function axes({low, high, right, x, y}, last) {
-    const drawn = [];
-    for (let power = low; power <= high; power *= 10) {
-      for (const size of [power, 3 * power].filter(each => each <= high)) {
-        drawn.push(svg("line", {x1: LEFT, x2: right, y1: y(size), y2: y(size), class: "grid"}),
-          svg("text", {x: LEFT - 8, y: y(size) + 5, "text-anchor": "end"}, String(Number(size.toPrecision(1)))));
-      }
-    }
-    for (let records = 1; records <= last; records *= right - LEFT < NARROW ? 100 : 10) {
+  function axes({left, right, ticks, x, y}, last) {
+    const drawn = ticks.flatMap(tick => [
+      svg("line", {x1: left, x2: right, y1: y(tick), y2: y(tick), class: "grid"}),
+      svg("text", {x: left - 8, y: y(tick) + 5, "text-anchor": "end"}, String(tick)),
+    ]);
+    for (let records = 1; records <= last; records *= right - left < NARROW ? 100 : 10) {
       drawn.push(svg("text", {x: x(records), y: BOTTOM + 20, "text-anchor": "middle"}, number(records)));
     }
-    return [...drawn, svg("text", {x: LEFT, y: HEIGHT - 4}, "records per batch")];
+    return [...drawn, svg("text", {x: left, y: HEIGHT - 4}, "records per batch")];
   }
 
   /** The y of each label at the end of its line, moved apart so that none covers another: Map of name to y. */
@@ -46,10 +48,10 @@ window.kfbench.line = (() => {
 
   /** lines: [{name, colour, points: [[records, bytes]], here: bytes at the reader's records}]. */
   function draw(lines, records, last, width) {
-    const scale = scales(lines, last, width), {right, x, y} = scale, places = labelPlaces(lines, y), at = x(records);
+    const scale = scales(lines, last, width), {left, right, x, y} = scale, places = labelPlaces(lines, y), at = x(records);
     const picture = svg("svg", {viewBox: `0 0 ${width} ${HEIGHT}`, role: "img"}, ...axes(scale, last),
       svg("line", {x1: at, x2: at, y1: TOP, y2: BOTTOM, class: "you"}),
-      svg("text", {x: Math.max(at, LEFT + 40), y: TOP - 10, "text-anchor": "middle", class: "here"},
+      svg("text", {x: Math.max(at, left + 40), y: TOP - 10, "text-anchor": "middle", class: "here"},
         `you: ${number(records)}`));
     for (const {name, colour, points, here} of lines.toReversed()) { // the first line lies on top
       const path = points.map(([n, size]) => `${x(n).toFixed(1)} ${y(size).toFixed(1)}`).join("L");

@@ -11,30 +11,20 @@ window.kfbench.measured = (() => {
   const HEADER_BYTES = {header_key_bytes: 12, header_value_bytes: 20}; // of every cell with headers
   const at = name => formats.indexOf(name);
 
-  /** The axes with the cell's and the reader's value: [axis, cell's, reader's]. Lengths of headers count if there are any. */
-  const pairs = (cell, settings) => [
-    ...AXES.map((axis, i) => [axis, cell.settings[i], settings[axis]]),
-    ...(settings.headers > 0 ? Object.entries(HEADER_BYTES).map(([axis, size]) => [axis, size, settings[axis]]) : []),
-  ];
+  /** The axes on which a cell differs from the settings: [axis, cell's value]. Lengths of headers count if there are any. */
+  const differences = (cell, settings) => [
+    ...AXES.map((axis, i) => [axis, cell.settings[i]]), ...(settings.headers > 0 ? Object.entries(HEADER_BYTES) : []),
+  ].filter(([axis, value]) => value !== settings[axis]);
 
-  /**
-   * Doublings between two settings, summed over the axes. A null length is 1 below an empty one. The time span counts a
-   * quarter, because it changes few bytes.
-   */
-  const doublings = (axis, a, b) => Math.abs(Math.log2((a + 2) / (b + 2))) * (axis === "span_ms" ? 0.25 : 1);
-  const distance = (cell, settings) =>
-    pairs(cell, settings).reduce((sum, [axis, theirs, yours]) => sum + doublings(axis, theirs, yours), 0);
+  /** Return the workload of the settings, or the cell that was measured at exactly these settings, if any. */
+  const cellOf = settings => workloads.find(({name}) => name === settings.workload)
+    ?? cells.find(cell => !differences(cell, settings).length);
 
-  /** Return the nearest cell that has all chosen formats which any cell has. has: (cell, format) => boolean. */
-  function nearest(settings, chosen, has) {
-    const common = chosen.filter(name => cells.some(cell => has(cell, name)));
-    const whole = cells.filter(cell => has(cell, base) && common.every(name => has(cell, name)));
-    let best = null;
-    for (const cell of whole) {
-      const apart = distance(cell, settings);
-      if (best === null || apart < best.apart) best = {cell, apart};
-    }
-    return best;
+  /** Return up to three measured cells near the settings. has: cell => boolean. */
+  function nearest(settings, has) {
+    const doublings = ([axis, value]) => Math.abs(Math.log2((value + 2) / (settings[axis] + 2)));
+    const distance = cell => differences(cell, settings).reduce((total, each) => total + doublings(each), 0);
+    return cells.filter(has).sort((a, b) => distance(a) - distance(b)).slice(0, 3);
   }
 
   const bytesOf = (cell, codec, name) => cell.bytes[codec]?.[at(name)] || null;
@@ -48,8 +38,6 @@ window.kfbench.measured = (() => {
     return {ratio: ratio / 1000, low: (ratio + below) / 1000, high: (ratio + above) / 1000};
   }
 
-  const workload = name => workloads.find(each => each.name === name);
-
   /** The month's cost in US$ of bytes that are produced per second, as in `kfbench.whatif.month`. */
   function bill(bytesPerSecond) {
     const aDay = bytesPerSecond * 86400, produced = aDay * month.days, copies = produced * (month.replication - 1);
@@ -58,9 +46,5 @@ window.kfbench.measured = (() => {
     return stored / 1e9 * month.storage_gb_month + network / 1e9 * month.network_gb;
   }
 
-  /** The axes on which a cell differs from the settings: [axis, cell's value, reader's value]. */
-  const differences = (cell, settings) => pairs(cell, settings)
-    .filter(([, theirs, yours]) => theirs !== yours);
-
-  return {nearest, bytesOf, cpuOf, workload, bill, differences};
+  return {cellOf, nearest, differences, bytesOf, cpuOf, bill};
 })();

@@ -123,7 +123,7 @@ window.kfbench = (() => {
   function columnar(format, set) {
     const {records, key_bytes, value_bytes, span_ms, headers, null_values} = set, isOne = records === 1;
     const ageBytes = isOne || span_ms === 0 ? 0
-      : set.age_bytes ?? ages[stops.span_ms.indexOf(span_ms)]?.[stops.records.indexOf(records)];
+      : ages[stops.span_ms.indexOf(span_ms)]?.[stops.records.indexOf(records)];
     if (ageBytes === undefined || null_values > 0 && null_values < records) return null;
     const value = null_values ? -1 : value_bytes, size = numbers(true), each = recordHeaders(set, size);
     const column = length => length < 0 ? 0 : isOne ? uvarint(length) : length === 0 ? 1 : 1 + varint(length);
@@ -131,16 +131,6 @@ window.kfbench = (() => {
     if (headers) lengths += uvarint(headers) + each.lengths + (isOne ? 0 : 1 + headers); // mode, and a form each
     return {[HEADER]: format.header - 1 + uvarint(records), [TIMES]: ageBytes, [LENGTHS]: lengths,
       [RECORD_HEADERS]: each.contents, [PAYLOAD]: payload(set)};
-  }
-
-  /** Ages between the stops: those of the nearest span, interpolated over records. A setting `age_bytes` has them. */
-  function agesNear({records, span_ms}) {
-    const doublings = span => Math.abs(Math.log2((span + 2) / (span_ms + 2)));
-    const span = stops.span_ms.slice(1).reduce((best, stop) => doublings(stop) < doublings(best) ? stop : best);
-    const after = Math.max(stops.records.findIndex(stop => stop >= records), 1);
-    const [low, high] = stops.records.slice(after - 1, after + 1);
-    const [least, most] = ages[stops.span_ms.indexOf(span)]?.slice(after - 1, after + 1) ?? [0, 0];
-    return Math.round(least + (most - least) * (records - low) / (high - low));
   }
 
   const LAYOUTS = {messages, batch, kip98, columnar};
@@ -159,5 +149,5 @@ window.kfbench = (() => {
     return Object.fromEntries(Object.entries(fields(settings)).map(([name, found]) => [name, found && sum(found)]));
   }
 
-  return {sizes, fields, agesNear, formats, stops, sum, PAYLOAD};
+  return {sizes, fields, formats, stops, sum, PAYLOAD};
 })();

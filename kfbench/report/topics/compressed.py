@@ -57,9 +57,9 @@ def compressed_rows(results: Results) -> pd.DataFrame:
 
 def _relative(rows: pd.DataFrame, base: pd.DataFrame, keys: list[str]) -> list[float]:
     """Divide the size of each row by that of the base row with the same keys. The result is NaN without a base row."""
-    sizes = base.set_index(keys)["size_bytes"].to_dict()
+    sizes = base.set_index(keys)["size_per_record"].to_dict()
     points = zip(*(rows[key] for key in keys), strict=True)
-    return [size / sizes.get(point, np.nan) for point, size in zip(points, rows["size_bytes"], strict=True)]
+    return [size / sizes.get(point, np.nan) for point, size in zip(points, rows["size_per_record"], strict=True)]
 
 
 def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:

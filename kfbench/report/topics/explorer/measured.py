@@ -30,7 +30,9 @@ AXES: Final = {
     "span_ms": "timestamp_spread_ms",
     "headers": "headers",
 }
-OTHERS: Final = ("payload", "offset_stride", "base_timestamp_ms", "producer", "append_time")
+OTHERS: Final = (
+    "header_key_bytes", "header_value_bytes", "payload", "offset_stride", "base_timestamp_ms", "producer", "append_time"
+)  # fmt: skip
 NONE: Final = "none"
 Numbers = dict[str, Any]
 
