@@ -20,6 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from kfbench.text import printable
+
 SILENT_S: Final = 2.0  # a shorter wait shows no bar
 LINE_S: Final = 30.0  # at least this long between two progress lines, if there is no terminal
 
@@ -80,7 +82,7 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
 
 def say(console: Console, line: str) -> None:
     """Print one line for the user, with `kfbench: ` in front."""
-    console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"kfbench: {printable(line)}", soft_wrap=True, markup=False, highlight=False)
 
 
 class _Lines(Progress):

@@ -9,7 +9,7 @@ from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, re
 from kfbench.inspection.segment import Inspection, MissingBatches, SegmentReader
 from kfbench.inspection.values import utc
 from kfbench.log.damage import Damage, WithoutDictionary
-from kfbench.text import counted, text_table
+from kfbench.text import counted, printable, text_table
 
 
 def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
@@ -41,7 +41,7 @@ def _damage_line(damage: Damage) -> str:
 def summary_lines(found: Inspection) -> Iterator[str]:
     """Yield the lines of the summary of a segment that was read to its end."""
     sizes = [counted(found.size_bytes, "byte"), counted(found.batch_count, "batch")]
-    yield f"{found.path}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
+    yield f"{printable(found.path)}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
     if found.batch_count:
         kinds = [f"magic {magic} ({count:,})" for magic, count in sorted(found.magics.items())]
         kinds += [f"{codec} ({count:,})" for codec, count in sorted(found.codecs.items())]
@@ -71,7 +71,7 @@ def missing_words(missing: MissingBatches) -> str:
 
 def _missing_hint(found: Inspection, missing: MissingBatches) -> Iterator[str]:
     if missing.number not in found.dictionaries:
-        whole = f"cat DICTIONARY {shlex.quote(found.path)} > WHOLE.log"
+        whole = f"cat DICTIONARY {printable(shlex.quote(found.path))} > WHOLE.log"
         yield f"  hint: {whole}. DICTIONARY is the dictionary's file, or a segment that begins with it"
     elif missing.reason.endswith("is missing"):
         yield f"  hint: dictionary {missing.number} stands after these batches. kfbench.read_log reads them"

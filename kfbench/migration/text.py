@@ -17,14 +17,14 @@ from kfbench.migration.plans import (
     on_fetch,
     on_produce,
 )
-from kfbench.text import percent, text_table
+from kfbench.text import percent, printable, text_table
 
 LOAD_TITLES = ("append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk", "zero-copy", "refused")
 
 
 def migration_text(answer: Migration) -> str:
     """Return the whole answer as text, in blocks that are separated by empty lines."""
-    return "\n\n".join("\n".join(lines) for lines in _blocks(answer))
+    return "\n\n".join("\n".join(map(printable, lines)) for lines in _blocks(answer))
 
 
 def _blocks(answer: Migration) -> Iterator[list[str]]:
