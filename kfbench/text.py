@@ -58,6 +58,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
+def size_words(size_bytes: int) -> str:
+    """Return a number of bytes: "64 MiB" if it is a whole number of MiB, else "30,000 bytes"."""
+    return f"{size_bytes >> 20:,} MiB" if size_bytes and not size_bytes % (1 << 20) else counted(size_bytes, "byte")
+
+
 def shortened(text: str, width: int) -> str:
     """Return the text if it has at most `width` characters. Otherwise return an ellipsis and its last characters."""
     return text if len(text) <= width else f"…{text[1 - width :]}"

@@ -40,6 +40,7 @@ FIRST_BYTES: Final = 64 << 10  # bytes that are read first, to learn how much th
 # A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While a record is read,
 # it takes about 300 bytes of memory, even if it is empty.
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
+LIMIT_NAME: Final = re.compile(r"limits\.(\w+)")
 RUN_BYTES: Final = 32 << 20  # the most decompressed bytes of batches that are read together
 RUN_RECORDS: Final = 1 << 19  # the most records of batches that are read together, as their headers count them
 OVER_A_RUN: Final = tuple(
@@ -248,9 +249,7 @@ def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterato
             replace(
                 each,
                 position=start + each.position,
-                promise=each.promise.replace(
-                    "limits.batch_records", f"{limits.batch_records:,}, the limit of one batch"
-                ),
+                promise=LIMIT_NAME.sub(lambda name: f"{name[0]} ({getattr(limits, name[1]):,})", each.promise),
             )
             for each in damage_of(log, len(run))
         ),

@@ -132,7 +132,7 @@ def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monke
     ]  # fmt: skip
     damage = [each for chunk in chunks for each in chunk.damage]
     assert [each.position for each in damage] == grows.positions[[1, 4]].tolist()
-    assert all("past the limit of 30000 bytes" in each.promise for each in damage)
+    assert all("past the limit of 30,000 bytes" in each.promise for each in damage)
 
 
 def test_a_brokers_data_dir(tmp_path: Path) -> None:

@@ -179,4 +179,4 @@ def test_control_characters_of_names_are_escaped_on_the_page(answer: WhatIf) -> 
     files = dict(what_if_page.render(replace(answer, sources=(hostile, *answer.sources[1:]))))
     page = files["index.html"].decode()
     assert "/caf\\xe9\\x1b[31m/\\u202ea.log" in page and not {"\x1b", "\u202e"} & {*page}
-    assert json.loads(files["what-if.json"])["sources"][0]["file"] == hostile.path
+    assert json.loads(files["what-if.json"])["sources"][0]["path"] == hostile.path
