@@ -35,7 +35,8 @@ def inspect(
     for path in paths:
         try:
             files = segments_in(path)
-            readers += [SegmentReader(file) for file in files.paths]
+            for file in files.paths:
+                readers.append(SegmentReader(file, readers[-1].found if readers else None))
             unread += files.unread
         except KfbenchError as error:
             if len(paths) == 1:

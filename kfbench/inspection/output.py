@@ -35,6 +35,8 @@ def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
 def _damage_line(damage: Damage) -> str:
     if isinstance(damage, WithoutDictionary):
         return f"{damage.position:>12}  NOT READ, {damage.size_bytes:,} bytes: dictionary {damage.promise}"
+    if not damage.size_bytes:
+        return f"{damage.position:>12}  OUT OF ORDER: {damage.field}: {damage.promise}"
     return f"{damage.position:>12}  DAMAGED, {damage.size_bytes:,} bytes left out: {damage.field}: {damage.promise}"
 
 
@@ -100,8 +102,11 @@ def _quantile_words(quantiles: Mapping[str, float]) -> str:
 
 def _damage_words(found: Inspection) -> str:
     if found.damage:
-        left_out = counted(sum(each.size_bytes for each in found.damage), "byte")
-        return f"{left_out} left out in {counted(len(found.damage), 'place')}"
+        lost = [each.size_bytes for each in found.damage if each.size_bytes]
+        words = [f"{counted(sum(lost), 'byte')} left out in {counted(len(lost), 'place')}"] if lost else []
+        if back := len(found.damage) - len(lost):
+            words.append(f"offsets repeat or go back in {counted(back, 'place')}")
+        return ", ".join(words)
     if not found.trailing_bytes:
         return "none"
     # A truncated copy looks the same as a segment that a broker is writing.

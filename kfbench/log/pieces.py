@@ -13,7 +13,6 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, START
-from kfbench.text import size_words
 
 PIECE_BYTES: Final = 8 << 20
 HEADERS_BYTES: Final = 256 << 10  # bytes to read at a time while batches are skipped
@@ -89,7 +88,7 @@ def pieces(
             if whole or (is_last and not is_too_long) or is_no_log:
                 yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes)
             if is_too_long and not is_no_log:
-                promise = f"{claimed_bytes:,} bytes, where a batch may take {size_words(most_bytes or 0)}"
+                promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
                 raise CorruptLog(at + whole, "length", promise)
             if is_last or is_no_log:
                 return

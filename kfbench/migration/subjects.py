@@ -164,7 +164,7 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
     repeated = first.records.take(np.tile(np.arange(records), times))
     producers: dict[str, Any] = {column: np.tile(values, times) for column, values in first.producers.items()}
     about = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
-    places = [(file, each) for file, damage in first.damage.items() for each in damage]
+    places = [(file, each) for file, damage in first.damage.items() for each in damage if each.size_bytes]
     lost_bytes = sum(each.size_bytes for _, each in places)
     left_out = tuple(f"{counted(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1])
     return Subject(

@@ -26,7 +26,7 @@ from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.damage import Damage, damage_from, damage_of, segment_size
+from kfbench.log.damage import Damage, check_offsets, damage_from, damage_of, segment_size
 from kfbench.log.dictionaries import add_stored
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
@@ -115,11 +115,21 @@ class Segment:
     def _limits(self) -> Limits:
         return self.limits or LIMITS
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the batches in chunks.
+    def chunks(self, last_offset: int | None = None) -> Iterator[Chunk]:
+        """Yield the batches in chunks. last_offset: the one before this segment or share; None: unknown.
 
         Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file.
         """
+        for chunk in self._read():
+            if chunk.log is None:
+                yield chunk
+                continue
+            damage, first, last_offset = check_offsets(chunk.log, last_offset)
+            moved = (replace(each, position=chunk.start + each.position) for each in damage)
+            ordered = sorted((*chunk.damage, *moved), key=lambda each: each.position)
+            yield replace(chunk, damage=tuple(ordered), first_offset=first, last_offset=last_offset)
+
+    def _read(self) -> Iterator[Chunk]:
         try:
             descriptor = os.open(self.name, os.O_RDONLY)
         except FileNotFoundError:

@@ -85,8 +85,8 @@ def source_notes(answer: WhatIf) -> Iterator[str]:
 
 def _damage_lines(source: Source) -> Iterator[str]:
     for each in source.damage:
-        left_out = f"left out {counted(each.size_bytes, 'byte')} from {source.unit} {each.position:,}"
-        yield f"{source.path}: {left_out}: {each.field}: {each.promise}"
+        left_out = f"left out {counted(each.size_bytes, 'byte')} from " if each.size_bytes else ""
+        yield f"{source.path}: {left_out}{source.unit} {each.position:,}: {each.field}: {each.promise}"
     if (others := source.damaged_places - len(source.damage)) and source.damage:
         yield f"{source.path}: {others:,} more places like these"
     elif others:
