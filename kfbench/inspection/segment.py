@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kfbench.log.damage import Damage, WithoutDictionary, segment_size
 from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.log.segment import begins_batch
 from kfbench.log.tail import follow_each_other, nothing_in
-from kfbench.sources.log import NO_RECORDS, find, segment_at
+from kfbench.sources.log import NO_RECORDS, segment_at
 
 QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
 GZIP: Final = b"\x1f\x8b"
@@ -269,19 +269,3 @@ class SegmentReader:
             advance(part.end - end)
             end = part.end
         return self.found
-
-
-class Files(NamedTuple):
-    """Segment files to read. unread: a line for each file with records that cannot be read."""
-
-    paths: list[Path]
-    unread: list[str]
-
-
-def segments_in(path: Path) -> Files:
-    """Return a file itself, or the segments in a folder and below it. Raises KfbenchError where there are none."""
-    if not path.is_dir():
-        return Files([path], [])
-    found = find(path)
-    unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
-    return Files([Path(part.name) for part in found.parts], unread)

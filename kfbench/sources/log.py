@@ -31,7 +31,7 @@ from kfbench.log.dictionaries import add_stored
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
-from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
+from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 COLUMN_BYTES: Final = 48  # bytes that a record or a header takes in memory, in addition to its payload
@@ -312,7 +312,7 @@ def find(path: str | os.PathLike[str]) -> Found:
         if lost := next((each for each in skipped if each.is_data), None):
             raise KfbenchError(f"{lost.path}: {lost.reason}")
         found = "; ".join(_counted_reasons(skipped)) or "nothing"
-        raise KfbenchError(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
+        raise NothingToRead(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
 
 
