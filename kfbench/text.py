@@ -52,10 +52,11 @@ def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rul
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]] if has_rule else lines
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural: "1 byte", "2 bytes", "1,000 batches"."""
+def counted(count: float, noun: str) -> str:
+    """Return a number with its noun in singular or plural: "1 byte", "1,000 batches", "2.5 times"."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
-    return f"{count:,} {noun}{'' if count == 1 else plural}"
+    number = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    return f"{number} {noun}{'' if count == 1 else plural}"
 
 
 def size_words(size_bytes: int) -> str:

@@ -1,7 +1,7 @@
 """Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
 
 from kfbench.tables import Column, Table
-from kfbench.text import counted, number_range, percent, printable, printable_lines, text_table
+from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words, text_table
 
 
 def test_columns_line_up_and_a_short_row_ends_in_a_remark() -> None:
@@ -20,6 +20,13 @@ def test_a_rule_follows_the_first_row() -> None:
 
 def test_nouns_take_their_plural() -> None:
     assert [counted(1, "byte"), counted(1_000, "batch"), counted(0, "loss")] == ["1 byte", "1,000 batches", "0 losses"]
+    assert [counted(1.0, "time"), counted(2.5, "day")] == ["1 time", "2.5 days"]
+
+
+def test_sizes_are_whole_mib_or_bytes() -> None:
+    assert [size_words(64 << 20), size_words(30_000), size_words(1), size_words(0)] == [
+        "64 MiB", "30,000 bytes", "1 byte", "0 bytes",
+    ]  # fmt: skip
 
 
 def test_percentages_keep_their_digits_and_zero_has_no_sign() -> None:

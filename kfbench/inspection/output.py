@@ -108,7 +108,7 @@ def _damage_words(found: Inspection) -> str:
             words.append(f"offsets repeat or go back in {counted(back, 'place')}")
         return ", ".join(words)
     if not found.trailing_bytes:
-        return "none"
+        return found.unreadable_reason or "none"
     # A truncated copy looks the same as a segment that a broker is writing.
     end = found.size_bytes - found.trailing_bytes
     return f"none before byte {end:,}" if found.batch_count or found.missing else str(found.unreadable)

@@ -27,7 +27,6 @@ from kfbench.log.tail import follow_each_other, nothing_in
 from kfbench.sources.log import NO_RECORDS, segment_at
 
 QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
-GZIP: Final = b"\x1f\x8b"
 PIECE_BYTES: Final = 2 << 20  # bytes to read at a time
 
 
@@ -111,8 +110,6 @@ class Inspection:
             return self.unreadable_reason
         if self.damage or self.missing or self.batch_count:
             return None
-        if self.first_bytes.startswith(GZIP):
-            return "a gzip file: unpack it first"
         return nothing_in(self.size_bytes - self.allocated_bytes)
 
     @property

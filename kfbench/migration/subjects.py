@@ -79,6 +79,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
     subjects = []
     for value_bytes in VALUE_BYTES:
         for batch_size in BATCH_SIZES:
+            per_batch = f"{counted(batch_size, 'record')} per batch"
             point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
             batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
             batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
@@ -86,7 +87,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
             subjects.append(
                 Subject(
                     name=f"{value_bytes} B × {batch_size}",
-                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {batch_size} records per batch",
+                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
                     records=generated.records,
                     bounds=generated.bounds,
                     batch_fields=generated.batch_fields,

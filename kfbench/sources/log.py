@@ -28,6 +28,8 @@ from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.damage import Damage, check_offsets, damage_from, damage_of, segment_size
 from kfbench.log.dictionaries import add_stored
+from kfbench.log.foreign_files import HEAD_BYTES as FOREIGN_BYTES
+from kfbench.log.foreign_files import SUFFIXES, foreign_file
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
@@ -55,6 +57,11 @@ NO_RECORDS: Final[Mapping[str, str]] = {
     ".txnindex": "indexes of aborted transactions",
     ".snapshot": "snapshots of producers",
 }
+# Other files that a broker keeps, by name.
+BROKER_FILES: Final = frozenset(
+    ("leader-epoch-checkpoint", "partition.metadata", "meta.properties", "recovery-point-offset-checkpoint",
+     "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint", "quorum-state")
+)  # fmt: skip
 # A search of folders skips these too. A path that names a checkpoint is read: it has the cluster's metadata as records.
 LEFT_OUT_OF_FOLDERS: Final[Mapping[str, str]] = {
     **NO_RECORDS,
@@ -63,6 +70,7 @@ LEFT_OUT_OF_FOLDERS: Final[Mapping[str, str]] = {
     ".cleaned": "unfinished compactions",
     ".swap": "compactions that were not swapped in",
 }
+PACKED: Final = "packed segments: unpack them to read them"
 FOLDERS: Final[Mapping[str, str]] = {
     "delete": "deleted partitions",
     "future": "replicas that move to another log dir, and are there twice",
@@ -118,7 +126,8 @@ class Segment:
     def chunks(self, last_offset: int | None = None) -> Iterator[Chunk]:
         """Yield the batches in chunks. last_offset: the one before this segment or share; None: unknown.
 
-        Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file.
+        Raises OSError, and KfbenchError for a file that is known to be no segment, or that a broker has deleted or
+        renamed (GONE).
         """
         for chunk in self._read():
             if chunk.log is None:
@@ -136,6 +145,8 @@ class Segment:
             raise KfbenchError(GONE) from None
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
+            if words := foreign_file(os.pread(descriptor, FOREIGN_BYTES, 0), self.written_bytes):
+                raise KfbenchError(words)
             context = _Context(self._limits, _head_dictionaries(file, self._limits) if self.start else {})
             end = first_batch(file.fileno(), self.start, self._limits.batch_bytes)
             if end is None:  # the previous share reports this damage
@@ -286,7 +297,7 @@ def find(path: str | os.PathLike[str]) -> Found:
     root = Path(path)
     if not root.is_dir():
         size_bytes = segment_size(root)
-        if reason := NO_RECORDS.get(root.suffix):
+        if reason := "a broker's other files" if root.name in BROKER_FILES else NO_RECORDS.get(root.suffix):
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
         return Found(parts=(segment_at(root),))
     files: list[Path] = []
@@ -297,7 +308,8 @@ def find(path: str | os.PathLike[str]) -> Found:
         elif is_segment(each.path):
             files.append(each.path)
         else:
-            reason = LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
+            is_packed = each.path.suffix in SUFFIXES and is_segment(each.path.with_suffix(""))
+            reason = PACKED if is_packed else LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
     names_of: dict[Path, list[str]] = {}
     for file in files:

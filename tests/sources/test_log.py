@@ -1,12 +1,21 @@
 """Segments and folders: every valid batch is read once, omissions are reported, memory stays bounded."""
 
+import bz2
+import gzip
+import lzma
 import os
+import shutil
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import crc32c
+import lz4.frame
 import numpy as np
 import pytest
+import zstandard
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
@@ -455,3 +464,55 @@ def test_offsets_rise_from_share_to_share_and_from_segment_to_segment(
     second.write_bytes(batch_of(5) + ahead + ahead)
     (back, again_at) = tally_all(find([second]).parts, asked).sources[0].damage
     assert (back.position, again_at.position) == (len(batch_of(5)), len(batch_of(5) + ahead))
+
+
+def packed_copies(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name of a kind of file, and the bytes of a copy of this segment."""
+    data = path.read_bytes()
+    for name, pack in (("gzip", gzip.compress), ("bzip2", bz2.compress), ("xz", lzma.compress)):
+        yield name, pack(data)
+    yield "lz4", lz4.frame.compress(data)
+    yield "zstd", zstandard.ZstdCompressor().compress(data)
+    for name in ("zip", "tar"):
+        archive = Path(shutil.make_archive(str(path.parent.parent / name), name, path.parent))
+        yield name, archive.read_bytes()
+
+
+def redpanda_batch(offset: int, payload: bytes) -> bytes:
+    """Return a batch as Redpanda stores it: a little-endian header of 61 bytes, its checksum first."""
+    times = 1_767_225_600_000, 1_767_225_600_000
+    header = struct.pack("<iqbIhiqqqhii", 61 + len(payload), offset, 1, 7, 0, 0, *times, -1, -1, -1, 1)
+    return struct.pack("<I", crc32c.crc32c(header)) + header + payload
+
+
+def test_files_of_other_programs_are_named(tmp_path: Path) -> None:
+    segment = written(tmp_path / "t-0" / f"{0:020}.log", "telemetry.log")
+    copies = [*packed_copies(segment), ("Redpanda", b"".join(redpanda_batch(i, b"x" * 40) for i in range(9)))]
+    for name, data in copies:
+        path = tmp_path / f"{name}.log"
+        path.write_bytes(data)
+        with pytest.raises(KfbenchError, match=name):
+            chunks_of(path)
+        (source,) = tally_all(find([path]).parts, Question(arms=(("v2", "none"),))).sources
+        assert name in str(source.unreadable) and not source.batches
+    for offset in (0, 1 << 16, 1 << 40):
+        ours = tmp_path / "ours.log"
+        ours.write_bytes(batch_of(offset))
+        assert sum(len(chunk.records) for chunk in chunks_of(ours)) == 1
+    packed = tmp_path / "packed-0" / f"{0:020}.log.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(segment.read_bytes()))
+    with pytest.raises(KfbenchError, match="1 × packed segments"):
+        find([packed.parent])
+
+
+@pytest.mark.parametrize("name", ["0.index", "0.timeindex", "0.txnindex", "0.snapshot", "leader-epoch-checkpoint"])
+def test_a_brokers_other_files_are_no_logs(tmp_path: Path, name: str) -> None:
+    segment = written(tmp_path / "a.log", "edges.log")
+    other = tmp_path / name
+    other.write_bytes(bytes(24))
+    with pytest.raises(KfbenchError, match=rf"{name}: .*\.log"):
+        find([other])
+    found = find([other, segment])
+    assert [part.name for part in found.parts] == [str(segment)]
+    assert [(each.path, each.is_data) for each in found.skipped] == [(str(other), False)]
