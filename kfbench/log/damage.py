@@ -81,7 +81,7 @@ def check_offsets(log: DecodedLog, before: int | None) -> OffsetCheck:
     first, last = rows["base_offset"].astype(np.int64), rows["last_offset"].astype(np.int64)
     first[filled] = np.minimum(first[filled], offsets[bounds[filled]])
     last[filled] = np.maximum(last[filled], offsets[bounds[filled + 1] - 1])
-    kept = np.setdiff1d(np.arange(len(rows)), dictionary_batches(log))
+    kept = np.delete(np.arange(len(rows)), dictionary_batches(log))
     if not len(kept):
         return OffsetCheck((), None, before)
     first, last = first[kept], last[kept]
