@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.log.segment import LOG_SUFFIX
 from kfbench.sources import log, tables
 from kfbench.sources.columns import Columns
 from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead
@@ -50,7 +51,7 @@ def search(paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], F
     if refused:
         raise refused[0]
     for each in skipped.values():
-        raise KfbenchError(f"{each.path}: nothing to read: {each.reason}; records are in files with {log.LOG_SUFFIX}")
+        raise KfbenchError(f"{each.path}: nothing to read: {each.reason}; records are in files with {LOG_SUFFIX}")
     raise InvalidConfig("no source is given: a segment file, a table, or a folder of either is wanted")
 
 
