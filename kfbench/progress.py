@@ -20,6 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from kfbench.text import counted, printable
+
 SILENT_S: Final = 2.0  # a shorter wait shows no bar
 LINE_S: Final = 30.0  # at least this long between two progress lines, if there is no terminal
 
@@ -80,7 +82,7 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
 
 def say(console: Console, line: str) -> None:
     """Print one line for the user, with `kfbench: ` in front."""
-    console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"kfbench: {printable(line)}", soft_wrap=True, markup=False, highlight=False)
 
 
 class _Lines(Progress):
@@ -98,14 +100,15 @@ class _Lines(Progress):
         **fields: Any,
     ) -> TaskID:
         added = super().add_task(description, start, total, completed, visible, **fields)
-        self._print(f"{description}: {total:,.0f} {fields['unit']}")
+        self._print(f"{description}: {counted(int(total or 0), fields['unit'].removesuffix('s'))}")
         return added
 
     def update(self, task_id: TaskID, **kwargs: Any) -> None:
         super().update(task_id, **kwargs)
         task = self.tasks[task_id]
         if not task.finished and time.monotonic() - self._line_at > LINE_S:
-            words = f"{task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']} {task.fields['failed']}"
+            total = counted(int(task.total or 0), task.fields["unit"].removesuffix("s"))
+            words = f"{task.completed:,.0f} of {total} {task.fields['failed']}"
             self._print(f"{task.description}: {words.strip()}")
 
     def _print(self, line: str) -> None:

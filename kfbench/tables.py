@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Self, TypeAlias
 
-from kfbench.text import text_table
+from kfbench.text import printable_lines, text_table
 
 FLAGS = ("NO", "error", "differs")  # cells with these texts are highlighted
 ABSENT = "–"  # the text of a missing number, which is not zero: v0 has no timestamps, a run may lack a measurement
@@ -220,11 +220,11 @@ def prose(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape the characters of `text` that Markdown would interpret inside a table cell.
+    """Escape control characters, and the characters of `text` that Markdown would interpret inside a table cell.
 
     A line break becomes a space.
     """
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
+    return printable_lines(text).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -1,18 +1,42 @@
-"""Format text for people: tables in columns, counts with nouns, percentages, ranges of numbers, bytes."""
+"""Format text for people: tables in columns, counts with nouns, percentages, ranges of numbers, bytes, names."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 SHOWN_CHARACTERS: Final = 48  # the longest text that `preview` shows
+# C0, DEL, C1, invisible and bidirectional controls, separators of lines, and surrogates (in Python's strings: the bytes
+# of a file name that is not UTF-8). A terminal would obey them, or show another order than that of the characters.
+CONTROLS: Final = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+NAME_BYTES: Final = range(0xDC80, 0xDD00)  # surrogates that stand for the bytes 0x80 to 0xFF (`os.fsdecode`)
+
+
+def printable(text: str) -> str:
+    """Escape control characters as in a Python string: \\x1b, \\n, \\u202e.
+
+    A byte of a file name that is not UTF-8 becomes \\xe9, for example.
+    """
+    return CONTROLS.sub(_escaped, text)
+
+
+def printable_lines(text: str) -> str:
+    """Escape control characters, except line breaks."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number - 0xDC00:02x}" if number in NAME_BYTES else repr(found[0])[1:-1]
 
 
 def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rule: bool = False) -> list[str]:
     """Align rows in columns. Return one line of text per row.
 
     right: indices of the columns that are aligned to the right. has_rule: a line of dashes follows the first row. If a
-    row has fewer cells than others, its last cell is a remark. A remark may be wider than its column.
+    row has fewer cells than others, its last cell is a remark. A remark may be wider than its column. Control
+    characters in cells are escaped.
     """
-    table, right_columns = [tuple(row) for row in rows], set(right)
+    table, right_columns = [tuple(map(printable, row)) for row in rows], set(right)
     column_count = max(map(len, table))
     widths = [
         max(len(row[column]) for row in table if len(row) > column + (len(row) < column_count))
@@ -28,10 +52,16 @@ def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rul
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]] if has_rule else lines
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural: "1 byte", "2 bytes", "1,000 batches"."""
+def counted(count: float, noun: str) -> str:
+    """Return a number with its noun in singular or plural: "1 byte", "1,000 batches", "2.5 times"."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
-    return f"{count:,} {noun}{'' if count == 1 else plural}"
+    number = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    return f"{number} {noun}{'' if count == 1 else plural}"
+
+
+def size_words(size_bytes: int) -> str:
+    """Return a number of bytes: "64 MiB" if it is a whole number of MiB, else "30,000 bytes"."""
+    return f"{size_bytes >> 20:,} MiB" if size_bytes and not size_bytes % (1 << 20) else counted(size_bytes, "byte")
 
 
 def shortened(text: str, width: int) -> str:

@@ -224,6 +224,22 @@ def test_lz4_stops_after_the_first_frame() -> None:
     assert CODECS["lz4"].decompress(lz4.compress(TEXT) + b"anything") == TEXT
 
 
+@pytest.mark.parametrize("plain", [b"", b"abc", TEXT])
+@pytest.mark.parametrize("behind", [b"", bytes(9), b"anything"])
+def test_lz4_reads_every_end_of_a_frame_that_kafka_reads(plain: bytes, behind: bytes) -> None:
+    """Kafka 3.9.1 and 4.4.0 take an end mark with the bit of stored blocks, and check no content."""
+    bare = CODECS["lz4"].compress(plain)[:-4]
+    with_checksum = bytes([*bare[:4], bare[4] | 4, bare[5]])
+    with_checksum += bytes([lz4.header_checksum(with_checksum[4:], 2)]) + bare[7:]
+    for frame, content_checksum in ((bare, b""), (with_checksum, b"bad!")):
+        for end_mark in (bytes(4), b"\0\0\0\x80"):
+            whole = frame + end_mark + content_checksum
+            assert CODECS["lz4"].decompress(whole + behind) == plain
+            assert CODECS["lz4"].stream(whole + behind).read(len(plain) + 1) == plain
+            with pytest.raises(Undecodable):
+                CODECS["lz4"].decompress(whole[:-1])
+
+
 # zstd
 
 ZSTD_RAW, ZSTD_RUN = 0, 1
@@ -323,6 +339,25 @@ def test_noise_ends_in_a_clear_refusal(name: str, noise: bytes, keep: int) -> No
         else:
             message = ""
         assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "behind", [bytes(1), bytes(100), b"anything", b"\x1f\x8b" + bytes(99), b"\x1f\x8b\x08" + bytes(15)]
+)
+def test_gzip_ignores_what_kafka_ignores_behind_a_member(behind: bytes) -> None:
+    stream = CODECS["gzip"].compress(TEXT)
+    assert CODECS["gzip"].decompress(stream + behind) == TEXT
+    assert CODECS["gzip"].stream(stream + behind).read(len(TEXT) + 1) == TEXT
+
+
+@pytest.mark.parametrize("name", [*REAL, "none"])
+@pytest.mark.parametrize(("limit_bytes", "named"), [(1 << 20, "1 MiB"), (1_234, "1,234 bytes")])
+def test_a_refusal_names_the_limit_and_not_what_is_left(name: str, limit_bytes: int, named: str) -> None:
+    codec = CODECS[name]
+    stream = codec.compress(bytes(2 << 20))
+    for read in (codec.decompress, lambda data, limit: codec.stream(data, limit).read(2 << 20)):
+        with pytest.raises(Undecodable, match=f"limit of {named}$"):
+            read(stream, limit_bytes)
 
 
 @pytest.mark.parametrize("name", [*REAL, "none"])

@@ -161,3 +161,14 @@ def test_a_message_of_kip98_takes_three_bytes() -> None:
         body = bytes([size]) + bytes(size)
         with pytest.raises(CorruptLog, match="record length"):
             FORMATS["kip98"].decode(sealed(bytes(batch) + body * 1000, "kip98"))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_is_told_which_limit_it_exceeds(codec: str) -> None:
+    """A batch above its own limit names that. Where earlier batches used up the log's limit, that is named."""
+    log = bytes(FORMATS["v2"].encode(Records.from_lists([bytes(40_000)] * 3), 1, codec))
+    of_log = f"{60_000 + len(log):,} bytes for all batches"
+    for batch_bytes, expansion, named in ((30_000, 1 << 20, "30,000 bytes"), (60_000, 1, of_log)):
+        limits = Limits(batch_bytes=batch_bytes, log_expansion=expansion)
+        errors = read_log(log, on_error="skip", limits=limits).errors
+        assert len(errors) in (2, 3) and all(f"limit of {named}" in error.promise for error in errors)

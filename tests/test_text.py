@@ -1,6 +1,7 @@
 """Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
 
-from kfbench.text import counted, number_range, percent, text_table
+from kfbench.tables import Column, Table
+from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words, text_table
 
 
 def test_columns_line_up_and_a_short_row_ends_in_a_remark() -> None:
@@ -19,6 +20,13 @@ def test_a_rule_follows_the_first_row() -> None:
 
 def test_nouns_take_their_plural() -> None:
     assert [counted(1, "byte"), counted(1_000, "batch"), counted(0, "loss")] == ["1 byte", "1,000 batches", "0 losses"]
+    assert [counted(1.0, "time"), counted(2.5, "day")] == ["1 time", "2.5 days"]
+
+
+def test_sizes_are_whole_mib_or_bytes() -> None:
+    assert [size_words(64 << 20), size_words(30_000), size_words(1), size_words(0)] == [
+        "64 MiB", "30,000 bytes", "1 byte", "0 bytes",
+    ]  # fmt: skip
 
 
 def test_percentages_keep_their_digits_and_zero_has_no_sign() -> None:
@@ -34,3 +42,20 @@ def test_a_range_of_one_number_is_that_number() -> None:
     assert number_range([1.02, 0.98, 1]) == "0.98 to 1.02"
     assert number_range([1.001, 1.002]) == "1.00"
     assert number_range([1_000, 2], ",.0f", "–") == "2–1,000"
+
+
+HOSTILE = "a\x1b[31m\r\n\t\x00\x7f\x9b\x85\u061c\u200f\u202e\u2028\u2066\udce9\ud800"
+ESCAPED = r"a\x1b[31m\r\n\t\x00\x7f\x9b\x85\u061c\u200f\u202e\u2028\u2066\xe9\ud800"
+
+
+def test_control_characters_are_escaped_and_other_text_stays() -> None:
+    assert printable(HOSTILE) == ESCAPED and ESCAPED.isprintable()
+    assert printable_lines(HOSTILE) == ESCAPED.replace(r"\n", "\n")
+    for plain in ("größe, 日本 … × –", "नमस्ते‍", "a\\b", ""):
+        assert printable(plain) == plain
+
+
+def test_control_characters_break_no_table() -> None:
+    table = Table(name="t", caption="c", columns=(Column(name=HOSTILE),), rows=((HOSTILE,), ("b",)))
+    assert table.to_text().split("\n")[2:] == [ESCAPED, "-" * len(ESCAPED), ESCAPED, "b"]
+    assert all(line.isprintable() for line in table.to_markdown().split("\n"))

@@ -10,7 +10,6 @@ from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
 from kfbench.cli.options import AsJson
 from kfbench.cli.output import complain, print_json, print_result, print_stream, table_of, tracked
-from kfbench.errors import KfbenchError
 
 
 @app.command()
@@ -27,20 +26,14 @@ def inspect(
 ) -> None:
     """Summarise real log segments: batches, records, codecs, producers, gaps, damage."""
     from kfbench.inspection.output import files_table, json_document, json_lines, summary_lines, text
-    from kfbench.inspection.segment import SegmentReader, segments_in
+    from kfbench.inspection.segment import SegmentReader
     from kfbench.progress import reading
+    from kfbench.sources import search
 
-    unread: list[str] = []
+    files = search(paths)
     readers: list[SegmentReader] = []
-    for path in paths:
-        try:
-            files = segments_in(path)
-            readers += [SegmentReader(file) for file in files.paths]
-            unread += files.unread
-        except KfbenchError as error:
-            if len(paths) == 1:
-                raise
-            unread.append(str(error))
+    for file in files.parts:
+        readers.append(SegmentReader(file.name, readers[-1].found if readers else None))
     found = [reader.found for reader in readers]
     if as_json:
         print_stream(json_document(readers, records))
@@ -54,8 +47,7 @@ def inspect(
             for reader in readers:
                 reader.read(advance)
         print_result("\n".join(files_table(found) if len(found) > 1 else chain(*map(summary_lines, found))))
-    named = {str(path) for path in paths}
-    fail_on_damage([each for each in found if each.path in named or not each.is_empty], unread)
+    fail_on_damage(found, paths, files.skipped)
 
 
 @app.command()

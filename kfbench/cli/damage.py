@@ -1,6 +1,7 @@
 """Report sources that were not read completely (log segments and tables), after the results of what was read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import typer
@@ -9,17 +10,30 @@ from kfbench.cli.output import complain
 
 if TYPE_CHECKING:
     from kfbench.inspection.segment import Inspection
+    from kfbench.log.damage import Damage
+    from kfbench.sources import Skipped
     from kfbench.whatif.source import Source
 
 
-def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
+def fail_on_damage(
+    sources: "Iterable[Source | Inspection]",
+    paths: Iterable[object],
+    skipped: "Iterable[Skipped]" = (),
+    damage: "Mapping[str, Sequence[Damage]]" = MappingProxyType({}),
+    unread: Iterable[str] = (),
+) -> None:
     """Print one line per source that is damaged, unreadable or has no valid batch. If there is any, exit with status 1.
 
-    A source has a further line for each dictionary that its batches name and that is missing.
+    A source has a further line for each dictionary that its batches name and that is missing. A file without bytes is
+    passed over, unless `paths` names it: a partition to which nobody has written.
 
-    unread: more lines to print, about sources that could not be opened.
+    paths: the sources that the user named. skipped: those with data have a line. damage: by file, in place of sources.
+    unread: more lines.
     """
-    complaints = [line for source in sources for line in _lines(source)]
+    named = {str(path) for path in paths}
+    complaints = [line for source in sources for line in _lines(source, source.path in named)]
+    complaints += [_place_line(path, places[0], len(places)) for path, places in damage.items()]
+    complaints += [f"{each.path}: {each.reason}" for each in skipped if each.is_data]
     complaints += unread
     for complaint in complaints:
         complain(complaint)
@@ -27,27 +41,32 @@ def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[st
         raise typer.Exit(1)
 
 
-def _lines(source: "Source | Inspection") -> "Iterator[str]":
+def _lines(source: "Source | Inspection", is_named: bool) -> "Iterator[str]":
     from kfbench.inspection.output import missing_words
     from kfbench.inspection.segment import Inspection
 
-    if line := _damage_line(source):
+    if line := _damage_line(source, is_named):
         yield line
     if isinstance(source, Inspection):
         yield from (f"{source.path}: {missing_words(each)}" for each in source.missing)
 
 
-def _damage_line(source: "Source | Inspection") -> str | None:
-    from kfbench.log.tail import nothing_in
+def _place_line(path: str, place: "Damage", places: int, unit: str = "byte") -> str:
+    return f"{path}: {place.words(unit)}" + (f" (and {places - 1:,} more)" if places > 1 else "")
+
+
+def _damage_line(source: "Source | Inspection", is_named: bool) -> str | None:
+    from kfbench.log.tail import EMPTY, nothing_in
     from kfbench.sources import GONE
     from kfbench.text import counted
 
     if source.damage:
         unit = getattr(source, "unit", "byte")
-        others = getattr(source, "damaged_places", len(source.damage)) - 1
-        return f"{source.path}: {source.damage[0].words(unit)}" + (f" (and {others:,} more)" if others else "")
+        return _place_line(source.path, source.damage[0], getattr(source, "damaged_places", len(source.damage)), unit)
     if places := getattr(source, "damaged_places", 0):
         return f"{source.path}: {counted(places, 'damaged place')}"
+    if getattr(source, "is_empty", not source.size_bytes and not source.unreadable):
+        return f"{source.path}: {EMPTY}" if is_named else None
     if source.unreadable:
         return None if source.unreadable == GONE else f"{source.path}: {source.unreadable}"
     if 0 < source.size_bytes == source.trailing_bytes:

@@ -6,8 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from kfbench.cli.app import app
-from kfbench.cli.options import AsJson, ColumnOptions, check_names, check_new_file, existing, with_option_groups
-from kfbench.cli.output import complain, print_json, print_result, write_whole
+from kfbench.cli.damage import fail_on_damage
+from kfbench.cli.options import AsJson, ColumnOptions, check_names, check_new_file, with_option_groups
+from kfbench.cli.output import print_json, print_result, write_whole
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import KfbenchError
 
@@ -60,16 +61,15 @@ def train(
 
     check_names("--format", [format_name], [name for name, each in FORMATS.items() if each.capabilities.dictionaries])
     table.check()
-    found = find(map(existing, logs), table.columns())
+    found = find(logs, table.columns())
     topics = dict.fromkeys(stream_of(part.topic, part.name) for part in found.parts)
     if len(topics) > 1:
         raise KfbenchError(f"{len(topics):,} topics, where a dictionary is of one: {', '.join([*topics][:3])}, …")
     check_new_file(out, force, [part.name for part in found.parts])
-    records, damage = newest_records(found.parts, TRAIN_BYTES)
+    records, damage, unread = newest_records(found.parts, TRAIN_BYTES)
     if not len(records):
-        raise KfbenchError(
-            f"{found.parts[0].name}: no record to train on. Is it a log segment, JSON lines, CSV or Parquet?"
-        )
+        nothing = f"{found.parts[0].name}: no record to train on. Is it a log segment, JSON lines, CSV or Parquet?"
+        raise KfbenchError(unread[0] if unread else nothing)
     bodies = samples(records, FORMATS[format_name], batch_size)
     trained_on = TrainedOn(
         format=format_name, batch_size=batch_size, records=len(records), size_bytes=sum(map(len, bodies))
@@ -81,7 +81,4 @@ def train(
         print_json({"file": str(out), "file_bytes": len(content), **dictionary_values(made)})
     else:
         print_result(f"{out}: {len(content):,} bytes\n{dictionary_line(made)}")
-    for path, places in damage.items():
-        complain(f"{path}: {places[0].words()}" + (f" (and {len(places) - 1:,} more)" if len(places) > 1 else ""))
-    if damage:
-        raise typer.Exit(1)
+    fail_on_damage([], logs, found.skipped, damage, unread)

@@ -8,7 +8,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
-from kfbench.cli.options import check_new_file, existing
+from kfbench.cli.options import check_new_file
 from kfbench.cli.output import complain, contents_lines, print_result, write_whole
 
 FEW_RECORDS = 100
@@ -52,7 +52,7 @@ def fingerprint(
         raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
     made, sources, skipped, topics = measured(
-        [existing(Path(log)) for log in logs],
+        logs,
         topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
         seed=seed,
@@ -77,4 +77,4 @@ def fingerprint(
         f"Try it: kfbench what-if {quote(str(out))}",
     ]
     print_result("\n".join(lines))
-    fail_on_damage(sources, [f"{each.path}: {each.reason}" for each in skipped if each.is_data])
+    fail_on_damage(sources, logs, skipped)

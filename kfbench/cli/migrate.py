@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from kfbench.cli.app import app
-from kfbench.cli.options import AsJson, PriceOptions, TrafficOptions, check_names, existing, with_option_groups
-from kfbench.cli.output import complain, print_json, print_result, tracked
+from kfbench.cli.damage import fail_on_damage
+from kfbench.cli.options import AsJson, PriceOptions, TrafficOptions, check_names, with_option_groups
+from kfbench.cli.output import print_json, print_result, tracked
 from kfbench.errors import IllegalCombination, InvalidConfig
 
 _share = partial(typer.Option, metavar="SHARE")
@@ -74,7 +75,6 @@ def migrate(
     for source in sources or ():
         if str(source) in PLANS and not source.exists():
             raise typer.BadParameter(f"{source} is a plan: kfbench migrate --plan {source}", param_hint="SOURCE")
-        existing(source)
 
     from kfbench.migration.ask import migrate
     from kfbench.migration.text import migration_text
@@ -84,10 +84,4 @@ def migrate(
         print_json(answer.to_dict())
     else:
         print_result(migration_text(answer))
-    for path, damage in answer.damage.items():
-        others = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
-        complain(f"{path}: {damage[0].words()}{others}")
-    for line in answer.unread:
-        complain(line)
-    if answer.damage or answer.unread:
-        raise typer.Exit(1)
+    fail_on_damage([], sources or (), damage=answer.damage, unread=answer.unread)

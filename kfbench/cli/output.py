@@ -1,4 +1,4 @@
-"""Print results to stdout. Print progress and error messages to stderr."""
+"""Print results to stdout. Print progress and error messages to stderr. Control characters are escaped."""
 
 import json
 import os
@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kfbench.errors import KfbenchError
+from kfbench.text import printable_lines
 
 if TYPE_CHECKING:
     from kfbench.tables import Table
 
 
 def complain(message: str) -> None:
-    print("kfbench:", " ".join(message.split("\n")), file=sys.stderr)
+    print("kfbench:", printable_lines(message).replace("\n", " "), file=sys.stderr)
 
 
 def print_result(text: object) -> None:
     """Print to stdout and flush. If the reader of the pipe, such as `head`, has closed it, stop without an error."""
     try:
-        print(text, flush=True)
+        print(printable_lines(str(text)), flush=True)
     except BrokenPipeError:
         stop_printing()
 
@@ -39,9 +40,9 @@ def print_stream(parts: Iterable[str]) -> None:
             waiting.append(part)
             size += len(part)
             if size >= 1 << 16:
-                sys.stdout.write("".join(waiting))
+                sys.stdout.write(printable_lines("".join(waiting)))
                 waiting, size = [], 0
-        sys.stdout.write("".join(waiting))
+        sys.stdout.write(printable_lines("".join(waiting)))
         sys.stdout.flush()
     except BrokenPipeError:
         stop_printing()

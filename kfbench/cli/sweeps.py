@@ -12,6 +12,7 @@ from kfbench.cli.app import app
 from kfbench.cli.options import REPORTS, Archive, Profile, ReportOut, check_archive, with_option_groups
 from kfbench.cli.output import busy, complain, print_json, print_result, table_of, tracked
 from kfbench.errors import InvalidConfig
+from kfbench.text import counted
 
 if TYPE_CHECKING:
     from kfbench.sweep.definition.profile import Profile as LoadedProfile
@@ -163,7 +164,7 @@ def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bo
         parts.insert(1, f"{compiling_s:,.0f} s to compile kernels, once for this code")
     cell_count = sum(each["cells"] for each in planned)
     notes = [
-        f"{cell_count:,} cells, about {total_s:,.0f} s on {core_count} cores: {', '.join(parts)}",
+        f"{counted(cell_count, 'cell')}, about {total_s:,.0f} s on {counted(core_count, 'core')}: {', '.join(parts)}",
         f"estimated from the times of cells in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
         *(f"split by format: {title}" for each in planned for title in each["split"]),
         *(f"skipped: {cell['cell']}: {cell['reason']}" for each in planned for cell in each["skipped"]),
@@ -189,5 +190,5 @@ def _fail_on_error_rows(run: Path) -> None:
     from kfbench.store import open_run
 
     if errors := open_run(run).manifest["counts"]["error"]:
-        complain(f"{run}: {errors} rows are errors instead of numbers: see their column `error`")
+        complain(f"{run}: {counted(errors, 'row')} with errors instead of numbers: see the column `error`")
         raise typer.Exit(3)

@@ -17,7 +17,6 @@ from kfbench.cli.options import (
     TrafficOptions,
     check_archive,
     check_names,
-    existing,
     with_option_groups,
 )
 from kfbench.cli.output import complain, print_json, print_result
@@ -191,8 +190,7 @@ def what_if(
         from kfbench.whatif.page import publish
 
         complain(f"the report is {publish(answer, out)}")
-    unread = [f"{each.path}: {each.reason}" for each in answer.skipped if each.is_data]
-    fail_on_damage(answer.sources, unread)
+    fail_on_damage(answer.sources, sources, answer.skipped)
 
 
 def _check_fingerprint_options(**options: object) -> None:
@@ -204,10 +202,10 @@ def _check_fingerprint_options(**options: object) -> None:
 
 
 def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Path | Topic":
-    """Return the sources: existing paths, one path of a fingerprint, or one parsed topic.
+    """Return the sources: paths, one path of a fingerprint, or one parsed topic.
 
     Raises BadParameter for options that do not fit the sources, and for a topic together with other sources. Raises
-    InvalidConfig for a topic that cannot be parsed. Raises KfbenchError for a path that does not exist.
+    InvalidConfig for a topic that cannot be parsed.
     """
     from kfbench.sources.topic import SCHEME, Topic
 
@@ -216,7 +214,7 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
     if not topics:
         if connector is not None:
             raise typer.BadParameter("no source is a topic", param_hint="--connector")
-        paths = [existing(Path(source)) for source in sources]
+        paths = list(map(Path, sources))
         return _fingerprint(paths, table) or paths
     if len(sources) > 1:
         raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")

@@ -13,6 +13,7 @@ from kfbench.codecs.dictionary import Dictionary, by_number
 from kfbench.codecs.zstd_dictionary import ZstdDictionary
 from kfbench.errors import InvalidConfig, InvalidDictionary
 from kfbench.limits import LIMITS, Limits
+from kfbench.text import size_words
 
 _NO_DICTIONARIES: Final = ZstdDictionary(MappingProxyType({}))
 
@@ -32,7 +33,8 @@ class Allowance:
 
     Attributes:
         limits: the limits of each batch.
-        log_bytes: bytes that may still be decompressed.
+        limit_bytes: bytes to which all batches may decompress.
+        log_bytes: the part of these bytes that is left.
         log_records: records of columnar batches, where a record may take 0 bytes.
         log_headers: headers of columnar batches, and v3 headers that are stored once per batch.
         log_header_bytes: bytes of header values that columnar templates (text with placeholders) produce.
@@ -41,6 +43,7 @@ class Allowance:
     """
 
     limits: Limits
+    limit_bytes: int
     log_bytes: int
     log_records: int
     log_headers: int
@@ -61,6 +64,7 @@ class Allowance:
         log_bytes = limits.log_bytes(log_size_bytes)
         return cls(
             limits=limits,
+            limit_bytes=log_bytes,
             log_bytes=log_bytes,
             log_records=limits.log_records(log_size_bytes),
             log_headers=limits.log_headers(log_size_bytes),
@@ -82,14 +86,24 @@ class Allowance:
 
         If decompression fails, subtract the bytes that were decompressed before. Raises Undecodable.
         """
+        limit_bytes = self.next_bytes if most_bytes is None else min(most_bytes, self.next_bytes)
         try:
-            next_bytes = self.next_bytes
-            plain = codec.decompress(payload, next_bytes if most_bytes is None else min(most_bytes, next_bytes))
+            plain = codec.decompress(payload, limit_bytes)
         except Undecodable as error:
+            self.name_limit(error, limit_bytes)
             self.log_bytes -= error.spent_bytes
             raise
         self.log_bytes -= len(plain)
         return plain
+
+    def name_limit(self, error: Undecodable, limit_bytes: int) -> None:
+        """Let the error of a payload name the limit of the log, if it was refused at the bytes that are left of that.
+
+        limit_bytes: the bytes that the payload might take. Call this before `log_bytes` changes.
+        """
+        if error.is_past_limit and limit_bytes == self.log_bytes != self.limits.batch_bytes:
+            limit = f"{size_words(self.limit_bytes)} for all batches of a log of this size (limits.log_expansion)"
+            error.args = (f"grows past the limit of {limit}",)
 
     @property
     def next_bytes(self) -> int:

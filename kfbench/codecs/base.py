@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.limits import LIMITS
+from kfbench.text import size_words
 
 DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
 
@@ -25,10 +26,13 @@ class Undecodable(KfbenchError):
     is_past_limit = False
 
 
-def check_limit(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
-    """Raise Undecodable if `size` exceeds `limit_bytes`. spent_bytes: the number of bytes decompressed so far."""
-    if size > limit_bytes:
-        raise undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes, is_past_limit=True)
+def check_limit(size: int, limit_bytes: int, left_bytes: int | None = None, spent_bytes: int = 0) -> None:
+    """Raise Undecodable if `size` more bytes exceed the limit.
+
+    left_bytes: the part of the limit that is left; None: all of it. spent_bytes: the bytes decompressed so far.
+    """
+    if size > (limit_bytes if left_bytes is None else left_bytes):
+        raise undecodable(f"grows past the limit of {size_words(limit_bytes)}", spent_bytes, is_past_limit=True)
 
 
 def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
@@ -61,7 +65,7 @@ class Tally:
 
         taken_bytes: the number of compressed bytes that were read so far, in total.
         """
-        check_limit(plain_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
+        check_limit(plain_bytes, self.limit_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
         self.left_bytes -= plain_bytes
         self.taken_bytes = taken_bytes
 

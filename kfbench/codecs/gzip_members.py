@@ -17,6 +17,7 @@ class Gzip(Codec):
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6
     HEADER: Final = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+    MOST_IGNORED: Final = 18  # header and trailer
     LEAST_BYTES: Final = 256  # compressed bytes to read at a time: enough for a header
     CLASSIC_CRC: Final = 0xD2F216CF  # CRC-32 of the sample's gzip member without its header
 
@@ -62,6 +63,7 @@ class Gzip(Codec):
                 at, step = at + len(piece) - len(unused), 2 * step
                 tally.note(len(part), at)
                 yield part
-            if data[at : at + 2] != b"\x1f\x8b":  # like GZIPInputStream: other bytes after a member are ignored
+            # Like GZIPInputStream: other bytes after a member are ignored, and so are too few bytes for another one.
+            if data[at : at + 3] != self.HEADER[:3] or len(data) - at <= self.MOST_IGNORED:
                 return
             step = 1024  # else zlib would copy the rest of the payload for each of many small members

@@ -33,18 +33,18 @@ class Snappy(Codec):
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         raw, parts, left = bytes(data), [], limit_bytes
         for start, end in self._blocks(raw):
-            parts.append(self._block(raw[start:end], left))
+            parts.append(self._block(raw[start:end], limit_bytes, left))
             left -= len(parts[-1])
         return b"".join(parts)
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
         for start, end in self._blocks(data):
-            plain = self._block(data[start:end], tally.left_bytes)
+            plain = self._block(data[start:end], tally.limit_bytes, tally.left_bytes)
             tally.note(len(plain), end)
             yield plain
 
     @staticmethod
-    def _block(block: Buffer, left_bytes: int) -> bytes:
+    def _block(block: Buffer, limit_bytes: int, left_bytes: int) -> bytes:
         try:
             size, _ = get_uvarint(block)
         except ValueError:
@@ -52,7 +52,7 @@ class Snappy(Codec):
         # A copy of 64 bytes takes at least 3: a larger claim is false, and nothing is allocated for it.
         if size > 64 * len(block):
             raise Undecodable(f"snappy: {len(block)} bytes cannot hold the {size} that they claim")
-        check_limit(size, left_bytes)
+        check_limit(size, limit_bytes, left_bytes)
         try:
             return bytes(cramjam.snappy.decompress_raw(block))
         except cramjam.DecompressionError as error:

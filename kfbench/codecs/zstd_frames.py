@@ -7,6 +7,7 @@ from typing import Any, Final
 import zstandard
 
 from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable, check_limit, undecodable
+from kfbench.text import size_words
 
 _KAFKA_HEAD: Final = b"\x28\xb5\x2f\xfd\0"  # magic and descriptor
 _EMPTY_BLOCK: Final = b"\x01\x00\x00"  # the last one
@@ -102,16 +103,20 @@ class Zstd(Codec):
         try:
             with decompressor.stream_reader(raw, read_across_frames=True) as reader:
                 while part := reader.read(min(part_bytes, left + 1)):
-                    check_limit(len(part), left, spent_bytes=limit_bytes)
+                    check_limit(len(part), limit_bytes, left, spent_bytes=limit_bytes)
                     parts.append(part)
                     left -= len(part)
             for _ in self._blocks(raw):  # zstandard's reader accepts a frame that is cut short
                 pass
         except (zstandard.ZstdError, Undecodable) as error:
             spent_bytes = max(getattr(error, "spent_bytes", 0), limit_bytes - left)
-            why = str(error) if isinstance(error, Undecodable) else f"zstd: {error}"
+            why = str(error) if isinstance(error, Undecodable) else self._why(error)
             raise undecodable(why, spent_bytes, getattr(error, "is_past_limit", False)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _why(self, error: zstandard.ZstdError) -> str:
+        limit = f" (a window above {size_words(self.WINDOW_BYTES)})" if "too much memory" in str(error) else ""
+        return f"zstd: {error}{limit}"
 
     @staticmethod
     def _has_one_block(raw: bytes) -> bool:
@@ -136,7 +141,7 @@ class Zstd(Codec):
                 reader = None if is_last else reader
                 yield part
         except zstandard.ZstdError as error:
-            raise Undecodable(f"zstd: {error}") from None
+            raise Undecodable(self._why(error)) from None
         finally:
             self._idle.append(context)
 

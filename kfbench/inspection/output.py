@@ -9,7 +9,7 @@ from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, re
 from kfbench.inspection.segment import Inspection, MissingBatches, SegmentReader
 from kfbench.inspection.values import utc
 from kfbench.log.damage import Damage, WithoutDictionary
-from kfbench.text import counted, text_table
+from kfbench.text import counted, printable, text_table
 
 
 def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
@@ -35,13 +35,15 @@ def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
 def _damage_line(damage: Damage) -> str:
     if isinstance(damage, WithoutDictionary):
         return f"{damage.position:>12}  NOT READ, {damage.size_bytes:,} bytes: dictionary {damage.promise}"
+    if not damage.size_bytes:
+        return f"{damage.position:>12}  OUT OF ORDER: {damage.field}: {damage.promise}"
     return f"{damage.position:>12}  DAMAGED, {damage.size_bytes:,} bytes left out: {damage.field}: {damage.promise}"
 
 
 def summary_lines(found: Inspection) -> Iterator[str]:
     """Yield the lines of the summary of a segment that was read to its end."""
     sizes = [counted(found.size_bytes, "byte"), counted(found.batch_count, "batch")]
-    yield f"{found.path}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
+    yield f"{printable(found.path)}: {', '.join(sizes)}, {counted(found.record_count, 'record')}"
     if found.batch_count:
         kinds = [f"magic {magic} ({count:,})" for magic, count in sorted(found.magics.items())]
         kinds += [f"{codec} ({count:,})" for codec, count in sorted(found.codecs.items())]
@@ -71,7 +73,7 @@ def missing_words(missing: MissingBatches) -> str:
 
 def _missing_hint(found: Inspection, missing: MissingBatches) -> Iterator[str]:
     if missing.number not in found.dictionaries:
-        whole = f"cat DICTIONARY {shlex.quote(found.path)} > WHOLE.log"
+        whole = f"cat DICTIONARY {printable(shlex.quote(found.path))} > WHOLE.log"
         yield f"  hint: {whole}. DICTIONARY is the dictionary's file, or a segment that begins with it"
     elif missing.reason.endswith("is missing"):
         yield f"  hint: dictionary {missing.number} stands after these batches. kfbench.read_log reads them"
@@ -100,10 +102,13 @@ def _quantile_words(quantiles: Mapping[str, float]) -> str:
 
 def _damage_words(found: Inspection) -> str:
     if found.damage:
-        left_out = counted(sum(each.size_bytes for each in found.damage), "byte")
-        return f"{left_out} left out in {counted(len(found.damage), 'place')}"
+        lost = [each.size_bytes for each in found.damage if each.size_bytes]
+        words = [f"{counted(sum(lost), 'byte')} left out in {counted(len(lost), 'place')}"] if lost else []
+        if back := len(found.damage) - len(lost):
+            words.append(f"offsets repeat or go back in {counted(back, 'place')}")
+        return ", ".join(words)
     if not found.trailing_bytes:
-        return "none"
+        return found.unreadable_reason or "none"
     # A truncated copy looks the same as a segment that a broker is writing.
     end = found.size_bytes - found.trailing_bytes
     return f"none before byte {end:,}" if found.batch_count or found.missing else str(found.unreadable)

@@ -14,7 +14,7 @@ from kfbench.inspection.segment import Part
 from kfbench.inspection.values import json_text, utc, utc_column
 from kfbench.layouts import CONTROL_TYPES
 from kfbench.records import Records
-from kfbench.text import preview
+from kfbench.text import preview, printable
 
 TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
 # The width of each column in characters. Columns with "-" are aligned to the left. A long codec takes from the offsets.
@@ -118,7 +118,7 @@ def record_lines(part: Part) -> Iterator[list[str]]:
     ]
     for i, headers in enumerate(columns.headers):
         if headers:
-            lines[i] += "  headers " + ", ".join(f"{name}={preview(value)}" for name, value in headers)
+            lines[i] += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
     for first, end in pairwise(part.log.bounds.tolist()):
         yield lines[first:end]
 

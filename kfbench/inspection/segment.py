@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,11 +23,10 @@ from kfbench.log import read_log
 from kfbench.log.damage import Damage, WithoutDictionary, segment_size
 from kfbench.log.dictionary_file import stored_dictionaries
 from kfbench.log.segment import begins_batch
-from kfbench.log.tail import nothing_in
-from kfbench.sources.log import NO_RECORDS, find, segment_at
+from kfbench.log.tail import follow_each_other, nothing_in
+from kfbench.sources.log import NO_RECORDS, segment_at
 
 QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
-GZIP: Final = b"\x1f\x8b"
 PIECE_BYTES: Final = 2 << 20  # bytes to read at a time
 
 
@@ -93,6 +92,7 @@ class Inspection:
     missing_offsets: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
+    _end_offset: int | None = None
     damage: tuple[Damage, ...] = ()
     trailing_bytes: int = 0
     allocated_bytes: int = 0
@@ -110,8 +110,6 @@ class Inspection:
             return self.unreadable_reason
         if self.damage or self.missing or self.batch_count:
             return None
-        if self.first_bytes.startswith(GZIP):
-            return "a gzip file: unpack it first"
         return nothing_in(self.size_bytes - self.allocated_bytes)
 
     @property
@@ -199,12 +197,13 @@ class Inspection:
         self.damage, self.missing = (*self.damage, *damage), tuple(by_dictionary.values())
 
     def _add_offsets(self, base: Int64, last: Int64, counts: Int64) -> None:
-        previous = np.append(base[0] - 1 if self.last_offset is None else self.last_offset, last[:-1])
+        previous = np.append(base[0] - 1 if self._end_offset is None else self._end_offset, last[:-1])
         between, inside = base - previous - 1, last - base + 1 - counts
         self.gaps += int((between > 0).sum()) + int((inside > 0).sum())
         self.missing_offsets += int(between[between > 0].sum()) + int(inside[inside > 0].sum())
-        self.first_offset = int(base[0]) if self.first_offset is None else self.first_offset
-        self.last_offset = int(last[-1])
+        first, self._end_offset = int(base.min()), int(last[-1])
+        self.first_offset = first if self.first_offset is None else min(first, self.first_offset)
+        self.last_offset = int(last.max()) if self.last_offset is None else max(int(last.max()), self.last_offset)
 
 
 def _quantiles(parts: list[Int64]) -> dict[str, float]:
@@ -219,11 +218,13 @@ def _quantiles(parts: list[Int64]) -> dict[str, float]:
 class SegmentReader:
     """Reader of one segment file, of any magics, damaged or not.
 
+    follows: the segment before it, which is read earlier. If both are segments of one folder, the offsets must rise.
+
     Raises KfbenchError if there is no such file, or the path is a folder. Raises it too for a broker's index and
     snapshot files.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], follows: Inspection | None = None) -> None:
         file = Path(path)
         if file.suffix in NO_RECORDS and not file.is_dir():
             raise KfbenchError(
@@ -231,6 +232,7 @@ class SegmentReader:
             )
         self.found = Inspection(path=os.fspath(path), size_bytes=segment_size(file))
         self._segment = replace(segment_at(file), limits=LIMITS, piece_bytes=PIECE_BYTES)
+        self._follows = follows if follows is not None and follow_each_other(follows.path, self.found.path) else None
 
     def parts(self) -> Iterator[Part]:
         """Yield the batches in the order of the file, and add them to `found`."""
@@ -238,7 +240,7 @@ class SegmentReader:
         try:
             with Path(found.path).open("rb") as file:
                 found.first_bytes = file.read(START + 5)
-            for chunk in self._segment.chunks():
+            for chunk in self._segment.chunks(None if self._follows is None else self._follows.last_offset):
                 found.add_damage(chunk.damage)
                 found.trailing_bytes += chunk.trailing_bytes
                 if chunk.log is not None:
@@ -264,19 +266,3 @@ class SegmentReader:
             advance(part.end - end)
             end = part.end
         return self.found
-
-
-class Files(NamedTuple):
-    """Segment files to read. unread: a line for each file with records that cannot be read."""
-
-    paths: list[Path]
-    unread: list[str]
-
-
-def segments_in(path: Path) -> Files:
-    """Return a file itself, or the segments in a folder and below it. Raises KfbenchError where there are none."""
-    if not path.is_dir():
-        return Files([path], [])
-    found = find(path)
-    unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
-    return Files([Path(part.name) for part in found.parts], unread)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, ranges, read_only
-from kfbench.batches import BatchFields, EncodedLog
+from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import CODECS, Allowance, Dictionary, Undecodable, ZstdDictionary
 from kfbench.codecs.dictionary import MAGIC, MOST_BYTES
 from kfbench.errors import CorruptLog, InvalidDictionary
@@ -62,6 +62,12 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
             damaged[entry] = CorruptLog(int(positions[entry]), "dictionary", str(error))
     allowance.dictionary_codec = ZstdDictionary(found)
     return damaged
+
+
+def dictionary_batches(log: DecodedLog) -> list[int]:
+    """Return the indices of the control batches that store dictionaries."""
+    control = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0)).tolist()
+    return [batch for batch in control if (log.records.key(int(log.bounds[batch])) or b"")[: len(KEY)] == KEY]
 
 
 def uses_dictionary(data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, InvalidRecords
-from kfbench.formats import Entries
-from kfbench.kernels.wire.frames import LENGTH_AT, START
+from kfbench.formats import BY_MAGIC, Entries
+from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, START
 
 PIECE_BYTES: Final = 8 << 20
 HEADERS_BYTES: Final = 256 << 10  # bytes to read at a time while batches are skipped
@@ -57,7 +57,8 @@ def pieces(
     or after it. most_bytes: the largest batch to read; None: any size.
 
     A batch that is larger than piece_bytes is one piece. The last piece may be empty. If the first batch of a file
-    claims more than most_bytes, the file counts as a file without batches. All its bytes are then trailing bytes.
+    claims more than most_bytes, and more bytes than the file has or an unknown magic, the file counts as a file without
+    batches. All its bytes are then trailing bytes.
 
     A length that cannot be skipped or is above most_bytes raises CorruptLog, after all batches before it. Raises
     InvalidRecords, OSError.
@@ -81,7 +82,8 @@ def pieces(
             whole = int(entries.positions[-1])
             claimed_bytes = _claimed_bytes(data[whole:])
             is_too_long = most_bytes is not None and claimed_bytes > most_bytes
-            is_no_log = is_too_long and not at + whole
+            may_be_batch = claimed_bytes <= size and len(data) > MAGIC_AT and int(data[MAGIC_AT]) in BY_MAGIC
+            is_no_log = is_too_long and not at + whole and not may_be_batch
             trailing_bytes = size if is_no_log else len(data) - whole if is_last and not is_too_long else 0
             if whole or (is_last and not is_too_long) or is_no_log:
                 yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes)

@@ -54,6 +54,13 @@ def is_last(name: str, names: Iterable[str]) -> bool:
     return not any(SEGMENT_NAME.fullmatch(other) and other > name for other in names)
 
 
+def follow_each_other(path: str, next_path: str) -> bool:
+    """Return True if both are segments of one folder, and the second one has the higher base offset."""
+    (folder, name), (next_folder, next_name) = os.path.split(path), os.path.split(next_path)
+    are_segments = SEGMENT_NAME.fullmatch(name) and SEGMENT_NAME.fullmatch(next_name)
+    return bool(are_segments) and folder == next_folder and name < next_name
+
+
 def names_in_folder_of(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of all files in a file's folder, or no names if the folder cannot be read."""
     try:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from kfbench.errors import IllegalCombination, KfbenchError, Refused
 from kfbench.log.damage import Damage
+from kfbench.measure.verify import Unverified
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Costs, Load, Prices, Traffic, break_even, loads
 from kfbench.migration.measure import measure_costs
 from kfbench.migration.plans import Plan, Row, check_codec, matrix, refuses_idempotent
@@ -23,6 +24,7 @@ from kfbench.migration.subjects import (
     log_subject,
     without_producers,
 )
+from kfbench.sources.folder import NothingToRead
 
 # At these sizes the fixed cost of a conversion (0.1 ms and more) is a few percent, and a plan takes about 10 s.
 COMPRESSED: Final = Sample(size_bytes=2 << 20, batches=512, records=10_240)
@@ -82,7 +84,7 @@ class Migration:
         codec: the codec of the first subject; `Costs.codec` has the codec of each.
         damage: path of a file -> the damage in the part that was read.
         unmeasured: the topics that were not measured, with the reason.
-        unread: a line for each file that could not be read.
+        unread: a line for each file that could not be read, and for each topic that a broker would refuse.
     """
 
     plan: Plan
@@ -132,24 +134,34 @@ def migrate(
 
     Raises:
         IllegalCombination: a format of the plan lacks the codec.
-        KfbenchError: no file, nothing readable in it, or records that a broker refuses.
+        KfbenchError: all sources are missing, without anything readable, or of records that a broker refuses.
         Unverified: an operation returns wrong records.
     """
     if codec:
         check_codec(plan, codec)
     given = _log_subjects(plan, codec, sources) if sources else _generated(codec or DEFAULT_CODEC)
     subjects = [without_producers(each) if refuses_idempotent(plan) else each for each in given.subjects]
-    answers = [_migrated(plan, each, traffic, prices) for each in track(subjects, f"measuring {plan.name}")]
+    answers: list[MigratedSubject] = []
+    refused: dict[str, KfbenchError] = {}
+    for subject in track(subjects, f"measuring {plan.name}"):
+        try:
+            answers.append(_migrated(plan, subject, traffic, prices))
+        except Unverified:
+            raise
+        except KfbenchError as error:
+            refused[subject.name] = error
+    if not answers:
+        raise next(iter(refused.values()))
     return Migration(
         plan=plan,
-        codec=subjects[0].codec,
+        codec=answers[0].costs.codec,
         traffic=traffic,
         prices=prices,
-        rows=matrix(plan, subjects[0].codec),
+        rows=matrix(plan, answers[0].costs.codec),
         subjects=tuple(answers),
         damage={file: damage for subject in subjects for file, damage in subject.damage.items()},
-        unmeasured=tuple(given.unmeasured),
-        unread=given.unread,
+        unmeasured=(*given.unmeasured, *(f"{name} ({error})" for name, error in refused.items())),
+        unread=(*given.unread, *map(str, refused.values())),
     )
 
 
@@ -167,9 +179,10 @@ def _generated(codec: str) -> _Given:
 
 def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:
     """Read the largest topics. One that cannot be measured does not hide the others; raise its error if all cannot."""
-    logs = find_logs(sources)
+    logs, named = find_logs(sources), set(map(os.fspath, sources))
     subjects: list[Subject] = []
     unmeasured: list[str] = []
+    unread = list(logs.unread)
     first_error: KfbenchError | None = None
     for name, segments in logs.topics.items():
         if len(subjects) == MOST_TOPICS:
@@ -185,9 +198,11 @@ def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.Path
         except KfbenchError as error:
             first_error = first_error or error
             unmeasured.append(f"{name} ({error})")
+            if not isinstance(error, NothingToRead) or any(segment.name in named for segment in segments):
+                unread.append(str(error))
     if not subjects and first_error is not None:
         raise first_error
-    return _Given(subjects, unmeasured, logs.unread)
+    return _Given(subjects, unmeasured, tuple(unread))
 
 
 def _migrated(plan: Plan, subject: Subject, traffic: Traffic, prices: Prices) -> MigratedSubject:

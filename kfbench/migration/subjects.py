@@ -22,7 +22,9 @@ from kfbench.log.segment import join_records
 from kfbench.log.tail import nothing_in
 from kfbench.migration.measure import ROUNDS
 from kfbench.records import Records
-from kfbench.sources.log import Segment, find, stream_of
+from kfbench.sources import find
+from kfbench.sources.folder import NothingToRead, unread_line
+from kfbench.sources.log import Segment, stream_of
 from kfbench.text import counted
 from kfbench.workloads.grid import GridPoint
 
@@ -77,6 +79,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
     subjects = []
     for value_bytes in VALUE_BYTES:
         for batch_size in BATCH_SIZES:
+            per_batch = f"{counted(batch_size, 'record')} per batch"
             point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
             batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
             batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
@@ -84,7 +87,7 @@ def generated_subjects(sample: Sample) -> list[Subject]:
             subjects.append(
                 Subject(
                     name=f"{value_bytes} B × {batch_size}",
-                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {batch_size} records per batch",
+                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
                     records=generated.records,
                     bounds=generated.bounds,
                     batch_fields=generated.batch_fields,
@@ -128,17 +131,12 @@ def find_logs(sources: Iterable[str | os.PathLike[str]]) -> Logs:
     Raises KfbenchError if there is no segment.
     """
     topics: dict[str, list[Segment]] = {}
-    unread: list[str] = []
-    for source in sources:
-        found = find(source)
-        if not found.parts:
-            raise KfbenchError(f"{os.fspath(source)}: {found.skipped[0].reason}")
-        unread += [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
-        for part in found.parts:
-            assert isinstance(part, Segment)
-            topics.setdefault(stream_of(part.topic, part.name), []).append(part)
+    found = find(sources, is_for_tables=False)
+    for part in found.parts:
+        assert isinstance(part, Segment)
+        topics.setdefault(stream_of(part.topic, part.name), []).append(part)
     ordered = sorted(topics.items(), key=lambda topic: -sum(part.size_bytes for part in topic[1]))
-    return Logs(dict(ordered), tuple(unread))
+    return Logs(dict(ordered), tuple(f"{each.path}: {each.reason}" for each in found.skipped if each.is_data))
 
 
 def codec_of(segments: Sequence[Segment]) -> str:
@@ -164,7 +162,7 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
     repeated = first.records.take(np.tile(np.arange(records), times))
     producers: dict[str, Any] = {column: np.tile(values, times) for column, values in first.producers.items()}
     about = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
-    places = [(file, each) for file, damage in first.damage.items() for each in damage]
+    places = [(file, each) for file, damage in first.damage.items() for each in damage if each.size_bytes]
     lost_bytes = sum(each.size_bytes for _, each in places)
     left_out = tuple(f"{counted(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1])
     return Subject(
@@ -212,9 +210,9 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
             if size_bytes >= sample.size_bytes or batches == sample.batches or records >= sample.records:
                 break
     except (KfbenchError, OSError) as error:
-        raise KfbenchError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+        raise KfbenchError(unread_line(name, error)) from None
     if not batches:
-        raise KfbenchError(f"{name}: {_nothing_readable(segments[0], damage.get(segments[0].name, ()), is_log)}")
+        raise _nothing_readable(segments[0], damage.get(segments[0].name, ()), is_log)
     return _FirstBatches(
         records=join_records(parts),
         batch_counts=np.concatenate(counts),
@@ -229,9 +227,11 @@ def _payload_bytes(records: Records, bounds: Int64) -> Int64:
     return np.diff(np.append(0, np.cumsum(sizes))[bounds])
 
 
-def _nothing_readable(segment: Segment, damage: Sequence[Damage], is_log: bool) -> str:
+def _nothing_readable(segment: Segment, damage: Sequence[Damage], is_log: bool) -> KfbenchError:
     if damage:
-        return f"no batch can be read: {damage[0].words()}"
+        return KfbenchError(f"{segment.name}: no batch can be read: {damage[0].words()}")
     if is_log:
-        return f"no batch of a client in {counted(segment_size(segment.name), 'byte')}"
-    return nothing_in(segment.size_bytes)
+        size = counted(segment_size(segment.name), "byte")
+        return NothingToRead(f"{segment.name}: no batch of a client in {size}")
+    error = KfbenchError if segment.size_bytes else NothingToRead
+    return error(f"{segment.name}: {nothing_in(segment.size_bytes)}")

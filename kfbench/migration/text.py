@@ -17,14 +17,14 @@ from kfbench.migration.plans import (
     on_fetch,
     on_produce,
 )
-from kfbench.text import percent, text_table
+from kfbench.text import counted, percent, printable, text_table
 
 LOAD_TITLES = ("append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk", "zero-copy", "refused")
 
 
 def migration_text(answer: Migration) -> str:
     """Return the whole answer as text, in blocks that are separated by empty lines."""
-    return "\n\n".join("\n".join(lines) for lines in _blocks(answer))
+    return "\n\n".join("\n".join(map(printable, lines)) for lines in _blocks(answer))
 
 
 def _blocks(answer: Migration) -> Iterator[list[str]]:
@@ -64,9 +64,9 @@ def _assumptions(answer: Migration) -> list[str]:
         (percent(traffic.old_consumers), "of the records fetched go to old clients", "--old-consumers"),
         (percent(traffic.old_data), "of the records fetched were stored before", "--old-data"),
         (percent(traffic.canary_leaders), "of the leaders are on the canary", "--canary-leaders"),
-        (f"{traffic.fan_out:g} times", "each record is read", "--fan-out"),
-        (f"{traffic.replication} times", "each record is stored", "--replication"),
-        (f"{traffic.retention_days:g} days", "is the retention", "--retention-days"),
+        (counted(traffic.fan_out, "time"), "each record is read", "--fan-out"),
+        (counted(traffic.replication, "time"), "each record is stored", "--replication"),
+        (counted(traffic.retention_days, "day"), "is the retention", "--retention-days"),
         (f"{prices.cpu_core_hour:g} $", "per core hour", "--price-cpu-core-hour"),
         (f"{prices.storage_gb_month:g} $", "per GB and month on disk", "--price-storage-gb-month"),
         (f"{prices.network_gb:g} $", "per GB in or out of a broker", "--price-network-gb"),

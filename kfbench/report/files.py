@@ -37,6 +37,7 @@ from kfbench.report.topics.rivals.section import CHAPTER as RIVALS_CHAPTER
 from kfbench.shipped import DATASETS
 from kfbench.store import Run
 from kfbench.tables import listed, prose
+from kfbench.text import printable_lines
 
 TEMPLATES = Path(__file__).parent / "templates"
 NO_NUMBERS = "no row of this run is a number"
@@ -252,7 +253,8 @@ def html(page: Mapping[str, Any], formats: Sequence[str], template: str) -> str:
 
     rich = _environment(autoescape=True)
     rich.filters["prose"] = lambda text: Markup(prose(text))
-    return compact_tables(rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw))
+    text = rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw)
+    return compact_tables(printable_lines(text))
 
 
 def _links(figure: Figure, page: str) -> str:
@@ -264,7 +266,7 @@ def _links(figure: Figure, page: str) -> str:
 
 def _markdown(page: Mapping[str, Any]) -> str:
     text = _environment(autoescape=False).get_template("README.md").render(page)
-    return re.sub("\n{3,}", "\n\n", text)
+    return printable_lines(re.sub("\n{3,}", "\n\n", text))
 
 
 def _parquet(run: Run) -> bytes:

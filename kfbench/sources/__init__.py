@@ -1,71 +1,89 @@
 """Sources of records: log segments, tables, folders of either, a topic. `find` lists the parts that are to be read."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.log.segment import LOG_SUFFIX
 from kfbench.sources import log, tables
 from kfbench.sources.columns import Columns
-from kfbench.sources.folder import GONE, OTHER_FILES
+from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead
 from kfbench.sources.part import Chunk, Found, Part, Skipped
 
-__all__ = ["GONE", "TABLES", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
+__all__ = ["GONE", "TABLES", "Chunk", "Columns", "Found", "Part", "Skipped", "find", "search"]
 
 TABLES: Final = "tables next to segments: name them to read them"
 REPLICAS: Final = "segments of other replicas"
 
 
-def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
-    """Return the parts to read of all paths, in the order of `paths`. A large file has several parts.
+def search(paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], Found] = log.find) -> Found:
+    """Return the parts of all paths, in the order of `paths`, by calling `find_one` for each.
 
-    No file is returned twice. A file's name says whether it is a table or a segment. A folder with a segment counts as
-    a folder of segments, any other folder as a folder of tables. columns: the columns of tables that make a record.
-
-    These are skipped if another path has parts: tables next to segments, a folder with neither, a table that cannot be
-    read, and segments of another replica of the same partition. Raises KfbenchError if no path has a part, and for a
-    path that does not exist.
+    This is the rule for all commands that take several sources. A path with nothing to read does not hide the others.
+    It is in `skipped`: as data, unless it is a folder without a segment or table. If no path has a part, raises
+    KfbenchError about the first one. Segments that cannot be read fail later, each by itself.
     """
     parts: list[Part] = []
     skipped: dict[str, Skipped] = {}
     refused: list[KfbenchError] = []
-    places: set[str] = set()
-    keys: set[str] = set()
-    for path in paths:
+    for path in map(Path, paths):
         try:
-            found = _find(Path(path), columns or Columns())
+            if not path.exists():
+                raise KfbenchError(f"{path}: no such file or folder")
+            found = find_one(path)
         except KfbenchError as error:
-            is_folder = Path(path).is_dir()
-            if not is_folder and not (tables.kind_of(path) and Path(path).exists()):
-                raise
             refused.append(error)
-            size_bytes = 0 if is_folder else Path(path).stat().st_size
-            reason = f"folder with nothing to read ({path})" if is_folder else str(error).removeprefix(f"{path}: ")
+            is_data = not isinstance(error, NothingToRead)
+            reason = str(error).removeprefix(f"{path}: ") if is_data else f"folder with nothing to read ({path})"
+            size_bytes = path.stat().st_size if path.is_file() else 0
             skipped[os.fspath(path)] = Skipped(
-                path=os.fspath(path), size_bytes=size_bytes, reason=reason, is_data=not is_folder
+                path=os.fspath(path), size_bytes=size_bytes, reason=reason, is_data=is_data
             )
             continue
         skipped |= {each.path: each for each in found.skipped}
-        given = {part.name: os.path.realpath(part.name) for part in found.parts}
-        for part in found.parts:
-            if given[part.name] in places:
-                continue
-            if part.partition is not None and isinstance(part, log.Segment):
-                if part.key in keys:
-                    skipped[part.name] = Skipped(path=part.name, size_bytes=part.size_bytes, reason=REPLICAS)
-                    continue
-                keys.add(part.key)
-            parts += part.shares() if isinstance(part, log.Segment) else [part]
-        places.update(given.values())
+        parts += found.parts
     if parts:
         return Found(parts=tuple(parts), skipped=tuple(skipped.values()))
     if refused:
         raise refused[0]
     for each in skipped.values():
-        raise KfbenchError(f"{each.path}: nothing to read: {each.reason}")
+        raise KfbenchError(f"{each.path}: nothing to read: {each.reason}; records are in files with {LOG_SUFFIX}")
     raise InvalidConfig("no source is given: a segment file, a table, or a folder of either is wanted")
+
+
+def find(
+    paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None, *, is_for_tables: bool = True
+) -> Found:
+    """Return the parts to read of all paths, in the order of `paths`. A large file has several parts. See `search`.
+
+    No file is returned twice. A file's name says whether it is a table or a segment. A folder with a segment counts as
+    a folder of segments, any other folder as a folder of tables. columns: the columns of tables that make a record.
+    is_for_tables: False reads segments only, whatever their names.
+
+    These are skipped if another path has parts: tables next to segments, and segments of another replica of the same
+    partition.
+    """
+    found = search(paths, partial(_find, columns=columns or Columns()) if is_for_tables else log.find)
+    parts: list[Part] = []
+    skipped = list(found.skipped)
+    places: set[tuple[str, str]] = set()
+    keys: set[str] = set()
+    for part in found.parts:
+        place = os.path.realpath(part.name), part.key
+        if place in places:
+            continue
+        places.add(place)
+        if part.partition is not None and isinstance(part, log.Segment):
+            if part.key in keys:
+                skipped.append(Skipped(path=part.name, size_bytes=part.size_bytes, reason=REPLICAS))
+                continue
+            keys.add(part.key)
+        parts += part.shares() if isinstance(part, log.Segment) else [part]
+    return Found(parts=tuple(parts), skipped=tuple(skipped))
 
 
 def _find(path: Path, columns: Columns) -> Found:

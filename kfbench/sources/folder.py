@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kfbench.errors import KfbenchError
 from kfbench.sources.part import Skipped
 
 GONE: Final = "gone meanwhile: deleted or renamed"
@@ -16,6 +17,10 @@ LINK: Final = "a link, which is not followed: name its target instead"
 INNER_LINKS: Final = "links to files or folders that are read anyway"
 DEAD_LINKS: Final = "links to nothing"
 OTHER_FILES: Final = "other files"
+
+
+class NothingToRead(KfbenchError):
+    """A folder, file or topic without any record. Nothing is lost if it is left out."""
 
 
 class File(NamedTuple):
@@ -58,6 +63,11 @@ def walk(
                 yield unreadable(path, error)
 
     yield from below(root)
+
+
+def unread_line(name: str, error: Exception) -> str:
+    """Return the line about a part that cannot be read to its end: its name and the reason."""
+    return f"{name}: {(getattr(error, 'strerror', None) or str(error)).removeprefix(f'{name}: ')}"
 
 
 def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:

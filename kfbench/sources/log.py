@@ -26,12 +26,14 @@ from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.damage import Damage, damage_from, damage_of, segment_size
+from kfbench.log.damage import Damage, check_offsets, damage_from, damage_of, segment_size
 from kfbench.log.dictionaries import add_stored
+from kfbench.log.foreign_files import HEAD_BYTES as FOREIGN_BYTES
+from kfbench.log.foreign_files import SUFFIXES, foreign_file
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
-from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
+from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 COLUMN_BYTES: Final = 48  # bytes that a record or a header takes in memory, in addition to its payload
@@ -40,6 +42,7 @@ FIRST_BYTES: Final = 64 << 10  # bytes that are read first, to learn how much th
 # A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While a record is read,
 # it takes about 300 bytes of memory, even if it is empty.
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
+LIMIT_NAME: Final = re.compile(r"limits\.(\w+)")
 RUN_BYTES: Final = 32 << 20  # the most decompressed bytes of batches that are read together
 RUN_RECORDS: Final = 1 << 19  # the most records of batches that are read together, as their headers count them
 OVER_A_RUN: Final = tuple(
@@ -54,6 +57,11 @@ NO_RECORDS: Final[Mapping[str, str]] = {
     ".txnindex": "indexes of aborted transactions",
     ".snapshot": "snapshots of producers",
 }
+# Other files that a broker keeps, by name.
+BROKER_FILES: Final = frozenset(
+    ("leader-epoch-checkpoint", "partition.metadata", "meta.properties", "recovery-point-offset-checkpoint",
+     "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint", "quorum-state")
+)  # fmt: skip
 # A search of folders skips these too. A path that names a checkpoint is read: it has the cluster's metadata as records.
 LEFT_OUT_OF_FOLDERS: Final[Mapping[str, str]] = {
     **NO_RECORDS,
@@ -62,6 +70,7 @@ LEFT_OUT_OF_FOLDERS: Final[Mapping[str, str]] = {
     ".cleaned": "unfinished compactions",
     ".swap": "compactions that were not swapped in",
 }
+PACKED: Final = "packed segments: unpack them to read them"
 FOLDERS: Final[Mapping[str, str]] = {
     "delete": "deleted partitions",
     "future": "replicas that move to another log dir, and are there twice",
@@ -114,17 +123,30 @@ class Segment:
     def _limits(self) -> Limits:
         return self.limits or LIMITS
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the batches in chunks.
+    def chunks(self, last_offset: int | None = None) -> Iterator[Chunk]:
+        """Yield the batches in chunks. last_offset: the one before this segment or share; None: unknown.
 
-        Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file.
+        Raises OSError, and KfbenchError for a file that is known to be no segment, or that a broker has deleted or
+        renamed (GONE).
         """
+        for chunk in self._read():
+            if chunk.log is None:
+                yield chunk
+                continue
+            damage, first, last_offset = check_offsets(chunk.log, last_offset)
+            moved = (replace(each, position=chunk.start + each.position) for each in damage)
+            ordered = sorted((*chunk.damage, *moved), key=lambda each: each.position)
+            yield replace(chunk, damage=tuple(ordered), first_offset=first, last_offset=last_offset)
+
+    def _read(self) -> Iterator[Chunk]:
         try:
             descriptor = os.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
             raise KfbenchError(GONE) from None
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
+            if words := foreign_file(os.pread(descriptor, FOREIGN_BYTES, 0), self.written_bytes):
+                raise KfbenchError(words)
             context = _Context(self._limits, _head_dictionaries(file, self._limits) if self.start else {})
             end = first_batch(file.fileno(), self.start, self._limits.batch_bytes)
             if end is None:  # the previous share reports this damage
@@ -248,9 +270,7 @@ def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterato
             replace(
                 each,
                 position=start + each.position,
-                promise=each.promise.replace(
-                    "limits.batch_records", f"{limits.batch_records:,}, the limit of one batch"
-                ),
+                promise=LIMIT_NAME.sub(lambda name: f"{name[0]} ({getattr(limits, name[1]):,})", each.promise),
             )
             for each in damage_of(log, len(run))
         ),
@@ -277,7 +297,7 @@ def find(path: str | os.PathLike[str]) -> Found:
     root = Path(path)
     if not root.is_dir():
         size_bytes = segment_size(root)
-        if reason := NO_RECORDS.get(root.suffix):
+        if reason := "a broker's other files" if root.name in BROKER_FILES else NO_RECORDS.get(root.suffix):
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
         return Found(parts=(segment_at(root),))
     files: list[Path] = []
@@ -288,7 +308,8 @@ def find(path: str | os.PathLike[str]) -> Found:
         elif is_segment(each.path):
             files.append(each.path)
         else:
-            reason = LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
+            is_packed = each.path.suffix in SUFFIXES and is_segment(each.path.with_suffix(""))
+            reason = PACKED if is_packed else LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
             skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
     names_of: dict[Path, list[str]] = {}
     for file in files:
@@ -303,7 +324,7 @@ def find(path: str | os.PathLike[str]) -> Found:
         if lost := next((each for each in skipped if each.is_data), None):
             raise KfbenchError(f"{lost.path}: {lost.reason}")
         found = "; ".join(_counted_reasons(skipped)) or "nothing"
-        raise KfbenchError(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
+        raise NothingToRead(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
 
 

@@ -6,44 +6,57 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kfbench.arrays import Int64, ranges
+from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.log.segment import join_records
 from kfbench.records import Records
+from kfbench.sources.folder import unread_line
 from kfbench.sources.part import Chunk, Part
 
 
 class Newest(NamedTuple):
-    """The newest records of clients, with offsets from 0. damage: the damage that was met, by file."""
+    """The newest records of clients, with offsets from 0.
+
+    damage: the damage that was met, by file. unread: a line for each part that could not be read to its end.
+    """
 
     records: Records
     damage: dict[str, tuple[Damage, ...]]
+    unread: list[str]
 
 
 def newest_records(parts: Iterable[Part], most_bytes: int) -> Newest:
     """Return the newest records whose keys and values take about `most_bytes` bytes.
 
     Control records are left out. Parts of a partition are read from the last one, until there are enough bytes. Raises
-    KfbenchError, OSError.
+    InvalidConfig.
     """
     partitions: dict[Any, list[Part]] = {}
     for part in parts:
         partitions.setdefault(part.name if part.partition is None else part.partition, []).append(part)
     found: list[Records] = []
     damage: dict[str, tuple[Damage, ...]] = {}
+    unread: list[str] = []
     for of_one in partitions.values():
         left_bytes, newest = most_bytes // len(partitions), list[Records]()
         for part in reversed(of_one):
             read: list[Records] = []
-            for chunk in part.chunks():
-                damage[part.name] = damage.get(part.name, ()) + chunk.damage
-                read = _last([*read, _of_clients(chunk)], left_bytes)
+            try:
+                for chunk in part.chunks():
+                    damage[part.name] = damage.get(part.name, ()) + chunk.damage
+                    read = _last([*read, _of_clients(chunk)], left_bytes)
+            except InvalidConfig:
+                raise
+            except (KfbenchError, OSError) as error:
+                unread.append(unread_line(part.name, error))
             newest = [*read, *newest]
             left_bytes -= sum(int(_sizes(each).sum()) for each in read)
             if left_bytes <= 0:
                 break
         found += newest
     records = join_records(found) if found else Records.from_lists([])
-    return Newest(records.at_offsets(np.arange(len(records))), {name: each for name, each in damage.items() if each})
+    found_damage = {name: each for name, each in damage.items() if each}
+    return Newest(records.at_offsets(np.arange(len(records))), found_damage, unread)
 
 
 def _of_clients(chunk: Chunk) -> Records:

@@ -39,6 +39,7 @@ class Chunk:
         trailing_bytes: the size of an incomplete batch at the end of a log, which is no damage.
         log: the decoded batches of a log segment; None in other sources, and if there is only damage to report.
         start, end: `log` was read from the bytes start to end - 1 of the file.
+        first_offset, last_offset: those of the batches in `log`; None: there is none.
     """
 
     records: Records
@@ -52,6 +53,8 @@ class Chunk:
     log: DecodedLog | None = None
     start: int = 0
     end: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
 
 
 class Part(Protocol):

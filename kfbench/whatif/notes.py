@@ -85,10 +85,10 @@ def source_notes(answer: WhatIf) -> Iterator[str]:
 
 def _damage_lines(source: Source) -> Iterator[str]:
     for each in source.damage:
-        left_out = f"left out {counted(each.size_bytes, 'byte')} from {source.unit} {each.position:,}"
-        yield f"{source.path}: {left_out}: {each.field}: {each.promise}"
+        left_out = f"left out {counted(each.size_bytes, 'byte')} from " if each.size_bytes else ""
+        yield f"{source.path}: {left_out}{source.unit} {each.position:,}: {each.field}: {each.promise}"
     if (others := source.damaged_places - len(source.damage)) and source.damage:
-        yield f"{source.path}: {others:,} more places like these"
+        yield f"{source.path}: {counted(others, 'more place')} like that"
     elif others:
         left_out = f"left out {counted(source.damaged_bytes, 'byte')} in {counted(others, 'damaged place')}"
         yield f"{source.path}: {left_out}"
@@ -136,7 +136,8 @@ def rate_notes(answer: WhatIf) -> Iterator[str]:
         return
     traffic, prices = answer.traffic, answer.prices
     origin = "by the records' timestamps" if rate.told_by == "timestamps" else "as given"
-    copies = f"kept {traffic.replication} times for {traffic.retention_days:g} days, read {traffic.fan_out:g} times"
+    kept = f"kept {counted(traffic.replication, 'time')} for {counted(traffic.retention_days, 'day')}"
+    copies = f"{kept}, read {counted(traffic.fan_out, 'time')}"
     yield f"{rate.bytes_a_day / GB:,.3f} GB per day {answer.base_words}, {origin}, {copies}."
     price = f"{prices.storage_gb_month:g} $ per GB and month, {prices.network_gb:g} $ per GB in or out of a broker"
     yield f"Prices, assumed ({PRICES_ASSUMED}) unless given: {price}."
@@ -156,7 +157,7 @@ def month_notes(answer: WhatIf) -> Iterator[str]:
     if len(rate.streams) > MOST_NAMES:
         yield f"and {len(rate.streams) - MOST_NAMES} more (--json has them)"
     if rate.untold_bytes:
-        yield f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate."
+        yield f"{counted(rate.untold_bytes, 'byte')} of topics that span less than a minute: not in the rate."
 
 
 def stream_note(stream: Stream, is_dated: bool) -> str:

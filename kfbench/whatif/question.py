@@ -98,7 +98,7 @@ class Question:
     def _draws(self, part: Part, stream: object, number: int, share: float, always: tuple[str, ...]) -> bool:
         if share == 1 or (not number and part.key in always):
             return True
-        where = f"{self.seed}/{part.key}/{stream}/{number}".encode()
+        where = f"{self.seed}/{part.key}/{stream}/{number}".encode(errors="surrogateescape")
         return int.from_bytes(blake2b(where, digest_size=8).digest(), "big") < share * 2**64
 
 
@@ -127,4 +127,8 @@ def _largest_topics(parts: Iterable[Part]) -> dict[str, list[Part]]:
 
 def _draw_order(part: Part, seed: int) -> tuple[bool, bytes, str]:
     """Return a sort key that orders files or partitions by a hash. Empty ones come last."""
-    return not part.size_bytes, blake2b(f"{seed}/{part.key}".encode(), digest_size=8).digest(), part.key
+    return (
+        not part.size_bytes,
+        blake2b(f"{seed}/{part.key}".encode(errors="surrogateescape"), digest_size=8).digest(),
+        part.key,
+    )

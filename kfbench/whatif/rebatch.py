@@ -20,6 +20,7 @@ from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE
 from kfbench.log.segment import join_records
 from kfbench.records import Records
+from kfbench.text import counted
 
 LATEST_MS: Final = 1 << 42  # the year 2109; timestamps after it or before 1970 are wrong
 # A timestamp is wrong if it is more than AHEAD_MS (one hour) later than most of the records that follow it.
@@ -61,7 +62,7 @@ class Batching:
     @property
     def short_words(self) -> str:
         kib, others = divmod(self.batch_size_bytes, 1024)
-        size = f"{self.batch_size_bytes:,} bytes" if others else f"{kib:,} KiB"
+        size = counted(self.batch_size_bytes, "byte") if others else f"{kib:,} KiB"
         return f"{self.linger_ms:g} ms, {size}"
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.log.damage import Damage
+from kfbench.log.damage import Damage, out_of_order
 from kfbench.sources.log import stream_of
 from kfbench.text import percent
 
@@ -36,6 +36,8 @@ class Source:
         plain_bytes: size of the records as uncompressed v2 in the batches of the log, or in assumed batches.
         ahead: number of records whose timestamp is too late (see `Rebatcher`).
         files: number of files; more than 1 if the source is a topic's fingerprint.
+        first_offset, last_offset: those of a log's batches; None: there is none, or it is unknown.
+        first_position: the byte at which the first batch begins.
     """
 
     path: str
@@ -59,6 +61,16 @@ class Source:
     ahead: int = 0
     dictionary_bytes: int = 0
     files: int = 1
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_position: int = 0
+
+    def after(self, other: Self) -> Self:
+        """Return this segment or share, damaged if its offsets do not rise after those of the previous one."""
+        if self.first_offset is None or other.last_offset is None or self.first_offset > other.last_offset:
+            return self
+        damage = (out_of_order(self.first_position, self.first_offset, other.last_offset), *self.damage)
+        return replace(self, damage=damage, damaged_places=self.damaged_places + 1)
 
     def plus(self, other: Self) -> Self:
         """Return the sums of two shares of one file."""
@@ -72,6 +84,8 @@ class Source:
             kinds=dict(sorted((Counter(self.kinds) + Counter(other.kinds)).items())),
             damage=tuple(sorted((*self.damage, *other.damage), key=lambda each: each.position)),
             unreadable=min(filter(None, (self.unreadable, other.unreadable)), default=None),
+            first_offset=other.first_offset if self.first_offset is None else self.first_offset,
+            last_offset=self.last_offset if other.last_offset is None else other.last_offset,
         )
 
     @property

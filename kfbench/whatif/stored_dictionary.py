@@ -9,7 +9,7 @@ import numpy as np
 from kfbench.arrays import Int64, ranges
 from kfbench.codecs import CODEC_NAMES, Dictionary
 from kfbench.formats import BY_MAGIC
-from kfbench.log.dictionaries import KEY
+from kfbench.log.dictionaries import dictionary_batches
 from kfbench.records import Records
 from kfbench.sources import Chunk
 
@@ -40,8 +40,7 @@ def without_stored(chunk: Chunk) -> Stored:
     if log is None or chunk.bounds is None:
         return Stored(chunk, 0, np.zeros(0, np.int64))
     rows, bounds = log.batch_rows, chunk.bounds
-    control = np.flatnonzero(rows["is_control"] & (np.diff(bounds) > 0)).tolist()
-    stored = [batch for batch in control if (chunk.records.key(int(bounds[batch])) or b"")[: len(KEY)] == KEY]
+    stored = dictionary_batches(log)
     numbers = rows["dictionary"].astype(np.int64)
     if not stored:
         return Stored(chunk, 0, numbers)

@@ -60,7 +60,8 @@ def log_line(answer: WhatIf) -> str:
     batches = sum(source.batches for source in answer.sources)
     kinds = dict.fromkeys(kind for source in answer.sources for kind in source.kinds)
     per_batch = f"{answer.records / max(batches, 1):,.1f} per batch"
-    words = [f"{answer.base_bytes:,} bytes {answer.base_words}", f"{answer.records:,} records", per_batch]
+    size = f"{counted(answer.base_bytes, 'byte')} {answer.base_words}"
+    words = [size, counted(answer.records, "record"), per_batch]
     return f"{name}: {', '.join([*words, *kinds] if len(kinds) == 1 else words)}"
 
 

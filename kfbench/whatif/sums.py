@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.log.tail import follow_each_other
 from kfbench.whatif.collector import Collector
 from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
@@ -119,9 +120,14 @@ class Tally:
         return replace(both, sources=_listed(both.sources)) if is_damaged else both
 
     def by_file(self) -> Self:
-        """Join all sources that are shares of one file. The joined source takes the place of the first share."""
+        """Join all sources that are shares of one file. The joined source takes the place of the first share.
+
+        The offsets of a share or segment must be above those of the previous one.
+        """
         files: dict[str, Source] = {}
-        for source in self.sources:
+        for before, source in zip((None, *self.sources), self.sources, strict=False):
+            if before and (before.path == source.path or follow_each_other(before.path, source.path)):
+                source = source.after(before)
             files[source.path] = files[source.path].plus(source) if source.path in files else source
         return replace(self, sources=tuple(files.values()))
 

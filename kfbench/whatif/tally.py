@@ -107,6 +107,8 @@ class _Reading:
         self._kinds: Counter[str] = Counter()
         self._damage: list[Damage] = []
         self._numbers: Counter[str] = Counter()
+        self._offsets: list[int] = []
+        self._first_position = 0
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
         self._times = Times()
         self._collector = question.collector() if question.collector else None
@@ -116,6 +118,9 @@ class _Reading:
         stored = without_stored(given)
         chunk = stored.chunk
         self._kinds.update(chunk.kinds)
+        if chunk.first_offset is not None and chunk.last_offset is not None:
+            self._first_position = self._first_position if self._offsets else chunk.start
+            self._offsets += chunk.first_offset, chunk.last_offset
         self._damage += chunk.damage[: MOST_DAMAGE - len(self._damage)]
         self._numbers.update(
             sound_bytes=chunk.size_bytes,
@@ -177,6 +182,9 @@ class _Reading:
             unreadable=unreadable,
             plain_bytes=self._found.sizes()[BASE_FORMAT],
             ahead=self._clock.ahead if self._clock else 0,
+            first_offset=self._offsets[0] if self._offsets else None,
+            last_offset=self._offsets[-1] if self._offsets else None,
+            first_position=self._first_position,
         )
         return replace(
             self._found,

@@ -1,13 +1,16 @@
 """`kfbench inspect`, and the rule for damaged segments that is common to inspect, what-if and migrate."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kfbench.formats import FORMATS
 from kfbench.migration import ask as migration
 from kfbench.migration.subjects import Sample
+from kfbench.records import Records
 from tests.cli.command import Run
 
 
@@ -129,3 +132,79 @@ def test_inspect_of_a_folder_passes_over_an_empty_partition(kfbench: Run, segmen
     folder = kfbench("inspect", segment.parent / "orders-0", segment.parent / "orders-1")
     assert (folder.status, folder.err) == (0, "")
     assert "the file is empty" in kfbench("inspect", segment.parent / "orders-1" / f"{0:020}.log").err
+
+
+@pytest.fixture
+def topics(segment: Path) -> Path:
+    """Write a folder of topics: a sound one, a damaged one, one that a broker refuses, an empty one."""
+    folder = segment.parent / "topics"
+    sound = segment.read_bytes()
+    old = FORMATS["v2"].encode(Records.from_lists([b"old"] * 3, timestamps_ms=[-9, -8, -7]))
+    for name, data in (("sound", sound), ("damaged", sound[:100] + bytes(50)), ("old", bytes(old)), ("empty", b"")):
+        (folder / f"{name}-0").mkdir(parents=True)
+        (folder / f"{name}-0" / segment.name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("is_json", [True, False])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "fingerprint", "train"])
+def test_one_bad_topic_or_path_does_not_hide_the_others(
+    kfbench: Run, topics: Path, monkeypatch: pytest.MonkeyPatch, command: str, is_json: bool
+) -> None:
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
+    absent, out = topics / "absent.log", topics.parent / "out.json"
+    sources: list[str | Path] = [topics, absent]
+    arguments: list[str | Path] = [command, *sources]
+    if command == "train":  # it takes one topic
+        empty = next((topics / "empty-0").iterdir())
+        empty.write_bytes((topics / "sound-0" / empty.name).read_bytes())
+        arguments = ["dictionary", "train", topics / "empty-0", absent, "--out", out]
+    if command == "fingerprint":
+        arguments += ["--out", out]
+    if command in ("what-if", "migrate"):
+        arguments += ["--codec", "none"]
+    if is_json and command != "fingerprint":
+        arguments.append("--json")
+    done = kfbench(*arguments)
+    named = {"damaged-0", "absent.log"} if command != "train" else {"absent.log"}
+    named |= {"old"} if command == "migrate" else set()
+    assert done.status == 1 and done.out, done.err
+    lines = [line for line in done.err.splitlines() if "few records" not in line and "no topic has" not in line]
+    assert len(lines) == len(named) and all(any(name in line for line in lines) for name in named), done.err
+    if is_json and command != "fingerprint":
+        json.loads(done.out)
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_an_empty_segment_fails_the_command_only_if_it_is_named(
+    kfbench: Run, topics: Path, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
+    empty, options = topics / "empty-0" / segment.name, ["--codec", "none"] if command != "inspect" else []
+    for named, status in ((topics / "empty-0", 0), (empty, 1)):
+        done = kfbench(command, topics / "sound-0", named, *options)
+        assert (done.status, done.err.count(str(empty))) == (status, status), done.err
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "fingerprint", "train"])
+def test_names_that_are_not_utf8_are_read_and_shown_escaped(kfbench: Run, segment: Path, command: str) -> None:
+    folder = Path(os.fsdecode(os.fsencode(segment.parent) + b"/caf\xe9\x1b[31m-0"))
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    data = segment.read_bytes()
+    (folder / segment.name).write_bytes(data + data)  # damaged, so that all commands show the name
+    (folder / "bad\udcff.log").write_bytes(data[:-1] + b"?")
+    out = segment.parent / "out.json"
+    arguments: list[str | Path] = ["dictionary", "train"] if command == "train" else [command]
+    arguments += [folder / segment.name] + ["--out", out] * (command in ("train", "fingerprint"))
+    done = kfbench(*arguments)
+    assert done.status == 1
+    shown = done.out + done.err
+    assert "caf\\xe9\\x1b[31m-0" in shown and all(line.isprintable() for line in shown.split("\n"))
+    if command in ("inspect", "what-if", "migrate"):
+        done = kfbench(*arguments, "--json")
+        assert done.status == 1 and json.loads(done.out) and "\x1b" not in done.out
+    assert "bad\\xff.log" in kfbench("inspect", folder).err

@@ -226,7 +226,7 @@ def test_what_is_no_segment_is_named(tmp_path: Path) -> None:
     with pytest.raises(KfbenchError, match=r"timeindex: .*time indexes.*\(\.log\)$"):
         SegmentReader(index)
     packed = written(tmp_path, gzip.compress((FOLDER / "edges.log").read_bytes()))
-    assert inspect(packed).unreadable == "a gzip file: unpack it first"
+    assert "gzip" in str(inspect(packed).unreadable) and "gzip" in "\n".join(summary(packed))
 
 
 @pytest.mark.compiled_only

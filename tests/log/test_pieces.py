@@ -136,6 +136,15 @@ def test_a_file_that_begins_above_the_bound_has_no_batch(segment: Path) -> None:
     assert (len(piece.data), piece.trailing_bytes) == (0, 1200)
 
 
+def test_a_first_batch_above_the_bound_is_named_with_it(segment: Path) -> None:
+    size_bytes = int(Entries.of(np.frombuffer(LOG, np.uint8)).positions[1])
+    segment.write_bytes(LOG)
+    with pytest.raises(CorruptLog) as refusal:
+        list(pieces(segment, 20, size_bytes - 1))
+    assert (refusal.value.position, refusal.value.field) == (0, "length")
+    assert f"{size_bytes} bytes" in refusal.value.promise and f"take {size_bytes - 1}" in refusal.value.promise
+
+
 @pytest.mark.parametrize("length", [0, 13, -1])
 def test_a_length_that_cannot_be_skipped(segment: Path, length: int) -> None:
     segment.write_bytes(LOG + LOG[:8] + length.to_bytes(4, "big", signed=True) + LOG[12:])

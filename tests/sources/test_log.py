@@ -1,19 +1,32 @@
 """Segments and folders: every valid batch is read once, omissions are reported, memory stays bounded."""
 
+import bz2
+import gzip
+import lzma
 import os
+import shutil
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import crc32c
+import lz4.frame
 import numpy as np
 import pytest
+import zstandard
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
+from kfbench.inspection.segment import SegmentReader
 from kfbench.sources import GONE, TABLES, Chunk, find, log, part
 from kfbench.sources.folder import DEAD_LINKS, INNER_LINKS, LINK
 from kfbench.sources.log import Segment
-from tests.recorded import FOLDER, facts
+from kfbench.whatif.question import Question
+from kfbench.whatif.tally_all import tally_all
+from tests.formats.fuzz import sealed
+from tests.recorded import FOLDER, NAMES, facts
 
 ROOM_BYTES = 320 << 20  # a worker may use 1 GiB; interpreter and libraries take a quarter
 # Peak memory of this process from /proc. rusage would include the parent process.
@@ -63,7 +76,8 @@ def check(chunks: list[Chunk], data: bytes) -> None:
     values = [chunk.records.value(i) for chunk in chunks for i in range(len(chunk.records))]
     assert values == [whole.records.value(i) for i in range(len(whole.records))]
     assert sum(chunk.size_bytes for chunk in chunks) == whole.batch_rows["size_bytes"].sum()
-    assert [each.position for chunk in chunks for each in chunk.damage] == [error.position for error in whole.errors]
+    left_out = [each.position for chunk in chunks for each in chunk.damage if each.size_bytes]
+    assert left_out == [error.position for error in whole.errors]
     assert sum(chunk.trailing_bytes for chunk in chunks) == whole.trailing_bytes
     lost = sum(each.size_bytes for chunk in chunks for each in chunk.damage)
     assert sum(chunk.size_bytes + chunk.trailing_bytes for chunk in chunks) + lost == len(data)
@@ -132,7 +146,7 @@ def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monke
     ]  # fmt: skip
     damage = [each for chunk in chunks for each in chunk.damage]
     assert [each.position for each in damage] == grows.positions[[1, 4]].tolist()
-    assert all("past the limit of 30000 bytes" in each.promise for each in damage)
+    assert all("past the limit of 30,000 bytes" in each.promise for each in damage)
 
 
 def test_a_brokers_data_dir(tmp_path: Path) -> None:
@@ -217,7 +231,7 @@ def test_a_batch_of_too_many_records_is_damage_and_runs_of_many_are_split(tmp_pa
     chunks = chunks_of(path)
     assert sum(len(chunk.records) for chunk in chunks) == 400_000
     assert damage_of(chunks) == [(0, len(many), "count")]
-    assert "more records than 1,048,576" in chunks[0].damage[0].promise
+    assert "1,048,576" in chunks[0].damage[0].promise
 
 
 def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:
@@ -378,3 +392,127 @@ def test_memory_is_bounded_whatever_the_size(tmp_path: Path) -> None:
     peak_bytes, *counts = map(int, done.stdout.split())
     assert counts == expected
     assert peak_bytes < ROOM_BYTES
+
+
+def batch_of(*offsets: int, name: str = "v2", codec: str = "none") -> bytes:
+    records = Records.from_lists([b"v"] * len(offsets), offsets=list(offsets))
+    return bytes(FORMATS[name].encode(records, len(offsets), codec, lossy=True))
+
+
+def offset_places(path: Path, data: bytes) -> list[int]:
+    path.write_bytes(data)
+    damage = [each for chunk in chunks_of(path) for each in chunk.damage]
+    assert all((each.size_bytes, each.field) == (0, "offset") for each in damage)
+    return [each.position for each in damage]
+
+
+@pytest.mark.parametrize("first_bytes", [1, 1 << 20])
+@pytest.mark.parametrize(
+    ("name", "codec"), [("v0", "none"), ("v0", "gzip"), ("v1", "snappy"), ("v2", "none"), ("v2", "zstd"), ("v3", "lz4")]
+)
+def test_offsets_that_repeat_or_go_back_are_damage_of_no_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, codec: str, first_bytes: int
+) -> None:
+    monkeypatch.setattr(log, "FIRST_BYTES", first_bytes)
+
+    def batches(*each: tuple[int, ...]) -> list[bytes]:
+        return [batch_of(*offsets, name=name, codec=codec) for offsets in each]
+
+    path = tmp_path / "a.log"
+    first, second = batches((5, 6), (7, 9))
+    assert offset_places(path, first + second + batch_of(20, name=name, codec=codec)) == []  # gaps, as of compaction
+    assert offset_places(path, second + first + second) == [len(second)]
+    assert offset_places(path, first + second + first + second) == [len(first + second)]
+    (overlapping,) = batches((9, 12))
+    assert offset_places(path, first + second + overlapping) == [len(first + second)]
+
+
+def test_offsets_that_repeat_inside_a_batch_are_found(tmp_path: Path) -> None:
+    path, ahead, behind = tmp_path / "a.log", batch_of(1, 2), batch_of(10)
+    same = bytearray(batch_of(5, 6, 7))
+    second = same.index(b"\x02v", same.index(b"\x02v") + 1)  # the length of its value
+    assert same[second - 2] == 2  # the offset delta 1
+    same[second - 2] = 0
+    assert offset_places(path, ahead + sealed(bytes(same)) + behind) == [len(ahead)]
+    low = bytearray(ahead + batch_of(5, 6) + behind)
+    low[len(ahead) + 7] = 2  # the base offset, which no checksum covers
+    assert offset_places(path, bytes(low)) == [len(ahead)]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", NAMES)
+def test_offsets_of_recorded_logs_rise(name: str) -> None:
+    assert not [each for chunk in chunks_of(FOLDER / name) for each in chunk.damage]
+
+
+def test_offsets_rise_from_share_to_share_and_from_segment_to_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "SHARE_BYTES", 200)
+    ahead, again = b"".join(batch_of(i) for i in range(5)), b"".join(batch_of(i) for i in range(3, 9))
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    first, second = (folder / f"{number:020}.log" for number in (0, 3))
+    for path, data in ((first, ahead), (second, again)):
+        path.write_bytes(data)
+    asked = Question(arms=(("v2", "none"),))
+    sources = tally_all(find([folder]).parts, asked).sources
+    assert [[(each.position, each.size_bytes) for each in source.damage] for source in sources] == [[], [(0, 0)]]
+    readers = [SegmentReader(first)]
+    readers.append(SegmentReader(second, readers[0].read()))
+    assert [each.position for each in readers[1].read().damage] == [0]
+    second.write_bytes(batch_of(5) + ahead + ahead)
+    (back, again_at) = tally_all(find([second]).parts, asked).sources[0].damage
+    assert (back.position, again_at.position) == (len(batch_of(5)), len(batch_of(5) + ahead))
+
+
+def packed_copies(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name of a kind of file, and the bytes of a copy of this segment."""
+    data = path.read_bytes()
+    for name, pack in (("gzip", gzip.compress), ("bzip2", bz2.compress), ("xz", lzma.compress)):
+        yield name, pack(data)
+    yield "lz4", lz4.frame.compress(data)
+    yield "zstd", zstandard.ZstdCompressor().compress(data)
+    for name in ("zip", "tar"):
+        archive = Path(shutil.make_archive(str(path.parent.parent / name), name, path.parent))
+        yield name, archive.read_bytes()
+
+
+def redpanda_batch(offset: int, payload: bytes) -> bytes:
+    """Return a batch as Redpanda stores it: a little-endian header of 61 bytes, its checksum first."""
+    times = 1_767_225_600_000, 1_767_225_600_000
+    header = struct.pack("<iqbIhiqqqhii", 61 + len(payload), offset, 1, 7, 0, 0, *times, -1, -1, -1, 1)
+    return struct.pack("<I", crc32c.crc32c(header)) + header + payload
+
+
+def test_files_of_other_programs_are_named(tmp_path: Path) -> None:
+    segment = written(tmp_path / "t-0" / f"{0:020}.log", "telemetry.log")
+    copies = [*packed_copies(segment), ("Redpanda", b"".join(redpanda_batch(i, b"x" * 40) for i in range(9)))]
+    for name, data in copies:
+        path = tmp_path / f"{name}.log"
+        path.write_bytes(data)
+        with pytest.raises(KfbenchError, match=name):
+            chunks_of(path)
+        (source,) = tally_all(find([path]).parts, Question(arms=(("v2", "none"),))).sources
+        assert name in str(source.unreadable) and not source.batches
+    for offset in (0, 1 << 16, 1 << 40):
+        ours = tmp_path / "ours.log"
+        ours.write_bytes(batch_of(offset))
+        assert sum(len(chunk.records) for chunk in chunks_of(ours)) == 1
+    packed = tmp_path / "packed-0" / f"{0:020}.log.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(segment.read_bytes()))
+    with pytest.raises(KfbenchError, match="1 × packed segments"):
+        find([packed.parent])
+
+
+@pytest.mark.parametrize("name", ["0.index", "0.timeindex", "0.txnindex", "0.snapshot", "leader-epoch-checkpoint"])
+def test_a_brokers_other_files_are_no_logs(tmp_path: Path, name: str) -> None:
+    segment = written(tmp_path / "a.log", "edges.log")
+    other = tmp_path / name
+    other.write_bytes(bytes(24))
+    with pytest.raises(KfbenchError, match=rf"{name}: .*\.log"):
+        find([other])
+    found = find([other, segment])
+    assert [part.name for part in found.parts] == [str(segment)]
+    assert [(each.path, each.is_data) for each in found.skipped] == [(str(other), False)]

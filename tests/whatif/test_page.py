@@ -171,3 +171,12 @@ def test_the_lead_names_no_format_that_kafka_has_or_that_loses_something() -> No
     found = what_if([FOLDER / "telemetry.log"], ["v0", "v1", "v3", "columnar"], ["none"])
     words = " ".join([*lead_sentences(found), *(card.words for card in cards(found))])
     assert "columnar" in words and "v0" not in words and "v1" not in words
+
+
+def test_control_characters_of_names_are_escaped_on_the_page(answer: WhatIf) -> None:
+    source = answer.sources[0]
+    hostile = replace(source, path="/caf\udce9\x1b[31m/\u202ea.log", damaged_places=1, damaged_bytes=9)
+    files = dict(what_if_page.render(replace(answer, sources=(hostile, *answer.sources[1:]))))
+    page = files["index.html"].decode()
+    assert "/caf\\xe9\\x1b[31m/\\u202ea.log" in page and not {"\x1b", "\u202e"} & {*page}
+    assert json.loads(files["what-if.json"])["sources"][0]["path"] == hostile.path

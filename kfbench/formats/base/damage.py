@@ -169,7 +169,8 @@ class Damage:
             self._missing[batch] = error.number
 
     def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> MetadataHead:
-        stream, spent = codec.stream(body, allowance.next_bytes), 0
+        limit_bytes, spent = allowance.next_bytes, 0
+        stream = codec.stream(body, limit_bytes)
         try:
             head = stream.read(MOST_BYTES)
             with suppress(ValueError):  # the length is missing: the kernel reports that
@@ -177,6 +178,7 @@ class Damage:
                 head += stream.read(max(0, at + size - len(head)))
             return MetadataHead(head, stream.plain_bytes)
         except Undecodable as error:
+            allowance.name_limit(error, limit_bytes)
             self._note(batch, status.COMPRESSED, error)
             spent = error.spent_bytes
             return MetadataHead(b"", stream.plain_bytes)
