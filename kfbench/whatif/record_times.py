@@ -47,7 +47,9 @@ def unknown_unit(doubts: Mapping[str, str]) -> str:
     if len(names) > MOST_NAMES:
         names[MOST_NAMES:] = [f"{len(names) - MOST_NAMES:,} more"]
     units = "|".join(UNITS)
-    return f"{listed(names)}: timestamps of unknown unit, so no other batches: give it by --timestamp-unit {units}"
+    return (
+        f"{listed(names)}: timestamps of unknown unit tell no batches by linger.ms: give it by --timestamp-unit {units}"
+    )
 
 
 @dataclass(frozen=True)
