@@ -99,9 +99,10 @@ class TimeUnits:
 
     @property
     def likely(self) -> Unit:
-        """The unit of the median number. 0 is the same time in each unit, so it does not count."""
+        """The unit of the median number; ms if there is none, or a counter. 0 is 0 in each unit: it does not count."""
         until = np.cumsum((0, *self.numbers[1:]))
-        return UNIT_OF[int(np.searchsorted(until, (until[-1] + 1) // 2))]
+        median = int(np.searchsorted(until, (until[-1] + 1) // 2))
+        return UNIT_OF[median] if median > 1 else "ms"
 
     @property
     def doubt(self) -> str | None:
