@@ -28,7 +28,7 @@ ISO_8601: Final = (
 DIGITS: Final = r"(?:\d{1,18}|[1-8]\d{18})"  # that fit int64
 INTEGER: Final = f"^-?{DIGITS}$"
 NUMBER: Final = rf"^\s*\+?(?P<whole>-?{DIGITS})(?:\.(?P<fraction>\d*))?\s*$"
-WITH_EXPONENT: Final = r"^[+-]?\d+(?:\.\d*)?[eE][+-]?\d+$"
+WITH_EXPONENT: Final = r"^\s*\+?(?P<number>-?\d+(?:\.\d*)?[eE][+-]?\d+)\s*$"
 LAST_MS: Final = np.iinfo(np.int64).max // 2  # the sum of this and a producer's linger time must fit int64
 LARGEST_FLOAT: Final = 2.0**62
 # A number with a fraction is in seconds if it is in this range: 1973 to 5138. Larger ones are rounded down.
@@ -158,7 +158,7 @@ def _numbers_of_texts(texts: Array) -> _Numbers:
         is_whole = pc.match_substring_regex(fraction, "^0*$").to_numpy(zero_copy_only=False)
         numbers = _Numbers(whole, np.zeros(len(left), np.bool_), thousandths.to_numpy(zero_copy_only=False), is_whole)
         found = found.put(left, numbers)
-    left, parts = _matched(texts, np.flatnonzero(found.is_bad), rf"^\s*\+?(?P<number>{WITH_EXPONENT[1:-1]})\s*$")
+    left, parts = _matched(texts, np.flatnonzero(found.is_bad), WITH_EXPONENT)
     if len(left):
         floats = parts["number"].cast(pa.float64()).to_numpy(zero_copy_only=False)
         found = found.put(left, _numbers_of_floats(floats))

@@ -26,10 +26,10 @@ from kfbench.whatif.rebatch import LATEST_MS, Sent
 
 # Numbers below 10**8 may be counters. From there, the limits of s, ms and µs; larger numbers are ns.
 COUNTER_END: Final = 10**8
-LIMITS: Final = np.array([1, COUNTER_END, 10**11, 10**14, 10**17], np.uint64)
+LIMITS: Final = np.array([1, COUNTER_END, 10**11, 10**14, 10**17])
 UNIT_OF: Final[tuple[Unit, ...]] = ("s", "s", "s", "ms", "us", "ns")  # of the numbers between the limits
 SYMBOLS: Final[Mapping[Unit, str]] = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
-MOST_NAMES: Final = 3
+MOST_NAMES: Final = 3  # topics or files in one line
 FEWEST: Final = 10  # timestamps that show whether all are whole seconds
 MOST_OTHERS: Final = 0.01  # the largest share of timestamps that may look like another unit
 
@@ -57,7 +57,7 @@ class TimeUnits:
     """Counts of timestamps, which tell their unit. A log's timestamps and a table's numbers are numbers.
 
     Args:
-        numbers: the count of numbers in each range of LIMITS: 0, counters, s, ms, µs, ns.
+        numbers: the count of numbers in each range of LIMITS: 0 or less, counters, s, ms, µs, ns.
         in_ms: the count of other timestamps of a table, which have a unit.
         whole_seconds: the count of timestamps that are whole seconds, as they were read.
         read_as: the units in which numbers were read.
@@ -70,7 +70,7 @@ class TimeUnits:
 
     @classmethod
     def of(cls, numbers: Int64) -> Self:
-        known = np.abs(numbers[numbers != NO_TIMESTAMP]).view(np.uint64)
+        known = numbers[numbers != NO_TIMESTAMP]
         counts = np.bincount(np.searchsorted(LIMITS, known, "right"), minlength=len(UNIT_OF))
         return cls(tuple(counts.tolist()))
 
@@ -89,7 +89,7 @@ class TimeUnits:
 
     @property
     def has_numbers(self) -> bool:
-        """True if there is a number that is not 0. It tells something about the unit."""
+        """True if there is a number above 0. It tells something about the unit."""
         return any(self.numbers[1:])
 
     @property
@@ -99,10 +99,11 @@ class TimeUnits:
 
     @property
     def likely(self) -> Unit:
-        """The unit of the median number; ms if there is none, or a counter. 0 is 0 in each unit: it does not count."""
+        """The unit of the median of the numbers above 0; ms if there are none, or most may be counters."""
         until = np.cumsum((0, *self.numbers[1:]))
-        median = int(np.searchsorted(until, (until[-1] + 1) // 2))
-        return UNIT_OF[median] if median > 1 else "ms"
+        if self.numbers[1] * 2 > until[-1] or not until[-1]:
+            return "ms"
+        return UNIT_OF[int(np.searchsorted(until, (until[-1] + 1) // 2))]
 
     @property
     def doubt(self) -> str | None:
