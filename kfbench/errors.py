@@ -88,6 +88,10 @@ class InvalidConfig(KfbenchError, ValueError):
     """A TOML file, an option or a column mapping that cannot be used. The message names the file and the key."""
 
 
+class UnknownTimeUnit(KfbenchError, ValueError):
+    """Timestamps that do not tell their unit, where batches by linger.ms are wanted. The option is in the message."""
+
+
 class RunError(KfbenchError):
     """A stored benchmark run that cannot be used: it already exists, is unfinished, or has another schema version."""
 

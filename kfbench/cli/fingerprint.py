@@ -8,7 +8,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
-from kfbench.cli.options import check_new_file
+from kfbench.cli.options import TimestampUnit, check_new_file
 from kfbench.cli.output import complain, contents_lines, print_result, write_whole
 
 FEW_RECORDS = 100
@@ -31,6 +31,7 @@ def fingerprint(
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="The number that draws the sample. Unless given: a random one.")
     ] = None,
+    timestamp_unit: TimestampUnit = None,
     least_members: Annotated[
         int, typer.Option(metavar="K", min=2, help="Merge buckets of distributions that have fewer members.")
     ] = 10,
@@ -56,6 +57,7 @@ def fingerprint(
         topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
         seed=seed,
+        timestamp_unit=timestamp_unit,
         least_members=least_members,
         console=Console(stderr=True),
     )

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -26,6 +26,10 @@ ReportOut = Annotated[
 ]
 Archive = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The file that `kfbench pack` wrote, for a cluster's executors.")
+]
+TimestampUnit = Annotated[
+    Literal["s", "ms", "us", "ns"] | None,
+    typer.Option(help="The unit of times that are numbers, as in logs. Unless given: told from their size, by topic."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 REPORTS: Final = Path("reports")
@@ -68,7 +72,7 @@ class ColumnOptions:
     value_json: Annotated[bool, typer.Option("--value-json", help="Take the whole row as JSON for the value.")] = False
     timestamp: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column with the time: int ms, ISO 8601 or Arrow's. Else no time."),
+        typer.Option(metavar="COLUMN", help="The column with the time: a number, ISO 8601 or Arrow's. Else no time."),
     ] = None
     headers: Annotated[
         str | None,

@@ -14,6 +14,7 @@ from kfbench.cli.options import (
     AsJson,
     ColumnOptions,
     PriceOptions,
+    TimestampUnit,
     TrafficOptions,
     check_archive,
     check_names,
@@ -73,6 +74,7 @@ class BatchOptions:
         typer.Option("--all", help="Compress everything, not a sample of about 2 MiB. Levels are always of a sample."),
     ] = False
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The number that draws the sample.")] = 0
+    timestamp_unit: TimestampUnit = None
 
 
 @app.command(name="what-if")
@@ -124,6 +126,7 @@ def what_if(
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
+    from kfbench.whatif.record_times import unknown_unit
     from kfbench.whatif.text import NOTES, TABLES, render_text
 
     arms.check()
@@ -133,7 +136,11 @@ def what_if(
         asked = _parsed(sources, table, connector)
         if isinstance(asked, Path):
             _check_fingerprint_options(
-                everything=batches.everything, seed=batches.seed, dictionary=dictionary, master=master
+                everything=batches.everything,
+                seed=batches.seed,
+                dictionary=dictionary,
+                master=master,
+                timestamp_unit=batches.timestamp_unit,
             )
         batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
         asked_traffic = Traffic(**vars(traffic))
@@ -172,6 +179,7 @@ def what_if(
             batchings=batchings,
             sample_bytes=None if batches.everything else SAMPLE_BYTES,
             seed=batches.seed,
+            timestamp_unit=batches.timestamp_unit,
             traffic=asked_traffic,
             prices=asked_prices,
             rate_mb_s=rate_mb_s,
@@ -190,14 +198,15 @@ def what_if(
         from kfbench.whatif.page import publish
 
         complain(f"the report is {publish(answer, out)}")
-    fail_on_damage(answer.sources, sources, answer.skipped)
+    unread = [unknown_unit(doubts)] if (doubts := answer.unit_doubts) else []
+    fail_on_damage(answer.sources, sources, answer.skipped, unread=unread)
 
 
 def _check_fingerprint_options(**options: object) -> None:
     """Raise BadParameter for an option that needs the log's records."""
     for name, value in options.items():
         if value:
-            option = {"everything": "--all"}.get(name, f"--{name}")
+            option = {"everything": "--all"}.get(name, f"--{name.replace('_', '-')}")
             raise typer.BadParameter("a fingerprint has no records", param_hint=option)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from kfbench import __version__
 from kfbench.codecs import CODECS
-from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.errors import InvalidConfig, KfbenchError, UnknownTimeUnit
 from kfbench.fingerprint.distributions import FIRST_DATE_MS, Distributions
 from kfbench.fingerprint.file import (
     CONTAINS,
@@ -37,6 +37,7 @@ from kfbench.progress import reading
 from kfbench.sources import Skipped, find
 from kfbench.sources.log import Segment, stream_of
 from kfbench.sources.tables import Table
+from kfbench.sources.time_columns import Unit, check_unit
 from kfbench.whatif.ask import (
     SAMPLE_BYTES,
     Paths,
@@ -53,7 +54,7 @@ from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary, 
 from kfbench.whatif.estimate import SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.record_times import Times
+from kfbench.whatif.record_times import Times, unknown_unit
 from kfbench.whatif.source import SUMMED, Source
 from kfbench.whatif.sums import Tally, of_format
 from kfbench.whatif.tally_all import tally_all
@@ -85,6 +86,7 @@ def fingerprint(
     topic_names: bool = False,
     sample_bytes: int | None = SAMPLE_BYTES,
     seed: int | None = None,
+    timestamp_unit: Unit | None = None,
     least_members: int = LEAST_MEMBERS,
     console: Console | None = None,
 ) -> Measured:
@@ -96,29 +98,39 @@ def fingerprint(
         sample_bytes: about how many bytes of the source are compressed. None: all.
         seed: decides which batches are compressed. None: a random number. A known seed would let a guess of the topic's
             name be checked, because the draw depends on the name. The file never has it.
+        timestamp_unit: see `whatif.what_if`.
         least_members: the smallest number of records, batches or keys that a bucket of a distribution may have.
         console: where a command shows its progress.
 
     Raises:
         KfbenchError: a path does not exist, or nothing can be read.
         InvalidConfig: a path is a table: it has no batches. Or least_members is out of range.
+        UnknownTimeUnit: the timestamps of a topic do not tell their unit.
     """
     check_least_members(least_members)
+    check_unit(timestamp_unit)
     found = find(as_paths(paths))
     if table := next((part for part in found.parts if isinstance(part, Table)), None):
         raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
     compile_kernels(None, found.parts, console)
     shown = default_formats(found.parts, None, None)
     compile_kernels(shown, found.parts, console)
-    question = sampled(_question(shown, secrets.randbits(62) if seed is None else seed), sample_bytes, found.parts)
+    question = replace(_question(shown, secrets.randbits(62) if seed is None else seed), timestamp_unit=timestamp_unit)
+    question = sampled(question, sample_bytes, found.parts)
     topics: dict[str, list[Segment]] = {}
     for part in found.parts:
         assert isinstance(part, Segment)
         topics.setdefault(stream_of(part.topic, part.name), []).append(part)
     sums, samples = _read(topics, question, shown, console)
     whole = sum(sums.values(), Tally())
+    if timestamp_unit is None and (units := whole.misread_units()):
+        sums, samples = _read(topics, replace(question, units=units), shown, console)
+        whole = sum(sums.values(), Tally())
     if not any(source.batches for source in whole.sources):
         raise KfbenchError(why_unreadable(whole.sources))
+    units_by_topic = whole.topic_units(timestamp_unit)
+    if doubts := {topic: unit.doubt for topic, unit in units_by_topic.items() if unit.doubt}:
+        raise UnknownTimeUnit(unknown_unit(doubts))
     names = _names(sums, {topic: parts[0].topic if topic_names else "" for topic, parts in topics.items()})
     made = Fingerprint(
         schema=SCHEMA,
@@ -149,7 +161,15 @@ def _read(
             shares[topic] = min(shares[topic] + share, 1.0)
 
         is_part = question.share < 1
-        return measured(topics[topic], formats, threads.map, advance, topics=len(topics), is_part=is_part)
+        return measured(
+            topics[topic],
+            formats,
+            threads.map,
+            advance,
+            topics=len(topics),
+            is_part=is_part,
+            unit=question.unit_of(topics[topic][0]),
+        )
 
     with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
         try:

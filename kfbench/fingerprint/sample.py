@@ -11,7 +11,9 @@ from kfbench.errors import KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.log.segment import join_records
 from kfbench.sources.log import Segment
+from kfbench.sources.time_columns import Unit
 from kfbench.whatif.rebatch import Sent, sent
+from kfbench.whatif.record_times import TimeReader
 
 SAMPLE_BYTES: Final = 1 << 20
 """The size of the sample of a larger topic."""
@@ -25,17 +27,19 @@ class Sample(NamedTuple):
     is_whole: bool
 
 
-def sample_of(files: Sequence[Segment], whole_bytes: int) -> Sample | None:
+def sample_of(files: Sequence[Segment], whole_bytes: int, unit: Unit | None = None) -> Sample | None:
     """Return all records of a topic up to `whole_bytes`, or SAMPLE_BYTES of a larger one. None: nothing can be read.
 
     The sample has as many bytes from each of several places of the largest file that can be read. If batches are too
     large for that, it has the first records.
+
+    unit: the unit of timestamps; None: the sample tells it.
     """
     if whole := _whole(files, whole_bytes):
-        return Sample(whole, True)
+        return Sample(TimeReader(unit).read(whole, None), True)
     for file in sorted(files, key=lambda file: -file.size_bytes):
         if part := _part_of(file):
-            return Sample(part, False)
+            return Sample(TimeReader(unit).read(part, None), False)
     return None
 
 

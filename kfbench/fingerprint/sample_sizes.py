@@ -13,6 +13,7 @@ from kfbench.fingerprint.grid import LEAST_CHANGE, NONE, Arms, Counts, Grid, Gri
 from kfbench.fingerprint.sample import sample_of
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources.log import Segment
+from kfbench.sources.time_columns import Unit
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Sent
 from kfbench.whatif.tally import Run
 
@@ -67,6 +68,7 @@ def measured(
     *,
     topics: int,
     is_part: bool,
+    unit: Unit | None = None,
 ) -> SampleSizes | None:
     """Measure a sample of a topic under many settings. None: nothing could be read.
 
@@ -77,8 +79,9 @@ def measured(
         advance: called with the share of each division into batches. The sum is above 1 if there are further settings.
         topics: the number of topics of the log.
         is_part: True if the log is compressed in part. Then a large topic gets fewer settings.
+        unit: the unit of timestamps; None: the sample tells it.
     """
-    sample = sample_of(files, WHOLE_BYTES_OF_PART if is_part else WHOLE_BYTES)
+    sample = sample_of(files, WHOLE_BYTES_OF_PART if is_part else WHOLE_BYTES, unit)
     if sample is None:
         return None
     is_coarse = is_part and not sample.is_whole

@@ -85,11 +85,12 @@ class Parts(NamedTuple):
 class Rows(NamedTuple):
     """The result of converting rows: their records, and the faults of the rows that cannot become records.
 
-    partitions: int32[records].
+    partitions: int32[records]. is_ms: bool[records], False for a timestamp that is a number of unknown unit.
     """
 
     records: Records
     partitions: NDArray[np.int32]
+    is_ms: NDArray[np.bool_]
     faults: list[Fault]
 
 
@@ -133,7 +134,7 @@ def rows_of(parts: Parts, columns: Columns) -> Rows:
     """Convert rows to records. A row whose timestamp, headers or partition cannot be read becomes a fault."""
     n = len(parts.value.lengths)
     is_sound, faults = np.ones(n, np.bool_), []
-    times_ms = np.full(n, NO_TIMESTAMP, np.int64)
+    times, is_ms = np.full(n, NO_TIMESTAMP, np.int64), np.ones(n, np.bool_)
     partitions = np.full(n, ONE_PARTITION, np.int64)
 
     def leave_out(name: str | None, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
@@ -145,8 +146,8 @@ def rows_of(parts: Parts, columns: Columns) -> Rows:
             is_sound[is_fresh] = False
 
     if parts.timestamp is not None:
-        times_ms, is_bad = times_of(parts.timestamp, f"column `{columns.timestamp}`")
-        leave_out(columns.timestamp, parts.timestamp, is_bad, "time: milliseconds or ISO 8601, not before 1970")
+        times, is_bad, is_ms = times_of(parts.timestamp, f"column `{columns.timestamp}`")
+        leave_out(columns.timestamp, parts.timestamp, is_bad, "time: a number or ISO 8601, not before 1970")
     if parts.partition is not None:
         partitions, is_bad = integers_of(parts.partition, f"column `{columns.partition}`")
         is_bad |= (partitions < 0) | (partitions > np.iinfo(np.int32).max)
@@ -155,11 +156,11 @@ def rows_of(parts: Parts, columns: Columns) -> Rows:
     if parts.headers is not None:
         headers, is_bad = headers_of(parts.headers, f"column `{columns.headers}`")
         leave_out(columns.headers, parts.headers, is_bad, "JSON object of headers, or list of {key, value}")
-    records = Records.from_columns(parts.value, parts.key, headers, times_ms)
+    records = Records.from_columns(parts.value, parts.key, headers, times)
     sound = np.flatnonzero(is_sound)
     if len(sound) < n:
-        records, partitions = records.take(sound), partitions[sound]
-    return Rows(records, partitions.astype(np.int32), faults)
+        records, partitions, is_ms = records.take(sound), partitions[sound], is_ms[sound]
+    return Rows(records, partitions.astype(np.int32), is_ms, faults)
 
 
 def _shown(scalar: Any) -> str:

@@ -33,6 +33,8 @@ class Chunk:
         size_bytes: the bytes of these records in the source.
         bounds: int64[batches + 1], the boundaries of batches; None: the source has no batches, the caller assumes some.
         fields: the header fields of the batches.
+        is_ms: bool[records], True for a timestamp in ms, False for a number of a table whose unit is unknown; None: the
+            timestamps are those of a log, whose unit is unknown.
         partitions: int32[records]; None: all records are of the part's partition.
         kinds: the number of batches by format and codec, such as "v2 lz4".
         damage: the damage since the previous chunk, with positions in the part's unit.
@@ -46,6 +48,7 @@ class Chunk:
     size_bytes: int
     bounds: Int64 | None = None
     fields: BatchFields = NO_FIELDS
+    is_ms: NDArray[np.bool_] | None = None
     partitions: NDArray[np.int32] | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
     damage: tuple[Damage, ...] = ()

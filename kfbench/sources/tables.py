@@ -214,6 +214,7 @@ def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
                 size_bytes=share(left_bytes, end, n) - share(left_bytes, first, n) if n else left_bytes,
                 damage=() if first else tuple(damage),
                 partitions=None if columns.partition is None else rows.partitions[first:end],
+                is_ms=rows.is_ms[first:end],
             )
             offset += len(part)
 

@@ -3,12 +3,13 @@
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
+from kfbench.sources.time_columns import Unit
 from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.dictionary_saving import DictionaryAnswer, DictionarySaving
 from kfbench.whatif.month import Month, Rate, month
@@ -71,7 +72,13 @@ class Level:
 class TopicAnswer:
     """The size of one topic now, and the smallest way to store it in v2.
 
-    If the topic is unknown, a file or folder takes its place. best: see `WhatIf.best`.
+    If the topic is unknown, a file or folder takes its place.
+
+    Args:
+        best: see `WhatIf.best`.
+        timestamp_unit, timestamp_unit_from: see `TopicUnit`.
+        timestamp_unit_doubt: the reason why the unit is unknown. There are no other batches then.
+        has_whole_seconds: True if nearly all timestamps are whole seconds.
     """
 
     topic: str
@@ -79,6 +86,10 @@ class TopicAnswer:
     records: int
     batches: int
     best: Arm
+    timestamp_unit: Unit | None = None
+    timestamp_unit_from: Literal["values", "option"] | None = None
+    timestamp_unit_doubt: str | None = None
+    has_whole_seconds: bool = False
 
     @property
     def saving(self) -> float | None:
@@ -121,7 +132,7 @@ class WhatIf:
         sources: the files or partitions that were read.
         skipped: the files or partitions that were not read.
         arms: a size per format and codec, in the log's own batches (assumed ones if it has none).
-        rebatched: sizes of the same records in other batches.
+        rebatched: sizes of the same records in other batches; empty if a topic's timestamps have an unknown unit.
         breakdown: format -> {field: bytes}, without a codec, in the batches of `arms`.
         losses: format -> {property that it cannot carry: number of items}.
         illegal: the requested pairs of format and codec that no Kafka version has.
@@ -160,6 +171,17 @@ class WhatIf:
     dictionary: DictionaryAnswer | None = None
     is_fingerprint: bool = False
     interpolated: tuple[Batching, ...] = ()
+
+    @property
+    def timestamp_unit(self) -> Unit | None:
+        """The unit in which the timestamps of all topics were read; None: there is none, or more than one."""
+        units = {each.timestamp_unit for each in self.by_topic}
+        return units.pop() if len(units) == 1 else None
+
+    @property
+    def unit_doubts(self) -> dict[str, str]:
+        """The topics whose timestamps have an unknown unit, and the reasons."""
+        return {each.topic: each.timestamp_unit_doubt for each in self.by_topic if each.timestamp_unit_doubt}
 
     @property
     def best(self) -> Arm:
@@ -364,6 +386,8 @@ class WhatIf:
             "assumed_of": list(self.assumed_of),
             "interpolated": [asdict(each) for each in self.interpolated],
             "base_words": self.base_words,
+            "timestamp_unit": self.timestamp_unit,
+            "timestamp_unit_from": self.by_topic[0].timestamp_unit_from if self.timestamp_unit else None,
             "columns": None if self.columns is None else asdict(self.columns),
             "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),

@@ -17,13 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kfbench.codecs import CODECS
-from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
+from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError, UnknownTimeUnit
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.log.damage import WithoutDictionary
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Columns, Found, Part, find
 from kfbench.sources.tables import Table
+from kfbench.sources.time_columns import Unit, check_unit
 from kfbench.sources.topic import Topic
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
@@ -34,6 +35,7 @@ from kfbench.whatif.dictionary_saving import TopicBytes, dictionary_answer
 from kfbench.whatif.month import rate_of_user
 from kfbench.whatif.question import Question, always_drawn, dictionary_shares
 from kfbench.whatif.rebatch import BATCHINGS, Batching
+from kfbench.whatif.record_times import unknown_unit
 from kfbench.whatif.source import Source
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally_all import tally_all
@@ -60,6 +62,7 @@ def what_if(
     batchings: Sequence[Batching] | None = None,
     sample_bytes: int | None = SAMPLE_BYTES,
     seed: int = 0,
+    timestamp_unit: Unit | None = None,
     traffic: Traffic | None = None,
     prices: Prices | None = None,
     rate_mb_s: float | None = None,
@@ -82,6 +85,8 @@ def what_if(
             the first setting is assumed for them.
         sample_bytes: about how many bytes of the source are compressed. None: all.
         seed: decides which batches are compressed.
+        timestamp_unit: "s", "ms", "us" or "ns": the unit of timestamps that are numbers, as those of a log are. None:
+            it is told from their size, by topic. If that is in doubt, a log's answer has no other batches.
         rate_mb_s: the log's rate in 10**6 bytes per second, as stored now. If the source has no batches: as
             uncompressed v2. None: it is computed from the timestamps.
         traffic, prices: assumptions for a month's cost. None: the documented defaults.
@@ -93,9 +98,11 @@ def what_if(
     Raises:
         KfbenchError: a path does not exist, or nothing can be read.
         InvalidConfig, IllegalCombination: a wrong argument.
+        UnknownTimeUnit: the timestamps of a source without batches do not tell their unit.
         MissingTool, MissingExtra, SweepFailed: from Spark.
     """
     rate = None if rate_mb_s is None else rate_of_user(rate_mb_s)
+    check_unit(timestamp_unit)
     if sample_bytes is not None and sample_bytes < 1:
         raise InvalidConfig(f"sample_bytes: {sample_bytes} is below 1")
     is_all = formats == "all"
@@ -114,20 +121,34 @@ def what_if(
             compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
     arms, illegal = legal_arms(names, codecs)
     question = question_of(arms, names or MAIN_FORMATS, codecs, batchings, seed)
-    question_for = partial(sampled, question, sample_bytes)
-    if isinstance(paths, Topic):
-        found, question, sums = tally_topic(paths, question_for, connector, master, console, archive)
-    else:
-        question = question_for(found.parts)
-        sums = tally_all(found.parts, question, master, console, archive)
+    question = replace(question, timestamp_unit=timestamp_unit)
+
+    def read(units: Mapping[str, Unit]) -> tuple[Found, Question, Tally]:
+        question_for = partial(sampled, replace(question, units=units), sample_bytes)
+        if isinstance(paths, Topic):
+            return tally_topic(paths, question_for, connector, master, console, archive)
+        of_parts = question_for(found.parts)
+        return found, of_parts, tally_all(found.parts, of_parts, master, console, archive)
+
+    found, question, sums = read({})
+    if timestamp_unit is None and (units := sums.misread_units()):
+        found, question, sums = read(units)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
         raise KfbenchError(why_unreadable(sums.sources))
+    _check_times(sums, timestamp_unit)
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
     if question.dictionary_shares:
         wholes = topic_bytes(sums)
         answer = replace(answer, dictionary=dictionary_answer(sums.kept, wholes, question.formats, dictionary_details))
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
+
+
+def _check_times(sums: Tally, option: Unit | None) -> None:
+    """Raise UnknownTimeUnit if batches are assumed by times whose unit is unknown. option: the unit given, if any."""
+    doubts = {topic: unit.doubt for topic, unit in sums.topic_units(option).items() if unit.doubt}
+    if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
+        raise UnknownTimeUnit(unknown_unit(unknown))
 
 
 def topic_bytes(sums: Tally) -> dict[str, TopicBytes]:

@@ -7,6 +7,7 @@ from math import hypot
 
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
+from kfbench.layouts import NO_TIMESTAMP
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Found
 from kfbench.whatif.answer import Arm, Level, Sample, TopicAnswer, WhatIf, smallest
@@ -15,6 +16,7 @@ from kfbench.whatif.estimate import Drawn, Estimate, SampleSums
 from kfbench.whatif.month import Rate, rate_of
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.record_times import TopicUnit
 from kfbench.whatif.source import Source
 from kfbench.whatif.sums import Tally, TopicSizes, of_format
 from kfbench.whatif.tally import UNIFORM
@@ -31,6 +33,7 @@ def build_answer(
 ) -> WhatIf:
     """Return the answer. rate None: it is computed from the timestamps."""
     sizes, names = sums.sizes(), question.formats
+    sums, doubts = _without_unknown_times(sums, question)
     levels = [level for level in UNIFORM if sums.uniform_records[level]]
     return WhatIf(
         sources=sums.sources,
@@ -38,7 +41,7 @@ def build_answer(
         arms=tuple(
             _arm(name, codec, _size(codec, sizes[name], sums.coded.get((name, codec)))) for name, codec in question.arms
         ),
-        rebatched=tuple(_rebatched(sums, question)),
+        rebatched=() if doubts else tuple(_rebatched(sums, question)),
         breakdown={name: of_format(sums.breakdown, name) for name in names},
         losses={name: of_format(sums.losses, name) for name in names},
         illegal=tuple(illegal),
@@ -57,6 +60,16 @@ def build_answer(
         traffic=traffic,
         prices=prices,
     )
+
+
+def _without_unknown_times(sums: Tally, question: Question) -> tuple[Tally, set[str]]:
+    """Return the sums without the times of topics whose unit is unknown, and these topics."""
+    topics = {topic for topic, unit in sums.topic_units(question.timestamp_unit).items() if unit.doubt}
+    sources = (
+        replace(source, first_ms=NO_TIMESTAMP, last_ms=NO_TIMESTAMP, ahead=0) if source.stream in topics else source
+        for source in sums.sources
+    )
+    return replace(sums, sources=tuple(sources)), topics
 
 
 def _size(codec: str, plain_bytes: int, sample: SampleSums | None) -> Estimate:
@@ -118,13 +131,14 @@ def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
     for source in sums.sources:
         sources.setdefault(source.stream, []).append(source)
     codecs = [codec for name, codec in question.arms if name == BASE_FORMAT]
+    units = sums.topic_units(question.timestamp_unit)
     for topic, parts in sorted(sources.items(), key=lambda each: -sum(part.base_bytes for part in each[1])):
         if not any(part.records for part in parts):
             continue
-        sizes = sums.by_topic[topic]
+        sizes, unit = sums.by_topic[topic], units.get(topic, TopicUnit())
         arms = [
             replace(_arm(BASE_FORMAT, codec, _topic_size(sizes, batching, codec)), batching=batching)
-            for batching in (None, *question.batchings)
+            for batching in (None, *(() if unit.doubt else question.batchings))
             for codec in codecs
         ]
         yield TopicAnswer(
@@ -133,6 +147,10 @@ def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
             records=sum(part.records for part in parts),
             batches=sum(part.batches for part in parts),
             best=smallest(arms),
+            timestamp_unit=unit.unit,
+            timestamp_unit_from=unit.known_from,
+            timestamp_unit_doubt=unit.doubt,
+            has_whole_seconds=topic in sums.time_units and sums.time_units[topic].has_whole_seconds,
         )
 
 

@@ -8,6 +8,7 @@ from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.sources import Part
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, sent
+from kfbench.whatif.record_times import TimeReader
 
 MAIN_FORMATS: Final = ("v2", "v3", "columnar")
 OTHER_FORMAT: Final = "v3-headers-first"  # used if the first batches cannot be read: a topic, a damaged file
@@ -45,5 +46,5 @@ def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
         return Batches(chunk.records, chunk.bounds, chunk.fields)
     if assumed is None:
         return None
-    of_clients = sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
+    of_clients = TimeReader().read(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions), chunk.is_ms)
     return next(Rebatcher(assumed).add(of_clients, last=True), None)

@@ -10,7 +10,7 @@ from kfbench.text import counted, percent
 from kfbench.whatif.answer import Arm, Level, WhatIf
 from kfbench.whatif.month import Stream
 from kfbench.whatif.rebatch import AHEAD_MS
-from kfbench.whatif.record_times import moment
+from kfbench.whatif.record_times import SYMBOLS, moment
 from kfbench.whatif.source import Source
 
 MOST_DAMAGE_LINES: Final = 20
@@ -25,6 +25,7 @@ def answer_notes(answer: WhatIf) -> Iterator[str]:
         yield f"Left out: {share} of {answer.data_bytes:,} bytes, damaged or unreadable; the result is about the rest."
     if answer.assumed is not None:
         yield f"No batches in {_names(answer.assumed_of)}; assumed: {answer.assumed.words}."
+    yield from _time_notes(answer)
     if answer.columns is not None:
         yield f"Rows as records: {answer.columns.words}."
     yield from _sample_notes(answer)
@@ -33,8 +34,26 @@ def answer_notes(answer: WhatIf) -> Iterator[str]:
     if any(arm.format not in answer.recoded for arm in answer.rebatched):
         yield f"In other batches codecs were tried with {', '.join(answer.recoded)}; --format names others."
     if answer.rate is None:
-        why = "no topic's timestamps span a minute"
+        why = "times of unknown unit" if answer.unit_doubts else "no topic's timestamps span a minute"
         yield f"A month: unknown rate ({why}); --rate-mb-s: the megabytes per second {answer.base_words}."
+
+
+def _time_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield the unit of timestamps by topic if it is not ms, or was given, or is unknown."""
+    topics: dict[str, list[str]] = {}
+    for each in answer.by_topic:
+        if each.timestamp_unit is not None and (each.timestamp_unit != "ms" or each.timestamp_unit_from == "option"):
+            unit, is_given = SYMBOLS[each.timestamp_unit], each.timestamp_unit_from == "option"
+            words = f"read as {unit}, as given" if is_given else f"look like {unit}, read as {unit}"
+            topics.setdefault(words, []).append(each.topic)
+    for words, names in topics.items():
+        yield f"Times {words}{'' if len(names) == len(answer.by_topic) else f': {_names(names)}'}."
+    if doubts := answer.unit_doubts:
+        yield f"No other batches and no rate by times, which have an unknown unit: {_names(doubts)}."
+    batchings = {answer.assumed, *(arm.batching for arm in answer.rebatched)}
+    coarse = [each.topic for each in answer.by_topic if each.has_whole_seconds]
+    if coarse and any(each is not None and each.linger_ms < 1000 for each in batchings):
+        yield f"Times are whole seconds, so a linger.ms below 1,000 joins all of a second: {_names(coarse)}."
 
 
 def _sample_notes(answer: WhatIf) -> Iterator[str]:

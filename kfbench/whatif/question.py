@@ -12,6 +12,7 @@ from typing import Final
 from kfbench.errors import InvalidConfig
 from kfbench.sources import Part
 from kfbench.sources.log import stream_of
+from kfbench.sources.time_columns import Unit
 from kfbench.whatif.collector import Collector
 from kfbench.whatif.rebatch import Batching
 
@@ -39,6 +40,8 @@ class Question:
         always: keys of parts (`Part.key`). The first stretch of these parts is compressed in any case; at every level,
             only the first stretch of the first key is.
         dictionary_shares: topic (`Source.stream`) -> the share of its stretches that trains and tests a dictionary.
+        timestamp_unit: the unit of all numbers that are timestamps; None: the numbers tell it.
+        units: topic (`Source.stream`) -> the unit that its numbers told when they were read before.
         collector: makes an object that is given all records of a part, for other sums than those of what-if.
     """
 
@@ -53,6 +56,8 @@ class Question:
     seed: int = 0
     always: tuple[str, ...] = ()
     dictionary_shares: Mapping[str, float] = field(default_factory=dict)
+    timestamp_unit: Unit | None = None
+    units: Mapping[str, Unit] = field(default_factory=dict)
     collector: Callable[[], Collector] | None = None
 
     def __post_init__(self) -> None:
@@ -63,6 +68,10 @@ class Question:
     @property
     def formats(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name, _ in self.arms))
+
+    def unit_of(self, part: Part) -> Unit | None:
+        """Return the unit of a part's numbers that are timestamps; None: it is not known yet."""
+        return self.timestamp_unit or self.units.get(stream_of(part.topic, part.name))
 
     @property
     def coded(self) -> list[tuple[str, str]]:

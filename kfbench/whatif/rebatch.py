@@ -28,7 +28,8 @@ AHEAD_MS: Final = 3_600_000
 FOLLOWING: Final = 32  # number of following records that are compared; a quarter of them must confirm a timestamp
 OPEN_BYTES: Final = 32 << 20  # if records in open batches take this much, all batches are closed
 
-# The fields of a record that come from its batch: they identify its producer, and its broker's settings.
+# The fields of a record that come from its batch: they identify its producer, and its broker's settings. Besides, its
+# partition, and its timestamp in ms, if the stored one is in another unit (see `record_times`).
 OWNER: Final = np.dtype(
     [
         ("producer_id", np.int64),
@@ -39,10 +40,11 @@ OWNER: Final = np.dtype(
         ("timestamp_type", np.int8),
         ("is_transactional", np.bool_),
         ("partition", np.int32),
+        ("time_ms", np.int64),
     ]
 )
 PRODUCER: Final = ("is_transactional", "producer_epoch", "producer_id", "partition")
-OF_BATCHES: Final = tuple(name for name in OWNER.names or () if name != "partition")
+OF_BATCHES: Final = tuple(name for name in OWNER.names or () if name not in ("partition", "time_ms"))
 
 
 @dataclass(frozen=True, order=True)
@@ -158,6 +160,7 @@ def sent(
     for name in OF_BATCHES:
         owners[name] = rows[name][batch]
     owners["partition"] = 0 if partitions is None else partitions
+    owners["time_ms"] = records.timestamps_ms
     if bounds is not None and (owners["base_sequence"] != NO_SEQUENCE).any():
         number = np.arange(len(records)) - bounds[:-1][batch]
         told = owners["base_sequence"] != NO_SEQUENCE
@@ -266,7 +269,7 @@ def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tu
 
     clocks_us: the clocks of the producers before these records, if known.
     """
-    times_us = np.clip(given.records.shapes.timestamps_ms, 0, LATEST_MS) * 1000
+    times_us = np.clip(given.owners["time_ms"], 0, LATEST_MS) * 1000
     ahead = np.zeros(len(times_us), np.bool_)
     for clock_us, (first, end) in zip(clocks_us, pairwise(starts.tolist()), strict=True):
         shown = np.append(times_us[first] if clock_us is None else clock_us, times_us[first:end])

@@ -1,4 +1,8 @@
-"""The timestamps of a log's records as a histogram, and the time span of most records.
+"""The timestamps of a log's records: their unit, a histogram, and the time span of most records.
+
+Kafka's timestamps are in ms, but a producer may write any number. `TimeUnits` counts numbers by their magnitude, and
+tells the unit of a topic. A part is read before its topic is known. So `TimeReader` takes the unit of the part's first
+numbers. If the topic's unit turns out to be another one, the source is read again (`ask`).
 
 Histograms of parts add up. A histogram has at most MOST_BINS bins that are not empty. A bin is 2**shift ms wide. The
 width is the smallest that gives at most MOST_BINS bins. So it depends only on the records, not on the order in which
@@ -8,17 +12,167 @@ parts are added.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.whatif.rebatch import LATEST_MS
+from kfbench.sources.time_columns import UNITS, Unit, to_ms
+from kfbench.tables import listed
+from kfbench.text import percent
+from kfbench.whatif.rebatch import LATEST_MS, Sent
+
+# Numbers below 10**8 may be counters. From there, the limits of s, ms and µs; larger numbers are ns.
+COUNTER_END: Final = 10**8
+LIMITS: Final = np.array([1, COUNTER_END, 10**11, 10**14, 10**17])
+UNIT_OF: Final[tuple[Unit, ...]] = ("s", "s", "s", "ms", "us", "ns")  # of the numbers between the limits
+SYMBOLS: Final[Mapping[Unit, str]] = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
+MOST_NAMES: Final = 3  # topics or files in one line
+FEWEST: Final = 10  # timestamps that show whether all are whole seconds
+MOST_OTHERS: Final = 0.01  # the largest share of timestamps that may look like another unit
 
 FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that gives a rate
 MOST_BINS: Final = 512
 ENDS: Final = 50  # one in 50 records at the beginning, and as many at the end, are not in the bulk
+
+
+def unknown_unit(doubts: Mapping[str, str]) -> str:
+    """Return a line that names topics or files whose unit is unknown, and the option that settles it.
+
+    doubts: name -> `TopicUnit.doubt`.
+    """
+    names = [f"{name} ({doubt})" for name, doubt in doubts.items()]
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES:] = [f"{len(names) - MOST_NAMES:,} more"]
+    units = "|".join(UNITS)
+    return (
+        f"{listed(names)}: timestamps of unknown unit tell no batches by linger.ms: give it by --timestamp-unit {units}"
+    )
+
+
+@dataclass(frozen=True)
+class TimeUnits:
+    """Counts of timestamps, which tell their unit. A log's timestamps and a table's numbers are numbers.
+
+    Args:
+        numbers: the count of numbers in each range of LIMITS: 0 or less, counters, s, ms, µs, ns.
+        in_ms: the count of other timestamps of a table, which have a unit.
+        whole_seconds: the count of timestamps that are whole seconds, as they were read.
+        read_as: the units in which numbers were read.
+    """
+
+    numbers: tuple[int, ...] = (0,) * len(UNIT_OF)
+    in_ms: int = 0
+    whole_seconds: int = 0
+    read_as: frozenset[Unit] = frozenset()
+
+    @classmethod
+    def of(cls, numbers: Int64) -> Self:
+        known = numbers[numbers != NO_TIMESTAMP]
+        counts = np.bincount(np.searchsorted(LIMITS, known, "right"), minlength=len(UNIT_OF))
+        return cls(tuple(counts.tolist()))
+
+    def plus(self, other: Self) -> Self:
+        return type(self)(
+            tuple(one + more for one, more in zip(self.numbers, other.numbers, strict=True)),
+            self.in_ms + other.in_ms,
+            self.whole_seconds + other.whole_seconds,
+            self.read_as | other.read_as,
+        )
+
+    @property
+    def known(self) -> int:
+        """The number of timestamps."""
+        return sum(self.numbers) + self.in_ms
+
+    @property
+    def has_numbers(self) -> bool:
+        """True if there is a number above 0. It tells something about the unit."""
+        return any(self.numbers[1:])
+
+    @property
+    def has_whole_seconds(self) -> bool:
+        """True if nearly all timestamps are whole seconds, and not by chance."""
+        return self.known >= FEWEST and self.whole_seconds >= (1 - MOST_OTHERS) * self.known
+
+    @property
+    def likely(self) -> Unit:
+        """The unit of the median of the numbers above 0; ms if there are none, or most may be counters."""
+        until = np.cumsum((0, *self.numbers[1:]))
+        if self.numbers[1] * 2 > until[-1] or not until[-1]:
+            return "ms"
+        return UNIT_OF[int(np.searchsorted(until, (until[-1] + 1) // 2))]
+
+    @property
+    def doubt(self) -> str | None:
+        """The reason why the unit of the numbers is unknown; None: it is `likely`, or there are no numbers."""
+        numbers = sum(self.numbers)
+        most_others = MOST_OTHERS * self.known
+        if numbers <= most_others:
+            return None
+        if (counters := sum(self.numbers[:2])) * 2 > numbers:
+            return f"{percent(counters / numbers)} are below {COUNTER_END:,}, as counters are"
+        by_unit = dict.fromkeys(UNITS, 0)
+        for unit, count in zip(UNIT_OF[1:], self.numbers[1:], strict=True):
+            by_unit[unit] += count
+        if sum(by_unit.values()) - by_unit[self.likely] <= most_others:
+            return None
+        shares = [f"{percent(n / numbers, 2)} look like {SYMBOLS[unit]}" for unit, n in by_unit.items() if n]
+        return ", ".join(shares)
+
+
+class TopicUnit(NamedTuple):
+    """The unit of a topic's numbers, and how it is known; None: there are no numbers, or the unit is unknown.
+
+    doubt: the reason why it is unknown.
+    """
+
+    unit: Unit | None = None
+    known_from: Literal["values", "option"] | None = None
+    doubt: str | None = None
+
+    @classmethod
+    def of(cls, units: TimeUnits, option: Unit | None) -> Self:
+        """Return the unit. option: the unit that the user gives, if any."""
+        if option is not None:
+            return cls(option, "option") if any(units.numbers) else cls()
+        if units.doubt is not None:
+            return cls(doubt=units.doubt)
+        return cls(units.likely, "values") if units.has_numbers else cls()
+
+
+class TimeReader:
+    """Reads the timestamps of a part in ms.
+
+    Args:
+        unit: the unit of numbers; None: that of the first numbers of the part.
+    """
+
+    def __init__(self, unit: Unit | None = None) -> None:
+        self.units = TimeUnits()
+        self._unit = unit
+
+    def read(self, given: Sent, is_ms: NDArray[np.bool_] | None) -> Sent:
+        """Return the records with their times in ms. Those of a log keep their timestamps; a table's get the times.
+
+        is_ms: see `Chunk`.
+        """
+        stored = given.records.timestamps_ms
+        found = TimeUnits.of(stored if is_ms is None else stored[~is_ms])
+        if self._unit is None and found.has_numbers:
+            self._unit = found.likely
+        times_ms = to_ms(stored, self._unit or "ms")
+        if is_ms is not None:
+            times_ms = np.where(is_ms, stored, times_ms)
+            given = given._replace(records=given.records.at_times(times_ms))
+        known = times_ms[times_ms != NO_TIMESTAMP]
+        read_as = frozenset({self._unit} if self._unit and found.has_numbers else ())
+        in_ms = 0 if is_ms is None else int((is_ms & (stored != NO_TIMESTAMP)).sum())
+        self.units = self.units.plus(TimeUnits(found.numbers, in_ms, int((known % 1000 == 0).sum()), read_as))
+        given.owners["time_ms"] = times_ms
+        return given
 
 
 def moment(time_ms: int) -> str:

@@ -12,11 +12,12 @@ from typing import Any, Final, Self
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.log.tail import follow_each_other
+from kfbench.sources.time_columns import Unit
 from kfbench.whatif.collector import Collector
 from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.rebatch import Batches, Batching
-from kfbench.whatif.record_times import Times
+from kfbench.whatif.record_times import Times, TimeUnits, TopicUnit
 from kfbench.whatif.source import Source
 
 MOST_DAMAGE: Final = 1000  # the largest number of damaged places that are listed; all are counted
@@ -82,6 +83,7 @@ class Tally:
         divided: number of batches by setting of `Question.divisions`, in a sample of chunks.
         divided_records: number of records in these chunks.
         times: a histogram of timestamps, by topic (`Source.stream`).
+        time_units: counts of timestamps that tell their unit, by topic (`Source.stream`).
         by_topic: bytes in v2, by topic (`Source.stream`).
         levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
         level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
@@ -106,6 +108,7 @@ class Tally:
     divided: Counter[Batching] = field(default_factory=Counter)
     divided_records: int = 0
     times: Mapping[str, Times] = field(default_factory=dict)
+    time_units: Mapping[str, TimeUnits] = field(default_factory=dict)
     by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
     levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)
     level_plain_bytes: int = 0
@@ -130,6 +133,18 @@ class Tally:
                 source = source.after(before)
             files[source.path] = files[source.path].plus(source) if source.path in files else source
         return replace(self, sources=tuple(files.values()))
+
+    def topic_units(self, option: Unit | None) -> dict[str, TopicUnit]:
+        """Return the unit of the timestamps of each topic. option: the unit that the user gives, if any."""
+        return {topic: TopicUnit.of(units, option) for topic, units in self.time_units.items()}
+
+    def misread_units(self) -> dict[str, Unit]:
+        """Return the units of topics some of whose parts were read in another unit, by their first numbers."""
+        return {
+            topic: units.likely
+            for topic, units in self.time_units.items()
+            if any(units.numbers) and units.doubt is None and units.read_as - {units.likely}
+        }
 
     def sizes(self) -> Counter[str]:
         """Return the bytes of each format, in the batches of the log, without a codec."""

@@ -24,7 +24,7 @@ from kfbench.whatif.dictionary_sample import StretchKeeper
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Rebatcher, Sent, sent
-from kfbench.whatif.record_times import Times
+from kfbench.whatif.record_times import TimeReader, Times
 from kfbench.whatif.source import COUNTED, Source
 from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
 from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
@@ -110,7 +110,7 @@ class _Reading:
         self._offsets: list[int] = []
         self._first_position = 0
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
-        self._times = Times()
+        self._times, self._time_reader = Times(), TimeReader(question.unit_of(part))
         self._collector = question.collector() if question.collector else None
         self._started: list[Callable[[], None]] = []  # each takes the results of codecs that `_run` has started
 
@@ -132,8 +132,9 @@ class _Reading:
             dictionary_bytes=stored.size_bytes,
         )
         of_clients = sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
+        of_clients = self._time_reader.read(of_clients, chunk.is_ms)
         self._nothing = of_clients.at(np.zeros(0, np.int64))
-        times = of_clients.records.timestamps_ms
+        times = of_clients.owners["time_ms"]
         if (known := times[times > NO_TIMESTAMP]).size:
             self._first_ms.append(int(known.min()))
             self._last_ms.append(int(known.max()))
@@ -193,6 +194,7 @@ class _Reading:
             divided=Counter({b: count - round(self._surplus[b]) for b, count in self._found.divided.items()}),
             divided_records=self._numbers["divided"],
             times={source.stream: self._times},
+            time_units={source.stream: self._time_reader.units},
             by_topic={source.stream: self._topic_sizes()},
             level_stretches=tuple(self._level_stretches),
             kept=tuple(self._keeper.stretches),

@@ -14,6 +14,7 @@ from kfbench.records import Records
 from kfbench.whatif.compiling import compile_for_what_if
 from tests.cli.command import SWEEP, Done, Run
 from tests.runs import stored
+from tests.strategies import NOW_MS
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +36,7 @@ def kfbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def segment(tmp_path: Path) -> Path:
     """Write a segment of three v2 batches with two records each. Return its path."""
-    records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(1_000, 1_006)))
+    records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(NOW_MS, NOW_MS + 6)))
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data.tobytes())
     return path

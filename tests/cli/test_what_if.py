@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kfbench import Records
 from kfbench.cli.what_if import what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
@@ -174,3 +175,21 @@ def test_what_if_defaults_are_the_documented_ones() -> None:
     assert {name: given[name] for name in ("fan_out", "replication", "retention_days")} == {
         name: getattr(Traffic(), name) for name in ("fan_out", "replication", "retention_days")
     }
+
+
+def test_what_if_of_times_whose_unit_is_unknown(kfbench: Run, tmp_path: Path) -> None:
+    chosen = ["--format", "v2", "--codec", "none", "--json"]
+    records = Records.from_lists([b"value"] * 50, timestamps_ms=range(1_000, 1_050))
+    log, table = tmp_path / "t.log", tmp_path / "t.csv"
+    log.write_bytes(bytes(FORMATS["v2"].encode(records, 1)))
+    table.write_text("v,t\n" + "".join(f"value,{t}\n" for t in range(1_000, 1_050)))
+    done = kfbench("what-if", log, *chosen)
+    assert done.status == 1 and done.err.startswith(f"kfbench: {log} (") and done.err.count("\n") == 1
+    assert "--timestamp-unit s|ms|us|ns" in done.err
+    assert json.loads(done.out)["rebatched"] == [] and json.loads(done.out)["now_bytes"] == log.stat().st_size
+    columns = ["--value", "v", "--timestamp", "t", "--linger-ms", "5"]
+    assert f"{table} (" in kfbench("what-if", table, *columns, *chosen).refused()
+    for source in ([log], [table, *columns]):
+        done = kfbench("what-if", *source, *chosen, "--timestamp-unit", "us")
+        assert (done.status, done.err) == (0, "") and json.loads(done.out)["timestamp_unit_from"] == "option"
+    kfbench("what-if", log, "--timestamp-unit", "min").refused(status=2)

@@ -83,18 +83,28 @@ ISO = [
     ("2026-01-02T03:04:05.5-0130", "2026-01-02T04:34:05.500+00:00"),
     ("2026-01-02T03:04:05+05", "2026-01-01T22:04:05+00:00"),
     ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59+00:00"),
+    ("2026-01-02 03:04:05 UTC", "2026-01-02T03:04:05+00:00"),
+    ("2026-01-02 03:04:05.123456789123 +0000 UTC", "2026-01-02T03:04:05.123+00:00"),
+    (" 2026-01-02t03Z ", "2026-01-02T03:00:00+00:00"),
+    ("2026-01-02T03:04:05+01:00[Europe/Paris]", "2026-01-02T02:04:05+00:00"),
+    ("20260102T030405.6Z", "2026-01-02T03:04:05.600+00:00"),
+    ("20260102T0304+0130", "2026-01-02T01:34:00+00:00"),
+    ("1767323045.678", "2026-01-02T03:04:05.678+00:00"),
+    ("1.767323045678E9", "2026-01-02T03:04:05.678+00:00"),
 ]
 
 
 NO_TIMES = [
     "", "soon", "2026-13-01", "2026-02-30T00:00:00Z", "2026-01-02T25:00:00", "1969-12-31T23:59:59Z", "-5", "1.5",
     "2026-01-02T03:04:05+25:00", "12345678901234567890", "2026-1-2", "\u0663",
+    "2026-01-02T03:04.5", "2026-01-02 UTC", "20260102 1", "1e400", "nan", "0x10", "1_000",
 ]  # fmt: skip
 
 
 def test_text_as_times() -> None:
     texts = [text for text, _ in ISO] + ["0", str(NOW_MS)] + NO_TIMES
-    times_ms, bad = times_of(pa.array(texts), "t")
+    times_ms, bad, is_ms = times_of(pa.array(texts), "t")
+    assert is_ms[: len(ISO)].all() and not is_ms[texts.index("0")]
     for text, iso in ISO:
         wanted = (datetime.fromisoformat(iso) - EPOCH) // timedelta(milliseconds=1)
         assert times_ms[texts.index(text)] == wanted and not bad[texts.index(text)], text
@@ -111,7 +121,8 @@ ZONES = st.none() | st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(
 @given(st.lists(st.tuples(MOMENTS, ZONES), min_size=1, max_size=5))
 def test_any_moment_as_text(given: list[tuple[datetime, timezone | None]]) -> None:
     texts = [moment.replace(tzinfo=zone).isoformat() for moment, zone in given]
-    times_ms, bad = times_of(pa.array(texts), "t")
+    times_ms, bad, is_ms = times_of(pa.array(texts), "t")
+    assert is_ms.all()
     known = [moment.replace(tzinfo=zone or UTC) for moment, zone in given]
     assert times_ms.tolist() == [(moment - EPOCH) // timedelta(milliseconds=1) for moment in known] and not bad.any()
 
@@ -152,7 +163,7 @@ def test_other_rows_that_are_no_records(tmp_path: Path) -> None:
     ("columns", "message"),
     [
         (Columns(), "the whole row as a value: bytes: JSON cannot hold binary: name one column as the value"),
-        (Columns(value="text", timestamp="flag"), "column `flag`: integers, text or times are wanted, not bool"),
+        (Columns(value="text", timestamp="flag"), "column `flag`: numbers, text or times are wanted, not bool"),
         (Columns(value="text", headers="number"), "column `number`: list<struct<key, value>>, a map or text is wanted"),
         (Columns(value="text", headers="list"), "column `list`: list<struct<key, value>>, a map or text is wanted"),
     ],

@@ -16,6 +16,7 @@ from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.text import render_text
 from tests.recorded import FOLDER
+from tests.strategies import NOW_MS
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
@@ -51,7 +52,7 @@ def test_a_table_has_the_sizes_of_the_log_that_it_came_from(tmp_path: Path, kind
 def test_each_partition_of_a_table_has_its_batches(tmp_path: Path) -> None:
     def table(partitions: int) -> Path:
         path = tmp_path / f"{partitions}.jsonl"
-        path.write_text("".join(json.dumps({"p": i % partitions, "t": i}) + "\n" for i in range(600)))
+        path.write_text("".join(json.dumps({"p": i % partitions, "t": NOW_MS + i}) + "\n" for i in range(600)))
         return path
 
     columns = Columns(partition="p", timestamp="t")
@@ -65,7 +66,7 @@ def test_each_partition_of_a_table_has_its_batches(tmp_path: Path) -> None:
 
 def test_bad_tables_and_rows_are_listed_and_left_out(tmp_path: Path) -> None:
     good, bad, other = tmp_path / "a.jsonl", tmp_path / "b.parquet", tmp_path / "c.csv"
-    good.write_text('{"v": "x", "t": 1}\n{"v": "y", "t": "soon"}\n')
+    good.write_text(f'{{"v": "x", "t": {NOW_MS}}}\n{{"v": "y", "t": "soon"}}\n')
     bad.write_text("PAR1 and no more")
     other.write_text("id\n1\n")
     asked = Columns(value="v", timestamp="t")
@@ -74,7 +75,7 @@ def test_bad_tables_and_rows_are_listed_and_left_out(tmp_path: Path) -> None:
     assert found.records == 1 and found.now_bytes + found.lost_bytes == sum(
         path.stat().st_size for path in (good, bad, other)
     )
-    assert f"{good}: left out 21 bytes from line 2: column `t`: 'soon' is no time" in text
+    assert f"{good}: left out 27 bytes from line 2: column `t`: 'soon' is no time" in text
     assert f"{bad}: not read: " in text and f"{other}: " in text and "no column `v` (columns: id)" in text
     with pytest.raises(InvalidConfig, match=r"a\.jsonl: has no batches: .*--linger-ms and --batch-size"):
         what_if(good, columns=asked)
