@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.sources import log, tables
+from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
+from kfbench.sources import log, other_files, tables
 from kfbench.sources.columns import Columns
 from kfbench.sources.folder import GONE, OTHER_FILES
 from kfbench.sources.part import Chunk, Found, Part, Skipped
@@ -38,7 +38,8 @@ def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None
             found = _find(Path(path), columns or Columns())
         except KfbenchError as error:
             is_folder = Path(path).is_dir()
-            if not is_folder and not (tables.kind_of(path) and Path(path).exists()):
+            is_known = tables.kind_of(path) or isinstance(error, InvalidRecords)
+            if not is_folder and not (is_known and Path(path).exists()):
                 raise
             refused.append(error)
             size_bytes = 0 if is_folder else Path(path).stat().st_size
@@ -79,6 +80,8 @@ def _find(path: Path, columns: Columns) -> Found:
             others = [replace(each, reason=TABLES) if _is_table(path, each) else each for each in found.skipped]
             return replace(found, skipped=tuple(others))
     elif tables.kind_of(path) is None:
+        if path.is_file() and (hint := other_files.hint(path, None)):
+            raise InvalidRecords(f"{path}: {hint}")
         return log.find(path)
     return tables.find(path, columns)
 

@@ -141,8 +141,8 @@ def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row:
         text.decode()
     except UnicodeDecodeError:  # Arrow reports a bad row as text
         encoding, text = ANY_BYTES, text.decode(ANY_BYTES).encode()
-    if text.startswith(BOM_UTF8):
-        text = b"\n" + text  # Arrow skips a mark at the beginning of each text that it reads
+    # Arrow skips a mark at the beginning of each text that it reads, and no single row without a line break.
+    text = b"\n" * text.startswith(BOM_UTF8) + text + b"\n" * (not text.endswith(LINE_BREAKS))
     names = [str(i) for i in range(width)]
     table = pa.csv.read_csv(
         pa.BufferReader(text),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
-from kfbench.sources import csv_file, json_lines, parquet_file
+from kfbench.sources import csv_file, json_lines, other_files, parquet_file
 from kfbench.sources.columns import Columns, RowBatch
 from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
@@ -157,6 +157,8 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
+    if hint := other_files.hint(path, kind):
+        raise InvalidRecords(f"{path}: {hint}")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind == "csv" or (kind == "json" and codec_of(path)):
         return [whole]
