@@ -9,7 +9,7 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.segment import LOG_SUFFIX
-from kfbench.sources import log, tables
+from kfbench.sources import log, other_files, tables
 from kfbench.sources.columns import Columns
 from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead
 from kfbench.sources.part import Chunk, Found, Part, Skipped
@@ -97,6 +97,8 @@ def _find(path: Path, columns: Columns) -> Found:
             others = [replace(each, reason=TABLES) if _is_table(path, each) else each for each in found.skipped]
             return replace(found, skipped=tuple(others))
     elif tables.kind_of(path) is None:
+        if path.is_file() and (hint := other_files.hint(path, None)):
+            raise InvalidRecords(f"{path}: {hint}")
         return log.find(path)
     return tables.find(path, columns)
 

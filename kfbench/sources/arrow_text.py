@@ -1,13 +1,14 @@
 """Convert Arrow columns to text, and to JSON as `json.dumps` writes it, without spaces and without ASCII escapes.
 
 Arrow's kernels convert whole columns: they quote strings, and join lists and structs. Timestamps become ISO 8601, and
-maps become objects. NaN and infinite floats become null.
+maps become objects. NaN and infinite floats become null in JSON.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,7 @@ Array: TypeAlias = Any  # pa.Array, whose kernels are not typed
 TEXT: Final = pa.large_string()
 CELL: Final = r"^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)$"
 CONTROL: Final = r"[\x00-\x1f]"
+WHOLE: Final = r"^-?\d+$"
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -28,13 +30,17 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def plain(array: Array) -> Array:
-    """Return the same items in a simpler type: no dictionary, no view, no fixed size.
+    """Return the same items in a simpler type: no extension, dictionary or run-end encoding, view, or fixed size.
 
-    Few of Arrow's kernels accept these types.
+    Few of Arrow's kernels accept these types. Of an extension type, such as a UUID, its storage is returned.
     """
     types, kind = pa.types, array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(array.storage)
     if types.is_dictionary(kind):
         return plain(array.dictionary_decode())
+    if types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(array))
     if types.is_string_view(kind):
         return array.cast(TEXT)
     if types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
@@ -56,6 +62,7 @@ def text_of(array: Array, place: str) -> Array:
 
     place: the column's name in the message of InvalidRecords.
     """
+    array = plain(array)
     kind = array.type
     if is_text(kind):
         return array
@@ -83,13 +90,13 @@ def _json(array: Array, place: str) -> Array:
     if types.is_null(kind):
         return array.cast(TEXT)
     if types.is_string(kind) or types.is_large_string(kind):
-        return _quoted(array.cast(TEXT))
+        return _quoted(array.cast(pa.large_binary()).cast(TEXT))  # from bytes, so that Arrow checks that it is UTF-8
     if types.is_struct(kind):
         return _object(array, place)
     if types.is_map(kind):
         lists = entries_of(array)
         names, values = lists.flatten().flatten()
-        names = text_of(plain(names), place).cast(TEXT)
+        names = text_of(names, place).cast(TEXT)
         return _joined(lists, join_parts(_quoted(names), ":", json_of(values, place)), "{", "}")
     if types.is_list(kind) or types.is_large_list(kind):
         return _joined(array, json_of(array.flatten(), place), "[", "]")
@@ -111,12 +118,28 @@ def _scalars(array: Array, place: str) -> Array:
         return join_parts(pc.replace_substring(text, " ", "T"), "Z" if kind.tz else "")
     if types.is_duration(kind):
         return array.cast(pa.int64()).cast(TEXT)
-    if types.is_float16(kind):
-        return array.cast(pa.float32()).cast(TEXT)
+    if types.is_floating(kind):
+        return _floats(array)
     try:
         return array.cast(TEXT)
     except pa.ArrowNotImplementedError:
         raise InvalidRecords(f"{place}: {kind} has no text") from None
+
+
+def _floats(array: Array) -> Array:
+    """Convert floats to the shortest text that reads back as the same float, as `repr` does: 1.0, 1e+16."""
+    numbers = array.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.float16:  # Arrow has no text for it
+        is_plain, text = np.zeros(len(array), np.bool_), pa.nulls(len(array), TEXT)
+    else:
+        sizes = np.abs(numbers)
+        is_plain, text = (sizes == 0) | ((sizes >= 1e-4) & (sizes < 1e10)), array.cast(TEXT)
+        text = pc.if_else(pc.match_substring_regex(text, WHOLE), join_parts(text, ".0"), text)
+    if not is_plain.all():  # Arrow takes other exponents than `repr`
+        text = pc.replace_with_mask(
+            text, pa.array(~is_plain), pa.array(numbers[~is_plain].astype(np.str_).tolist(), TEXT)
+        )
+    return pc.if_else(array.is_valid(), text, None)
 
 
 def _object(array: Array, place: str) -> Array:
@@ -126,22 +149,44 @@ def _object(array: Array, place: str) -> Array:
 
 
 def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
-    """Return one JSON object per row, large_string[n]. names, texts: the name and the JSON texts of each column."""
+    """Return one JSON object per row, large_string[n]. names, texts: the name and the JSON texts of each column.
+
+    JSON is UTF-8, so other bytes of a name become U+FFFD.
+    """
     if not names:
         return pa.repeat(pa.scalar("{}", TEXT), n)
     parts: list[Array | str] = []
     for i, (name, text) in enumerate(zip(names, texts, strict=True)):
-        parts += [("," if i else "{") + json.dumps(name, ensure_ascii=False) + ":", text]
+        of_utf8 = name.encode(errors="surrogateescape").decode(errors="replace")
+        parts += [("," if i else "{") + json.dumps(of_utf8, ensure_ascii=False) + ":", text]
     return join_parts(*parts, "}")
 
 
 def cells_of(text: Array) -> Array:
     """Convert CSV cells to JSON.
 
-    Numbers, `true` and `false` stay as they are, null becomes `null`, others become strings.
+    Numbers, `true` and `false` stay as they are, null becomes `null`, others become strings. A cell that is not UTF-8
+    becomes null.
     """
-    text = text.cast(TEXT)
-    return pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)).fill_null("null")
+    text, is_null = _utf8(text), text.is_null()
+    return pc.if_else(is_null, "null", pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)))
+
+
+def _utf8(array: Array) -> Array:
+    """Return bytes as text; null for an item that is not UTF-8."""
+    try:
+        return array.cast(TEXT)
+    except pa.ArrowInvalid:  # it does not say which items
+        is_utf8 = [item is not None and _is_utf8(item) for item in array.to_pylist()]
+        return pc.if_else(pa.array(is_utf8), array, None).cast(TEXT)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _joined(array: Array, items: Array, before: str, after: str) -> Array:

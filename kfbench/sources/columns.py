@@ -7,20 +7,22 @@ become their text; lists, structs and maps become JSON. Timestamps and partition
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from kfbench.arrays import Int64
 from kfbench.arrow_columns import HeaderColumns
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
-from kfbench.layouts import NO_TIMESTAMP
+from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
+from kfbench.log.damage import Damage
 from kfbench.records import Records
-from kfbench.sources.arrow_text import Array, json_of, plain, text_of
+from kfbench.sources.arrow_text import Array, json_of, objects, plain, text_of
 from kfbench.sources.header_columns import headers_of
 from kfbench.sources.time_columns import integers_of, times_of
+from kfbench.text import printable
 
 SHOWN_CHARACTERS: Final = 60
 ONE_PARTITION: Final = 0
@@ -55,8 +57,53 @@ class Columns:
             "headers": "none",
             "partition": "one for each file",
         }
-        named = {part: f"column `{getattr(self, part)}`" for part in absent if getattr(self, part) is not None}
+        named = {part: _column(name) for part in absent if (name := getattr(self, part)) is not None}
         return "; ".join(f"{part}: {named.get(part, without)}" for part, without in absent.items())
+
+
+class RowBatch(NamedTuple):
+    """Neighbouring rows of a table, as the reader of its kind yields them.
+
+    names, cells: the name and the items of each column that was read. numbers: int64[rows], the rows' numbers in
+    ascending order, counted from 1. size_bytes: the bytes of these rows in the file. damage: rows that were left out,
+    and the reasons. lines: whole rows as JSON, if the table stores them so. cells_as_json: a function that converts
+    cells to JSON, else; null for a cell that is not UTF-8.
+    """
+
+    names: Sequence[str]
+    cells: Sequence["Array | ByteStrings"]
+    numbers: Int64
+    size_bytes: int
+    damage: tuple[Damage, ...] = ()
+    lines: ByteStrings | None = None
+    cells_as_json: Callable[[Array, str], Array] = json_of
+
+    def part(self, first: int, end: int, size_bytes: int) -> Self:
+        """Return the rows `first` to `end` - 1, which take `size_bytes` bytes, without the damage."""
+
+        def some(cells: "Array | ByteStrings") -> "Array | ByteStrings":
+            if not isinstance(cells, ByteStrings):
+                return cells[first:end]
+            return cells._replace(starts=cells.starts[first:end], lengths=cells.lengths[first:end])
+
+        return self._replace(
+            cells=list(map(some, self.cells)),
+            numbers=self.numbers[first:end],
+            size_bytes=size_bytes,
+            damage=(),
+            lines=None if self.lines is None else some(self.lines),
+        )
+
+    def rows_as_json(self) -> ByteStrings:
+        """Return each row as a JSON object; null for a row that is not UTF-8. Raises InvalidRecords for bytes."""
+        if self.lines is not None:
+            return self.lines
+        place = "the whole row as a value"
+        texts = [
+            self.cells_as_json(cells, f"{place}: {printable(name)}")
+            for name, cells in zip(self.names, self.cells, strict=True)
+        ]
+        return ByteStrings.from_arrow(place, objects(self.names, texts, len(self.numbers)))
 
 
 class Fault(NamedTuple):
@@ -72,16 +119,6 @@ class Fault(NamedTuple):
     promise: str
 
 
-class Parts(NamedTuple):
-    """The cells of some rows, one column per part of a record. None: the user named no column for this part."""
-
-    value: ByteStrings
-    key: ByteStrings | None
-    timestamp: Array | None
-    headers: Array | None
-    partition: Array | None
-
-
 class Rows(NamedTuple):
     """The result of converting rows: their records, and the faults of the rows that cannot become records.
 
@@ -91,35 +128,11 @@ class Rows(NamedTuple):
     records: Records
     partitions: NDArray[np.int32]
     is_ms: NDArray[np.bool_]
-    faults: list[Fault]
+    faults: Sequence[Fault]
 
-
-def rows_as_json(batch: pa.RecordBatch) -> Array:
-    """Return each row as the text of a JSON object, large_string[n]."""
-    return json_of(batch.to_struct_array(), "the whole row as a value")
-
-
-def parts_of(
-    batch: pa.RecordBatch, columns: Columns, as_json: Callable[[pa.RecordBatch], Array] = rows_as_json
-) -> Parts:
-    """Return the cells of the rows, split into the parts of a record.
-
-    as_json: a function that converts whole rows to values. Raises InvalidRecords for a column of an unusable type.
-    """
-
-    def column(name: str | None) -> Array | None:
-        return None if name is None else plain(batch.column(name))
-
-    def texts(name: str) -> ByteStrings:
-        return ByteStrings.from_arrow(name, text_of(column(name), f"column `{name}`"))
-
-    return Parts(
-        value=ByteStrings.from_arrow("value", as_json(batch)) if columns.value is None else texts(columns.value),
-        key=None if columns.key is None else texts(columns.key),
-        timestamp=column(columns.timestamp),
-        headers=column(columns.headers),
-        partition=column(columns.partition),
-    )
+    @classmethod
+    def none(cls, faults: Sequence[Fault]) -> Self:
+        return cls(Records.from_lists([]), np.zeros(0, np.int32), np.zeros(0, np.bool_), faults)
 
 
 def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
@@ -127,45 +140,77 @@ def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
     for name in columns.names:
         if table_names.count(name) != 1:
             problem = "several columns" if name in table_names else "no column"
-            raise InvalidRecords(f"{problem} `{name}` (columns: {', '.join(table_names)})")
+            raise InvalidRecords(f"{problem} `{printable(name)}` (columns: {', '.join(map(printable, table_names))})")
 
 
-def rows_of(parts: Parts, columns: Columns) -> Rows:
-    """Convert rows to records. A row whose timestamp, headers or partition cannot be read becomes a fault."""
-    n = len(parts.value.lengths)
+def rows_of(batch: RowBatch, columns: Columns) -> Rows:
+    """Convert rows to records. A row whose timestamp, headers or partition cannot be read becomes a fault.
+
+    Raises InvalidRecords for a column of an unusable type.
+    """
+    n = len(batch.numbers)
     is_sound, faults = np.ones(n, np.bool_), []
     times, is_ms = np.full(n, NO_TIMESTAMP, np.int64), np.ones(n, np.bool_)
     partitions = np.full(n, ONE_PARTITION, np.int64)
 
-    def leave_out(name: str | None, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
+    def cells_of(name: str) -> "Array | ByteStrings":
+        return batch.cells[batch.names.index(name)]
+
+    def array_of(name: str) -> Array:
+        cells = cells_of(name)
+        return cells.to_arrow() if isinstance(cells, ByteStrings) else plain(cells)
+
+    def texts_of(name: str) -> ByteStrings:
+        cells = cells_of(name)
+        return cells if isinstance(cells, ByteStrings) else ByteStrings.from_arrow(name, text_of(cells, _column(name)))
+
+    def leave_out(is_bad: NDArray[np.bool_], field: str, promise: Callable[[int], str]) -> None:
         is_fresh = is_bad & is_sound
         if is_fresh.any():
             first = int(np.argmax(is_fresh))
-            promise = f"{_shown(array[first])} is no {wanted}"
-            faults.append(Fault(first, int(is_fresh.sum()), f"column `{name}`", promise))
+            faults.append(Fault(first, int(is_fresh.sum()), field, promise(first)))
             is_sound[is_fresh] = False
 
-    if parts.timestamp is not None:
-        times, is_bad, is_ms = times_of(parts.timestamp, f"column `{columns.timestamp}`")
-        leave_out(columns.timestamp, parts.timestamp, is_bad, "time: a number or ISO 8601, not before 1970")
-    if parts.partition is not None:
-        partitions, is_bad = integers_of(parts.partition, f"column `{columns.partition}`")
+    def leave_out_cells(name: str, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
+        leave_out(is_bad, _column(name), lambda row: f"{_shown(array, row)} is no {wanted}")
+
+    if columns.value is None:
+        value = batch.rows_as_json()
+        leave_out(value.lengths == NULL_LENGTH, "row", lambda _: "text that is not UTF-8")
+    else:
+        value = texts_of(columns.value)
+    key = None if columns.key is None else texts_of(columns.key)
+    if columns.timestamp is not None:
+        array = array_of(columns.timestamp)
+        times, is_bad, is_ms = times_of(array, _column(columns.timestamp))
+        leave_out_cells(columns.timestamp, array, is_bad, "time: a number or ISO 8601, not before 1970")
+    if columns.partition is not None:
+        array = array_of(columns.partition)
+        partitions, is_bad = integers_of(array, _column(columns.partition))
         is_bad |= (partitions < 0) | (partitions > np.iinfo(np.int32).max)
-        leave_out(columns.partition, parts.partition, is_bad, "partition: a number from 0 to 2**31 - 1")
+        leave_out_cells(columns.partition, array, is_bad, "partition: a number from 0 to 2**31 - 1")
     headers = HeaderColumns.none(n)
-    if parts.headers is not None:
-        headers, is_bad = headers_of(parts.headers, f"column `{columns.headers}`")
-        leave_out(columns.headers, parts.headers, is_bad, "JSON object of headers, or list of {key, value}")
-    records = Records.from_columns(parts.value, parts.key, headers, times)
+    if columns.headers is not None:
+        array = array_of(columns.headers)
+        headers, is_bad = headers_of(array, _column(columns.headers))
+        leave_out_cells(columns.headers, array, is_bad, "JSON object of headers, or list of {key, value}")
+    records = Records.from_columns(value, key, headers, times)
     sound = np.flatnonzero(is_sound)
     if len(sound) < n:
         records, partitions, is_ms = records.take(sound), partitions[sound], is_ms[sound]
     return Rows(records, partitions.astype(np.int32), is_ms, faults)
 
 
-def _shown(scalar: Any) -> str:
+def _column(name: str) -> str:
+    return f"column `{printable(name)}`"
+
+
+def _shown(array: Array, row: int) -> str:
     """Return the first SHOWN_CHARACTERS characters of a cell, for an error message."""
-    cell = scalar.as_py()
+    try:
+        cell = array[row].as_py()
+    except (ArithmeticError, ValueError):  # text that is not UTF-8, a time that Python does not have
+        cell = ByteStrings.from_arrow("cell", text_of(array[row : row + 1], "cell")).item(0)
     cell = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
     text = "null" if cell is None else repr(cell)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"

@@ -3,170 +3,170 @@
 If a whole row becomes JSON, cells with a JSON number, `true` or `false` stay as they are. All others become strings.
 """
 
-import csv
+import re
 from codecs import BOM_UTF8
-from collections import deque
-from collections.abc import Iterator
-from io import RawIOBase, StringIO
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from kfbench.byte_strings import ByteStrings
+from kfbench.arrays import Int64
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.arrow_text import cells_of, objects
-from kfbench.sources.columns import Columns, check_columns
-from kfbench.sources.row_runs import RowRun, damage_only, row_runs
-from kfbench.sources.text_file import TEXT_BYTES, OpenText, opened
+from kfbench.sources.arrow_text import Array, cells_of
+from kfbench.sources.columns import Columns, RowBatch, check_columns
+from kfbench.sources.table_rows import damage_only, share
+from kfbench.sources.text_file import Block, blocks
 
-ANY_BYTES: Final = "latin-1"  # Arrow reports a bad row as text, and latin-1 can decode every byte
+LINE_BREAKS: Final = (b"\n", b"\r")
+SPACES: Final = (b" ", b"\t")
+ANY_BYTES: Final = "latin-1"  # can decode every byte
 
 
-def read(path: str, columns: Columns) -> Iterator[RowRun]:
-    """Yield the rows of a CSV file.
-
-    Raises KfbenchError for a missing column and for a row without end; OSError; ArrowException.
-    """
-    # Rows with a wrong number of cells: those that Arrow has just reported, and those that were not yielded yet.
-    refused, pending = list[Damage](), list[Damage]()
+def read(path: str, columns: Columns) -> Iterator[RowBatch]:
+    """Yield the rows of a CSV file. Raises KfbenchError for a missing column or header; OSError; ArrowException."""
     separator = "\t" if ".tsv" in Path(path).name.lower() else ","
-    names = _column_names(path, separator)
-    check_columns(columns, names)
-    row, at = 1, 0
-    with opened(path) as text:
-        source = _Blocks(text)
-        reader = _open_reader(source, names, columns, separator, refused)
-        while True:
-            batch = _next_batch(reader, row)
-            # Arrow reads ahead: some refused rows may belong to the next batch.
-            fresh = [refused.pop(0) for _ in range(len(refused))]
-            pending += fresh
-            lost_bytes = sum(each.size_bytes for each in fresh)
-            left_bytes = max(source.end() - at - lost_bytes, 0)
-            at += left_bytes + lost_bytes
-            if batch is None:
-                yield damage_only(pending, left_bytes)
-                if source.error:
-                    raise source.error
-                return
-            numbers = np.arange(row, row + batch.num_rows + len(pending))
-            numbers = numbers[~np.isin(numbers, [each.position for each in pending])][: batch.num_rows]
-            row = int(numbers[-1]) + 1 if len(numbers) else row
-            damage = tuple(each for each in pending if each.position < row)
-            pending = pending[len(damage) :]
-            for i, run in enumerate(row_runs(_restore_bytes(batch), numbers, columns, left_bytes, _rows_as_json)):
-                yield run if i else run._replace(damage=(*damage, *run.damage))
+    header: list[str] = []
+    wanted: list[int] = []
+    row = 0  # the number of the next row; the header is row 0
+    for block in blocks(path, partial(_rows_end, separator=separator)):
+        if block.fault:
+            yield damage_only([Damage(position=row, size_bytes=block.size_bytes, field="row", promise=block.fault)])
+            row += 1
+            continue
+        found = _parse(block, separator, wanted, len(header), row)
+        cells, numbers = found.cells, found.numbers
+        if not header and cells:
+            header = [(column[0].as_py() or b"").decode(errors="surrogateescape") for column in cells]
+            check_columns(columns, header)
+            wanted = [header.index(name) for name in columns.names] if columns.value else [*range(len(header))]
+            cells, numbers = [cells[i][1:] for i in wanted], numbers[1:]
+        row = found.next_row
+        left_bytes = block.size_bytes - sum(each.size_bytes for each in found.damage)
+        names = [header[i] for i in wanted]
+        yield RowBatch(names, cells, numbers, left_bytes, found.damage, cells_as_json=lambda text, _: cells_of(text))
+    if not header:
+        raise InvalidRecords("no header, which is the first row of a CSV file")
 
 
-def _open_reader(source: "_Blocks", names: list[str], columns: Columns, separator: str, refused: list[Damage]) -> Any:
-    """Return Arrow's reader of batches of rows. It appends rows with a wrong number of cells to `refused`."""
+class _Quotes:
+    """The parts of a text that are inside quotes, as Arrow's parser sees them. The text begins with a row.
 
-    def refuse(row: Any) -> str:
-        refused.append(
+    A quote at the beginning of a cell opens it. Any other quote outside quotes is text. A quote inside quotes closes
+    them, but two in a row are text. So of a run of quotes only the parity counts.
+    """
+
+    def __init__(self, text: bytes, separator: str) -> None:
+        data = np.frombuffer(text, np.uint8)
+        quotes = np.flatnonzero(data == ord('"'))
+        is_first = np.append(True, np.diff(quotes) > 1)[: len(quotes)]
+        if not is_first.all():
+            runs = np.flatnonzero(is_first)
+            quotes = quotes[runs[np.diff(runs, append=len(quotes)) % 2 == 1]]
+        is_before_cell = np.zeros(256, np.bool_)
+        is_before_cell[np.frombuffer(f"{separator}\r\n".encode(), np.uint8)] = True
+        may_open = is_before_cell[data[quotes - 1]] | (quotes == 0)
+        # A run that may open a cell enters or leaves quotes. Any other run is text outside quotes, or leaves them.
+        if may_open[::2].all():
+            is_inside = np.arange(len(quotes)) % 2 == 0
+        else:
+            opened = np.cumsum(may_open)
+            is_inside = (opened - np.maximum.accumulate(np.where(may_open, 0, opened))) % 2 == 1
+        self._runs, self._is_inside = quotes, is_inside
+
+    def start_around(self, at: int) -> int | None:
+        """Return the position of the quote that opens the cell around a position. None: it is outside quotes."""
+        i = int(np.searchsorted(self._runs, at)) - 1
+        return int(self._runs[i]) if i >= 0 and self._is_inside[i] else None
+
+
+def _rows_end(text: bytes, separator: str) -> int:
+    """Return the number of bytes that the whole rows of a text take."""
+    breaks = [each for each in LINE_BREAKS if each in text]
+    quotes = _Quotes(text, separator) if b'"' in text else None
+    start: int | None = len(text)
+    while start is not None:
+        at = max((text.rfind(each, 0, start) for each in breaks), default=-1)
+        start = quotes.start_around(at) if quotes else None
+    return at + 1
+
+
+def _without_blank_rows(text: bytes, separator: str) -> bytes:
+    """Return the text without rows that have only spaces. Arrow itself skips empty rows."""
+    if text[:1] not in SPACES and not any(start + space in text for start in LINE_BREAKS for space in SPACES):
+        return text
+    quotes = _Quotes(text, separator)
+    blank = rb"(?<![^\r\n])[%b]+(?=[\r\n]|\Z)" % b"".join(SPACES).replace(separator.encode(), b"")
+    return re.sub(blank, lambda row: b"" if quotes.start_around(row.start()) is None else row[0], text)
+
+
+class _Parsed(NamedTuple):
+    """The rows of a text. cells: one array of bytes per column. damage: the rows with a wrong number of cells."""
+
+    cells: Sequence[Array]
+    numbers: Int64
+    damage: tuple[Damage, ...]
+    next_row: int
+
+
+def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row: int) -> _Parsed:
+    """Parse whole rows.
+
+    wanted: the indices of the columns to read. width: the number of columns; 0: that of the first row, all are read.
+    row: the number of the first row.
+    """
+    text = _without_blank_rows(block.text, separator)
+    if not text or text.isspace():
+        return _Parsed([], np.zeros(0, np.int64), (), row)
+    damage: list[Damage] = []
+    text_bytes = len(block.text) + (not block.text.endswith(b"\n"))
+
+    def refuse(found: Any) -> str:
+        damage.append(
             Damage(
-                position=int(row.number) - 1,  # Arrow counts the header
-                size_bytes=len(row.text) + 1,
+                position=row + int(found.number) - 1,
+                size_bytes=share(block.size_bytes, len(found.text.encode(encoding)) + 1, text_bytes),
                 field="row",
-                promise=f"{row.actual_columns} cells, {row.expected_columns} are wanted",
+                promise=f"{found.actual_columns} cells, {found.expected_columns} are wanted",
             )
         )
         return "skip"
 
-    wanted = columns.names if columns.value is not None else names
-    parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse)
-    reading = pa.csv.ReadOptions(
-        block_size=TEXT_BYTES, use_threads=False, column_names=names, skip_rows_after_names=1, encoding=ANY_BYTES
-    )
-    # Cells stay bytes, because Arrow would guess a column's type from its first rows.
-    converting = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(wanted, pa.large_binary()),
-        include_columns=wanted,
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    return pa.csv.open_csv(source, reading, parsing, converting)
-
-
-def _next_batch(reader: Any, row: int) -> pa.RecordBatch | None:
-    """Return the next rows; None at the end of the file. Raise InvalidRecords for a row without end.
-
-    row: the number of the first of these rows, for the message.
-    """
+    encoding = "utf-8"
     try:
-        return reader.read_next_batch()
-    except StopIteration:
-        return None
-    except pa.ArrowInvalid as error:
-        if "straddling" not in str(error):
-            raise
-        promise = f"row {row:,} has no end within {TEXT_BYTES >> 20} MiB: is a quote left open?"
-        raise InvalidRecords(promise) from None
+        text.decode()
+    except UnicodeDecodeError:  # Arrow reports a bad row as text
+        encoding, text = ANY_BYTES, text.decode(ANY_BYTES).encode()
+    # Arrow skips a mark at the beginning of each text that it reads, and no single row without a line break.
+    text = b"\n" * text.startswith(BOM_UTF8) + text + b"\n" * (not text.endswith(LINE_BREAKS))
+    names = [str(i) for i in range(width)]
+    table = pa.csv.read_csv(
+        pa.BufferReader(text),
+        pa.csv.ReadOptions(
+            use_threads=False, block_size=len(text) + 1, column_names=names, autogenerate_column_names=not names
+        ),
+        pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse),
+        # Cells stay bytes, because Arrow would guess a column's type from its first rows.
+        pa.csv.ConvertOptions(
+            default_column_type=pa.large_binary(),
+            include_columns=[names[i] for i in wanted],
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    cells = [column.combine_chunks() for column in table.columns]
+    if encoding == ANY_BYTES:
+        cells = [pa.array([_restored(cell) for cell in column.to_pylist()], column.type) for column in cells]
+    next_row = row + table.num_rows + len(damage)
+    numbers = np.delete(np.arange(row, next_row), [each.position - row for each in damage])
+    return _Parsed(cells, numbers, tuple(damage), next_row)
 
 
-def _column_names(path: str, separator: str) -> list[str]:
-    """Return the cells of the first row, which are the column names. Raises InvalidRecords if there is no row."""
-    with opened(path) as file:
-        text = file.stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
-    try:
-        return next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
-    except (StopIteration, csv.Error):
-        raise InvalidRecords("no header, which is the first row of a CSV file") from None
-
-
-def _restore_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the cells with the bytes that they have in the file.
-
-    Reading the file as ANY_BYTES turned each byte above 0x7F into two bytes.
-    """
-    return pa.RecordBatch.from_arrays([_bytes_of(column) for column in batch.columns], batch.schema.names)
-
-
-def _bytes_of(column: Any) -> Any:
-    data, starts, lengths = ByteStrings.from_arrow("cell", column)
-    if not len(data) or data.max() < 0x80:
-        return column
-    is_second = (data & 0xC0) == 0x80
-    seconds = np.append(0, np.cumsum(is_second))
-    joined = data.copy()
-    first = np.flatnonzero(is_second) - 1
-    joined[first] = ((data[first] & 3) << 6) | (data[first + 1] & 0x3F)
-    ends = starts + np.maximum(lengths, 0)
-    sizes = np.where(lengths < 0, -1, np.maximum(lengths, 0) - (seconds[ends] - seconds[starts]))
-    return ByteStrings(joined[~is_second], starts - seconds[starts], sizes.astype(np.int32)).to_arrow()
-
-
-class _Blocks(RawIOBase):
-    """A file for Arrow's reader. At the first read error it pretends to end, and stores the error in `error`.
-
-    Arrow reads ahead. An exception would lose rows that it has read but not parsed yet.
-    """
-
-    def __init__(self, text: OpenText) -> None:
-        self._stream, self._bytes_taken = text
-        self._ends: deque[int] = deque()
-        self.error: Exception | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        try:
-            data: bytes = self._stream.read(size) if self.error is None else b""
-        except (OSError, ValueError, pa.ArrowException) as error:
-            self.error, data = error, b""
-        is_first = not self._ends
-        self._ends.append(self._bytes_taken(0))
-        return data.removeprefix(BOM_UTF8) if is_first else data
-
-    def end(self) -> int:
-        """Return the position in the file at which the next block ends. After the last block, return its end again."""
-        return self._ends.popleft() if len(self._ends) > 1 else self._ends[0]
-
-
-def _rows_as_json(batch: pa.RecordBatch) -> Any:
-    return objects(batch.schema.names, [cells_of(column) for column in batch.columns], batch.num_rows)
+def _restored(cell: bytes | None) -> bytes | None:
+    """Return the bytes that a cell has in the file. Reading it as ANY_BYTES turned each byte above 0x7F into two."""
+    return None if cell is None else cell.decode().encode(ANY_BYTES)

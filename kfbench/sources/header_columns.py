@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kfbench.arrow_columns import HeaderColumns, header_lists
 from kfbench.byte_strings import ByteStrings
 from kfbench.layouts import NULL_LENGTH
-from kfbench.sources.arrow_text import Array, entries_of, is_text, plain, text_of
+from kfbench.sources.arrow_text import Array, entries_of, is_text, text_of
 
 
 class ParsedHeaders(NamedTuple):
@@ -41,7 +41,7 @@ def headers_of(array: Array, column: str) -> ParsedHeaders:
         return _json_headers(array)
     lists = entries_of(array) if pa.types.is_map(array.type) else array
     bounds, *items = header_lists(lists, column, "list<struct<key, value>>, a map or text")
-    keys, values = (ByteStrings.from_arrow("headers", text_of(plain(each), column)) for each in items)
+    keys, values = (ByteStrings.from_arrow("headers", text_of(each, column)) for each in items)
     nameless = np.flatnonzero(keys.lengths == NULL_LENGTH)
     if len(nameless):
         is_bad[np.searchsorted(bounds, nameless, side="right") - 1] = True
@@ -53,13 +53,13 @@ def _json_headers(array: Array) -> ParsedHeaders:
     # msgspec reads a row in about a microsecond; Arrow cannot read objects whose names vary from row to row.
     counts, keys, raws = np.zeros(len(array), np.int64), [], []
     is_bad = np.zeros(len(array), np.bool_)
-    for i, text in enumerate(array.to_pylist()):
+    for i, text in enumerate(array.cast(pa.large_binary()).to_pylist()):
         if not text:
             continue
         try:
             found = _HEADERS.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            is_bad[i] = text not in ("null", b"null")
+        except (msgspec.DecodeError, RecursionError):
+            is_bad[i] = text != b"null"
             continue
         pairs = list(found.items()) if isinstance(found, dict) else [(pair.key, pair.value) for pair in found]
         keys += [key.encode() for key, _ in pairs]

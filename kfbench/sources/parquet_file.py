@@ -1,7 +1,9 @@
 """Read Parquet files, row group by row group. Only the columns that the user named are read."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -9,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.columns import Columns, check_columns
+from kfbench.sources.columns import Columns, RowBatch, check_columns
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
-from kfbench.sources.row_runs import RowRun, damage_only, first_line, row_runs, runs_of_size, share
+from kfbench.sources.table_rows import UNREADABLE, damage_only, runs_of_size, share, words_of
 
 MOST_ROWS: Final = 65_536  # the largest number of rows that are decoded at a time
 # The most bytes that are decoded at a time. Any number of rows may share an entry of a dictionary, so each cell counts
@@ -36,9 +39,9 @@ class GroupShare(NamedTuple):
 def split(path: Path, columns: Columns) -> list[GroupShare]:
     """Split a file into shares of about SHARE_BYTES each.
 
-    Raises KfbenchError for a missing column, OSError, ArrowException.
+    Raises KfbenchError for a missing column or a damaged end of the file, OSError.
     """
-    with pq.ParquetFile(path) as file:
+    with _opened(path) as file:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
@@ -47,27 +50,37 @@ def split(path: Path, columns: Columns) -> list[GroupShare]:
     return [GroupShare(Span(first, end), sum(sizes[first:end])) for first, end in runs]
 
 
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
+    # Buffered and not read ahead: a row group may be larger than memory. INT96 in ns does not reach the year 2263.
+    with pa.OSFile(os.fsencode(path)) as stream:
+        try:
+            file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False, coerce_int96_timestamp_unit="us")
+            _ = file.schema_arrow.names  # of UTF-8
+        except UNREADABLE as error:
+            raise InvalidRecords(f"the end of the Parquet file is missing or damaged: {words_of(error)}") from error
+        with file:
+            yield file
+
+
 def _group_bytes(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def read(path: str, columns: Columns, groups: Span | None) -> Iterator[RowRun]:
-    """Yield the rows of the row groups `groups`; None: of all. Raises KfbenchError, OSError, ArrowException."""
-    # Buffered and not read ahead: a row group may be larger than memory.
-    with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+def read(path: str, columns: Columns, groups: Span | None) -> Iterator[RowBatch]:
+    """Yield the rows of the row groups `groups`; None: of all. Raises KfbenchError, OSError."""
+    with _opened(path) as file:
         names = file.schema_arrow.names
         check_columns(columns, names)
         wanted = columns.names if columns.value is not None else names
         first, end = groups or (0, None)
         row = 1 + sum(file.metadata.row_group(i).num_rows for i in range(first))
         for i in range(file.num_row_groups)[first:end]:
-            yield from _row_group(path, file, i, wanted, columns, row)
+            yield from _row_group(path, file, i, wanted, row)
             row += file.metadata.row_group(i).num_rows
 
 
-def _row_group(
-    path: str, file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns, row: int
-) -> Iterator[RowRun]:
+def _row_group(path: str, file: pq.ParquetFile, i: int, wanted: list[str], row: int) -> Iterator[RowBatch]:
     group = file.metadata.row_group(i)
     size_bytes, rows, done = _group_bytes(group), group.num_rows, 0
     try:
@@ -76,11 +89,12 @@ def _row_group(
         for batch in _merge_small(batches):
             end = done + batch.num_rows
             numbers = np.arange(row + done, row + end)
-            yield from row_runs(batch, numbers, columns, share(size_bytes, end, rows) - share(size_bytes, done, rows))
+            batch_bytes = share(size_bytes, end, rows) - share(size_bytes, done, rows)
+            yield RowBatch(batch.schema.names, batch.columns, numbers, batch_bytes)
             done = end
-    except (pa.ArrowException, OSError) as error:
+    except UNREADABLE as error:
         lost_bytes = size_bytes - share(size_bytes, done, rows)
-        promise = f"{first_line(error)} ({rows - done:,} rows)"
+        promise = f"{words_of(error)} ({rows - done:,} rows)"
         yield damage_only([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
 
 

@@ -16,18 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-import numpy as np
-
-from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
-from kfbench.log.damage import Damage
-from kfbench.records import Records
-from kfbench.sources import csv_file, json_lines, parquet_file
-from kfbench.sources.columns import Columns, rows_of
+from kfbench.sources import csv_file, json_lines, other_files, parquet_file
+from kfbench.sources.columns import Columns, RowBatch
 from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
-from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, Span, spans
-from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, runs_of_size, share
-from kfbench.sources.text_file import COMPRESSED
+from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
+from kfbench.sources.table_rows import UNREADABLE, chunks, words_of
+from kfbench.sources.text_file import COMPRESSED, codec_of
 from kfbench.workloads.fingerprinted.model import is_fingerprint
 
 Kind = Literal["parquet", "json", "csv"]
@@ -75,11 +70,11 @@ class Table:
     def chunks(self) -> Iterator[Chunk]:
         """Yield the records. Raises KfbenchError for a missing column, and if the rest of the file cannot be read."""
         try:
-            yield from _chunks(self._row_runs(), self.columns)
+            yield from chunks(self._batches(), self.columns)
         except UNREADABLE as error:
-            raise InvalidRecords(f"{self.path}: {first_line(error)}") from None
+            raise InvalidRecords(f"{self.path}: {words_of(error)}") from error
 
-    def _row_runs(self) -> Iterator[RowRun]:
+    def _batches(self) -> Iterator[RowBatch]:
         if self.kind == "parquet":
             return parquet_file.read(self.path, self.columns, self.span)
         if self.kind == "json":
@@ -162,8 +157,10 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
+    if hint := other_files.hint(path, kind):
+        raise InvalidRecords(f"{path}: {hint}")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
-    if kind == "csv" or path.suffix.lower() in COMPRESSED:
+    if kind == "csv" or (kind == "json" and codec_of(path)):
         return [whole]
     if kind == "json":
         return [
@@ -173,7 +170,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     try:
         shares = parquet_file.split(path, columns)
     except UNREADABLE as error:
-        raise InvalidRecords(f"{path}: {first_line(error)}") from None
+        raise InvalidRecords(f"{path}: {words_of(error)}") from error
     return [replace(whole, span=each.groups, size_bytes=each.size_bytes) for each in shares]
 
 
@@ -188,42 +185,3 @@ def _topic(path: Path) -> str:
     if not PART_FILE.fullmatch(name):
         return name
     return next((folder.name for folder in path.absolute().parents if folder.name and "=" not in folder.name), name)
-
-
-def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
-    """Yield the records of row runs in chunks of about CHUNK_BYTES, with their damage."""
-    offset = 0
-    for run in runs:
-        rows, n = rows_of(run.parts, columns), len(run.numbers)
-        damage = list(run.damage)
-        left_bytes = run.size_bytes
-        for fault in rows.faults:
-            more = f" (and {fault.rows - 1:,} more by row {run.numbers[-1]:,})" if fault.rows > 1 else ""
-            lost_bytes = share(run.size_bytes, fault.rows, n)
-            left_bytes -= lost_bytes
-            number = int(run.numbers[fault.row])
-            damage.append(
-                Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=fault.promise + more)
-            )
-        damage.sort(key=lambda each: each.position)
-        records, n = rows.records, len(rows.records)
-        for first, end in runs_of_size(_record_bytes(records), CHUNK_BYTES):
-            part = records.part(first, end)
-            yield Chunk(
-                records=part.at_offsets(np.arange(offset, offset + len(part))),
-                size_bytes=share(left_bytes, end, n) - share(left_bytes, first, n) if n else left_bytes,
-                damage=() if first else tuple(damage),
-                partitions=None if columns.partition is None else rows.partitions[first:end],
-                is_ms=rows.is_ms[first:end],
-            )
-            offset += len(part)
-
-
-def _record_bytes(records: Records) -> Int64:
-    """Return the number of bytes of each record's key, value and headers, plus 1: int64[records]."""
-    shapes = records.shapes
-    sizes = 1 + np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
-    if shapes.has_headers:
-        headers = np.maximum(shapes.header_value_lengths, 0).astype(np.int64) + shapes.header_key_lengths
-        sizes += np.diff(np.append(0, np.cumsum(headers))[shapes.header_bounds])
-    return sizes

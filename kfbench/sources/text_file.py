@@ -1,13 +1,28 @@
-"""Open text files, uncompressed or compressed as a whole."""
+"""Read text files in blocks of whole rows: lines of JSON, or rows of CSV. The same rules hold for both.
 
+A byte order mark is skipped, and rows of spaces are blank. The last row needs no line break. A row of more than
+LONGEST_ROW bytes is left out, and the rest is read. The first bytes of a file say if it is compressed as a whole.
+"""
+
+import os
+import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-COMPRESSED: Final = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
+COMPRESSED: Final = (".gz", ".bz2", ".lz4", ".zst")
+CODEC_BY_START: Final = {
+    "gzip": re.compile(rb"\x1f\x8b\x08"),
+    "bz2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),
+    "lz4": re.compile(rb"\x04\x22\x4d\x18"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+}
 TEXT_BYTES: Final = 4 << 20  # bytes to read and parse at a time
+LONGEST_ROW: Final = 64 << 20
 
 
 class OpenText(NamedTuple):
@@ -22,12 +37,73 @@ class OpenText(NamedTuple):
     bytes_taken: Callable[[int], int]
 
 
+def codec_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the codec of a file that is compressed as a whole. None: it is not compressed."""
+    with Path(path).open("rb") as file:
+        start = file.read(16)
+    return next((codec for codec, wanted in CODEC_BY_START.items() if wanted.match(start)), None)
+
+
 @contextmanager
 def opened(path: str) -> Iterator[OpenText]:
-    with pa.OSFile(path) as file:
-        codec = next((codec for end, codec in COMPRESSED.items() if path.lower().endswith(end)), None)
+    codec = codec_of(path)
+    with pa.OSFile(os.fsencode(path)) as file:
         if codec is None:
             yield OpenText(file, lambda held_bytes: file.tell() - held_bytes)
         else:
             with pa.CompressedInputStream(file, codec) as stream:
                 yield OpenText(stream, lambda _: file.tell())
+
+
+class Block(NamedTuple):
+    """Whole rows of text, or a single row that is left out.
+
+    size_bytes: the number of bytes that the rows take in the file, which may be compressed. fault: the reason why the
+    row is left out.
+    """
+
+    text: bytes
+    size_bytes: int
+    fault: str = ""
+
+
+def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int | None = None) -> Iterator[Block]:
+    """Yield the rows that begin in the bytes `start` to `end` - 1 of a file. Raises OSError, ArrowException.
+
+    rows_end: a function that returns the number of bytes that the whole rows of a text take. start, end: only for lines
+    of a file that is not compressed.
+    """
+    with opened(path) as (stream, bytes_taken):
+        if start:
+            stream.seek(start)
+        at = taken = start  # positions of the next row: in the text, in the file
+        rest = b"" if start else stream.read(len(BOM_UTF8))
+        if rest == BOM_UTF8:
+            at, rest = len(BOM_UTF8), b""
+        while end is None or at < end:
+            fresh = stream.read(min(max(TEXT_BYTES, len(rest)), LONGEST_ROW + 1 - len(rest)))
+            text = rest + fresh
+            if end is not None and (feed := text.find(b"\n", end - 1 - at)) >= 0:
+                whole = feed + 1
+            else:
+                whole = rows_end(text) if fresh else min(rows_end(text + b"\n"), len(text))
+            rest, here = text[whole:], bytes_taken(len(text) - whole)
+            if whole:
+                yield Block(text[:whole], here - taken)
+                at, taken = at + whole, here
+            if not fresh:
+                if rest and (end is None or at < end):
+                    yield Block(b"", bytes_taken(0) - taken, "a quote is left open to the end of the file")
+                return
+            if len(rest) > LONGEST_ROW:
+                hint = "" if rows_end(rest + b"\n") else ": is a quote left open?"
+                while fresh := stream.read(TEXT_BYTES):
+                    at, rest = at + len(rest), fresh
+                    if (feed := fresh.find(b"\n")) >= 0:
+                        break
+                else:
+                    feed = len(rest) - 1
+                at, rest = at + feed + 1, rest[feed + 1 :]
+                here = bytes_taken(len(rest))
+                yield Block(b"", here - taken, f"more than {LONGEST_ROW >> 20} MiB{hint}")
+                taken = here

@@ -6,13 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
-from kfbench.sources.columns import Columns, parts_of, rows_as_json
+from kfbench.sources.columns import Columns, RowBatch, rows_of
 from kfbench.sources.time_columns import times_of
 from tests.sources.rows import chunks, damage_of, lines, messages, parquet
 from tests.strategies import NOW_MS
@@ -37,7 +38,8 @@ def test_what_json_has_no_type_for() -> None:
         "none": pa.array([{}], pa.struct([])),
         "view": pa.array(["v"], pa.string_view()),
     }
-    assert json.loads(rows_as_json(pa.RecordBatch.from_pydict(row))[0].as_py(), parse_float=str) == {
+    rows = RowBatch([*row], [*row.values()], np.ones(1, np.int64), 0)
+    assert json.loads(rows.rows_as_json().item(0) or b"", parse_float=str) == {
         "when": "2026-01-02T12:00:00.006Z", "local": "2026-01-02T12:00:00.006", "day": "2026-01-02", "price": "1.50",
         "map": {"a": 1}, "kind": "x", "nan": None, "pair": [1, 2], "nothing": None, "took": 1000, "half": "0.5",
         "none": {}, "view": "v",
@@ -52,8 +54,8 @@ def test_binary_and_numbers_as_keys_and_values(tmp_path: Path) -> None:
 
 def test_a_column_of_one_chunk_is_not_copied() -> None:
     batch = pa.RecordBatch.from_pydict({"v": [b"abc", None, b"d"] * 100})
-    parts = parts_of(batch, Columns(value="v"))
-    assert parts.value.data.ctypes.data == batch.column(0).buffers()[2].address
+    rows = rows_of(RowBatch(["v"], batch.columns, np.arange(300), 0), Columns(value="v"))
+    assert rows.records.value_data.ctypes.data == batch.column(0).buffers()[2].address
 
 
 @pytest.mark.parametrize(

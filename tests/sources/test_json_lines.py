@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import find, json_lines, part
+from kfbench.sources import find, part, text_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.text_file import TEXT_BYTES
 from tests.sources.rows import chunks, damage_of, messages, values, written
@@ -35,12 +35,21 @@ def test_lines_that_are_no_json_are_left_out_each_with_its_number(tmp_path: Path
     assert sum(each.size_bytes for each in found) + sum(each.size_bytes for each in damage) == len(text)
 
 
-def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_ROW", 100)
-    monkeypatch.setattr(json_lines, "TEXT_BYTES", 50)
-    path = written(tmp_path / "t.json", "{}\n" + "[" * 300)
-    with pytest.raises(KfbenchError, match=r"^.+t\.json: a line of more than 0 MiB: are these JSON lines\?$"):
-        chunks(path, Columns())
+@pytest.mark.parametrize("text_bytes", [100, 50])
+@pytest.mark.parametrize("share_bytes", [1 << 30, 60])
+def test_a_line_beyond_the_limit_is_left_out_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_bytes: int, share_bytes: int
+) -> None:
+    monkeypatch.setattr(text_file, "LONGEST_ROW", 100)
+    monkeypatch.setattr(text_file, "TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(part, "SHARE_BYTES", share_bytes)
+    good, bad = '{"v":1}\n', '{"v":"' + "x" * 300 + '"}\n'
+    path = written(tmp_path / "t.jsonl", good + bad + good * 2 + bad + good + bad.strip())
+    found = [chunk for each in find([path], Columns(value="v")).parts for chunk in each.chunks()]
+    assert [each.value for each in messages(found)] == [b"1"] * 4
+    assert [(each.position, each.size_bytes) for each in damage_of(found)] == [
+        (2, len(bad)), (5, len(bad)), (7, len(bad) - 1),
+    ]  # fmt: skip
 
 
 def test_a_column_may_come_late_in_json_lines(tmp_path: Path) -> None:
@@ -63,7 +72,7 @@ def test_shares_of_json_lines_have_every_line_once_with_its_number(
         whole = chunks(path, asked)
         with monkeypatch.context() as patched:
             patched.setattr(part, "SHARE_BYTES", share_bytes)
-            patched.setattr(json_lines, "TEXT_BYTES", 60)
+            patched.setattr(text_file, "TEXT_BYTES", 60)
             shares = find([path], asked).parts
             found = [chunk for each in shares for chunk in each.chunks()]
         assert len(shares) > 3 and sum(each.size_bytes for each in shares) == path.stat().st_size

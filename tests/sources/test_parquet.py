@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfbench.sources import parquet_file, tables
+from kfbench.sources import parquet_file, table_rows
 from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find
 from tests.common import records_of
@@ -90,7 +90,7 @@ def test_rows_of_a_dictionary_are_few_at_a_time_whatever_an_entry_takes(tmp_path
 
 
 def test_chunks_are_bounded_whatever_the_dictionary_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (tables, parquet_file):
+    for each in (table_rows, parquet_file):
         monkeypatch.setattr(each, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(parquet_file, "DECODED_BYTES", 4 << 20)
     path = parquet(tmp_path / "t.parquet", {"v": ["x" * 100_000, "y" * 100_000] * 300}, compression="zstd")

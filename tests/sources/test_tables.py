@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import csv_file, json_lines
+from kfbench.sources import text_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find, kind_of
 from tests.reference.model import Message
@@ -187,8 +187,7 @@ def test_damage_is_an_error_of_one_line_or_stated(
 def test_a_truncated_compressed_file_counts_as_far_as_it_goes(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in (json_lines, csv_file):
-        monkeypatch.setattr(each, "TEXT_BYTES", 1 << 14)
+    monkeypatch.setattr(text_file, "TEXT_BYTES", 1 << 14)
     rows = [f'{{"v":"{i * 7919 % 10007}"}}' if "json" in name else str(i * 7919 % 10007) for i in range(40_000)]
     text = "\n".join(rows if "json" in name else ["v", *rows])
     path = written(tmp_path / name, gzip.compress(text.encode(), 1)[:-1000])
