@@ -179,7 +179,7 @@ def _generated(codec: str) -> _Given:
 
 def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:
     """Read the largest topics. One that cannot be measured does not hide the others; raise its error if all cannot."""
-    logs, named = find_logs(sources), set(map(os.fspath, sources))
+    logs, named = find_logs(sources), {os.fspath(source) for source in sources}
     subjects: list[Subject] = []
     unmeasured: list[str] = []
     unread = list(logs.unread)

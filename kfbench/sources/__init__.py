@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
 from kfbench.log.segment import LOG_SUFFIX
 from kfbench.sources import log, other_files, tables
 from kfbench.sources.columns import Columns
