@@ -46,7 +46,9 @@ def plain(array: Array) -> Array:
     if types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
         return array.cast(pa.large_binary())
     if types.is_fixed_size_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind):
-        return array.cast(pa.large_list(kind.value_field))
+        counts = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+        bounds = pa.array(np.append(0, np.cumsum(counts, dtype=np.int64)))
+        return pa.LargeListArray.from_arrays(bounds, pc.list_flatten(array), mask=array.is_null())
     return array
 
 

@@ -58,7 +58,9 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False, coerce_int96_timestamp_unit="us")
             _ = file.schema_arrow.names  # of UTF-8
         except UNREADABLE as error:
-            raise InvalidRecords(f"the end of the Parquet file is missing or damaged: {words_of(error)}") from error
+            raise InvalidRecords(
+                f"the end of the Parquet file, which describes it, cannot be read: {words_of(error)}"
+            ) from error
         with file:
             yield file
 

@@ -3,11 +3,14 @@
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from kfbench.errors import KfbenchError
 from kfbench.sources.columns import Columns, RowBatch, rows_of
 from kfbench.sources.time_columns import times_of
-from tests.sources.rows import chunks, damage_of, lines, messages, parquet
+from tests.sources.rows import chunks, damage_of, lines, messages, parquet, quoted, values, written
 from tests.strategies import NOW_MS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -159,6 +162,130 @@ def test_other_rows_that_are_no_records(tmp_path: Path) -> None:
     found = chunks(parquet(tmp_path / "t.parquet", {"h": nameless, "v": ["a", "b"]}), Columns(value="v", headers="h"))
     assert [each.value for each in messages(found)] == [b"a"]
     assert [each.position for each in damage_of(found)] == [2]
+
+
+STORAGE = pa.array([b"\xff" * 16, None, bytes(range(16))], pa.binary(16))
+TEXTS = pa.array(['{"a":1}', None, "x"])
+BYTES = [b"\xff" * 16, None, bytes(range(16))]
+PAIRS = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2))
+LISTS = [b"[1,2]", None, b"[3,4]"]
+
+
+def extended(kind: pa.DataType, storage: pa.Array) -> pa.Array:
+    return pa.ExtensionArray.from_storage(kind, storage)
+
+
+class Unknown(pa.ExtensionType):  # type: ignore[misc]
+    """A type that no library registers."""
+
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "tests.unknown")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+TYPES = {
+    "uuid": (extended(pa.uuid(), STORAGE), BYTES),
+    "json": (extended(pa.json_(), TEXTS), [b'{"a":1}', None, b"x"]),
+    "bool8": (extended(pa.bool8(), pa.array([1, None, 0], pa.int8())), [b"1", None, b"0"]),
+    "opaque": (extended(pa.opaque(pa.binary(16), "t", "v"), STORAGE), BYTES),
+    "tensor": (extended(pa.fixed_shape_tensor(pa.int8(), [2]), PAIRS), LISTS),
+    "unregistered": (extended(Unknown(pa.binary(16)), STORAGE), BYTES),
+    "nested": (extended(Unknown(pa.uuid()), extended(pa.uuid(), STORAGE)), BYTES),
+    "dictionary": (TEXTS.dictionary_encode(), [b'{"a":1}', None, b"x"]),
+    "dictionary of numbers": (pa.array([7, None, 8]).dictionary_encode(), [b"7", None, b"8"]),
+    "dictionary of extension": (
+        pa.DictionaryArray.from_arrays(pa.array([0, None, 1]), extended(pa.uuid(), STORAGE.drop_null())), BYTES,
+    ),
+    "run ends": (pc.run_end_encode(TEXTS), [b'{"a":1}', None, b"x"]),
+    "text view": (TEXTS.cast(pa.string_view()), [b'{"a":1}', None, b"x"]),
+    "binary view": (pa.array(BYTES, pa.binary_view()), BYTES),
+    "large text": (TEXTS.cast(pa.large_string()), [b'{"a":1}', None, b"x"]),
+    "list view": (pa.array([[1, 2], None, [3, 4]], pa.list_view(pa.int8())), LISTS),
+    "large list view": (pa.array([[1, 2], None, [3, 4]], pa.large_list_view(pa.int8())), LISTS),
+    "large list": (pa.array([[1, 2], None, [3, 4]], pa.large_list(pa.int8())), LISTS),
+    "decimal32": (pa.array([Decimal("1.50"), None, Decimal("-2.00")], pa.decimal32(5, 2)), [b"1.50", None, b"-2.00"]),
+    "decimal256": (pa.array([Decimal("1.50"), None, Decimal(0)], pa.decimal256(70, 2)), [b"1.50", None, b"0.00"]),
+    "half": (pa.array([0.1, None, 7], pa.float16()), [b"0.1", None, b"7.0"]),
+    "time": (pa.array([3_600_000, None, 0], pa.time32("ms")), [b"01:00:00.000", None, b"00:00:00.000"]),
+    "uint64": (pa.array([2**64 - 1, None, 0], pa.uint64()), [b"18446744073709551615", None, b"0"]),
+    "null": (pa.nulls(3), [None] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "texts"), TYPES.values(), ids=TYPES)
+def test_the_storage_of_every_type_is_used(tmp_path: Path, cells: pa.Array, texts: list[bytes | None]) -> None:
+    batch = RowBatch(["c", "v"], [cells, pa.array(["x"] * 3)], np.arange(3), 0)
+    assert rows_of(batch, Columns(key="c", value="v")).records.keys() == texts
+    sliced = batch.part(1, 3, 0)
+    assert rows_of(sliced, Columns(key="c", value="v")).records.keys() == texts[1:]
+    path = tmp_path / "t.parquet"
+    try:
+        pq.read_table(parquet(path, {"c": cells}))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # a type that Parquet does not have
+        return
+    assert values(path, Columns(value="c")) == texts
+
+
+@pytest.mark.parametrize("name", ["json", "bool8", "tensor", "dictionary", "run ends", "half", "list view"])
+def test_extension_types_inside_others_become_json(name: str) -> None:
+    cells, texts = TYPES[name]
+    struct = pa.StructArray.from_arrays([cells], ["c"])
+    batch = RowBatch(["s", "v"], [struct, cells], np.arange(3), 0)
+    rows: list[Any] = [json.loads(value or b"") for value in rows_of(batch, Columns()).records.values()]
+    assert [row["s"]["c"] for row in rows] == [row["v"] for row in rows] and rows[1] == {"s": {"c": None}, "v": None}
+    if name in ("json", "dictionary", "run ends"):
+        assert rows[0]["v"] == (texts[0] or b"").decode()
+
+
+NUMBERS = (
+    st.floats() | st.floats(0, 1e12).map(lambda number: round(number, 2)) | st.integers(-(10**12), 10**12).map(float)
+)
+
+
+@given(st.lists(st.none() | NUMBERS, min_size=1, max_size=20))
+def test_floats_are_the_text_that_python_and_json_write(numbers: list[float | None]) -> None:
+    batch = RowBatch(["f"], [pa.array(numbers, pa.float64())], np.arange(len(numbers)), 0)
+    texts = [None if number is None else repr(number).encode() for number in numbers]
+    assert rows_of(batch, Columns(value="f")).records.values() == texts
+    finite = [number if number is not None and isfinite(number) else None for number in numbers]
+    assert rows_of(batch, Columns()).records.values() == [
+        json.dumps({"f": number}, separators=(",", ":")).encode() for number in finite
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "texts"),
+    [
+        ([7, -1, None], pa.int64(), [b"7", b"-1", None]),
+        ([7.0, 1.5, None], pa.float64(), [b"7.0", b"1.5", None]),
+        ([12345678901.0, 1e-07, 1e16], pa.float64(), [b"12345678901.0", b"1e-07", b"1e+16"]),
+        ([0.1, 7.0, None], pa.float32(), [b"0.1", b"7.0", None]),
+        ([True, False, None], pa.bool_(), [b"true", b"false", None]),
+        (["007", "é\n", None], pa.string(), [b"007", "é\n".encode(), None]),
+        ([b"ab", b"", None], pa.binary(), [b"ab", b"", None]),
+    ],
+    ids=lambda cells: str(cells) if isinstance(cells, pa.DataType) else "",
+)
+def test_a_key_or_value_is_the_same_in_every_kind_of_table(
+    tmp_path: Path, cells: list[Any], kind: pa.DataType, texts: list[bytes | None]
+) -> None:
+    rows = [{"k": cell.decode() if isinstance(cell, bytes) else cell, "n": 1} for cell in cells]
+    text = [json.dumps(row["k"]) if isinstance(row["k"], bool) else quoted_float(row["k"]) for row in rows]
+    found = {
+        "parquet": parquet(tmp_path / "t.parquet", {"k": pa.array(cells, kind), "n": [1] * 3}),
+        "json": lines(tmp_path / "t.jsonl", rows),
+        "csv": written(tmp_path / "t.csv", "k,n\n" + "".join(f"{cell},1\n" for cell in text)),
+    }
+    for path in found.values():
+        assert [(each.key, each.value) for each in messages(chunks(path, Columns(key="k", value="k")))] == [
+            (each, each) for each in texts
+        ]
+
+
+def quoted_float(cell: object) -> str:
+    return repr(cell) if isinstance(cell, float) else quoted(cell)
 
 
 @pytest.mark.parametrize(

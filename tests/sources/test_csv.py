@@ -1,11 +1,14 @@
 """CSV files: cells keep their bytes. A row with a wrong number of cells is reported with its row number."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfbench.errors import KfbenchError
 from kfbench.sources import text_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.text_file import TEXT_BYTES
@@ -112,3 +115,70 @@ def test_rows_are_where_arrow_sees_them_however_much_is_read_at_a_time(
     assert [(each.position, each.promise) for each in damage_of(cut)] == [
         (each.position, each.promise) for each in damage_of(whole)
     ]
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("\n\nid,v\n", ["id", "v"]),
+        ("\r\n \t\r\nid,v\r\n", ["id", "v"]),
+        ("\ufeffid,v\n", ["id", "v"]),
+        ('\ufeff"id","v"\n', ["id", "v"]),
+        ('"i\nd","v\r\n""x"""\n', ["i\nd", 'v\r\n"x"']),
+        ('"i,d",v\n', ["i,d", "v"]),
+        ('5" pipe,v\n', ['5" pipe', "v"]),
+        ("id,v\r", ["id", "v"]),
+        (",v\n", ["", "v"]),
+        (" id,v \n", [" id", "v "]),
+        ("1,2\n", ["1", "2"]),
+    ],
+)
+@pytest.mark.parametrize("text_bytes", [TEXT_BYTES, 3])
+def test_the_header_is_the_first_row_that_is_not_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, names: list[str], text_bytes: int
+) -> None:
+    monkeypatch.setattr(text_file, "TEXT_BYTES", text_bytes)
+    path = written(tmp_path / "t.csv", header + "".join(f"{i},x{i}\n" for i in range(50)))
+    found = chunks(path, Columns(key=names[0], value=names[1]))
+    assert [(each.key, each.value) for each in messages(found)] == [(b"%d" % i, b"x%d" % i) for i in range(50)]
+    rows = [json.loads(value or b"") for value in values(path, Columns())]
+    assert rows == [{names[0]: i, names[1]: f"x{i}"} for i in range(50)]
+
+
+def test_columns_of_one_name_stay_apart(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "a,b,a\n1,2,3\n")
+    assert values(path, Columns()) == [b'{"a":1,"b":2,"a":3}'] and values(path, Columns(value="b")) == [b"2"]
+
+
+@pytest.mark.parametrize("text", ["id,v", "id,v\n", "\ufeffid,v\r\n\r\n", '"id","v"', "id,v\n  \n\t\n"])
+def test_a_header_alone_has_no_records_and_no_damage(tmp_path: Path, text: str) -> None:
+    found = chunks(written(tmp_path / "t.csv", text), Columns(key="id", value="v"))
+    assert not count(found) and not damage_of(found)
+
+
+@pytest.mark.parametrize("text", ["\n", "\r\n \r\n", "\ufeff", "\ufeff\n\n", "   "])
+def test_without_a_header_nothing_is_read(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path / "t.csv", text)
+    with pytest.raises(KfbenchError, match=f"^{re.escape(str(path))}: no header"):
+        chunks(path, Columns())
+
+
+def test_names_and_cells_of_any_bytes(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", b"caf\xe9,\x1b[31m\n\xff,x\n")
+    name = b"caf\xe9".decode(errors="surrogateescape")
+    assert [(each.key, each.value) for each in messages(chunks(path, Columns(key=name, value="\x1b[31m")))] == [
+        (b"\xff", b"x")
+    ]
+    with pytest.raises(KfbenchError) as raised:
+        chunks(path, Columns(value="v"))
+    assert str(raised.value) == rf"{path}: no column `v` (columns: caf\xe9, \x1b[31m)"
+    path = written(tmp_path / "u.csv", b"caf\xe9\nx\n")
+    assert [json.loads(value or b"") for value in values(path, Columns())] == [{"caf\ufffd": "x"}]
+
+
+def test_spaces_are_a_blank_row_unless_they_are_inside_quotes(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", 'a\n  \n1\n\t \r\n"\n  \n"\n \n x\n   ')
+    assert values(path, Columns(value="a")) == [b"1", b"\n  \n", b" x"]
+    path = written(tmp_path / "t.tsv", "a\tb\n  \n\t\n1\t\n")
+    found = chunks(path, Columns(key="a"))
+    assert [each.key for each in messages(found)] == [None, b"1"] and not damage_of(found)

@@ -4,13 +4,15 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import KfbenchError
 from kfbench.sources import find, part, text_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.text_file import TEXT_BYTES
-from tests.sources.rows import chunks, damage_of, messages, values, written
+from tests.sources.rows import chunks, damage_of, lines, messages, values, written
 
 
 def test_values_of_json_lines_stand_as_they_are(tmp_path: Path) -> None:
@@ -86,3 +88,67 @@ def test_compressed_text_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(part, "SHARE_BYTES", 10)
     path = written(tmp_path / "t.jsonl.gz", gzip.compress(b'{"v": 1}\n' * 20))
     assert [each.value for each in messages(chunks(path, Columns(value="v")))] == [b"1"] * 20
+
+
+DEEP = "[" * 2000 + "]" * 2000
+UNDECODABLE = {
+    "deep": f'{{"v":{DEEP}}}',
+    "deep elsewhere": f'{{"x":{DEEP},"v":1}}',
+    "lone surrogate": '{"v":"\\ud800"}',
+    "NaN": '{"v":NaN}',
+    "infinity": '{"v":-Infinity}',
+    "leading zero": '{"v":007}',
+    "control": '{"v":"a\x01"}',
+    "no object": '"v"',
+    "two objects": '{"v":1}{"v":2}',
+    "zeros": "\0\0\0",
+    "name": '{"\\udfff":1,"v":1}',
+}
+
+
+@pytest.mark.parametrize("line", UNDECODABLE.values(), ids=UNDECODABLE)
+@pytest.mark.parametrize(
+    "columns", [Columns(), Columns(value="v"), Columns(value='v"')], ids=["row", "name", "odd name"]
+)
+def test_a_line_that_no_decoder_takes_is_left_out_alone(tmp_path: Path, line: str, columns: Columns) -> None:
+    name = columns.value or "v"
+    good = [json.dumps({name: i}) for i in range(50)]
+    path = written(tmp_path / "t.jsonl", "\n".join([*good[:20], line, *good[20:]]))
+    found = chunks(path, columns)
+    numbers = [i if columns.value else json.dumps({name: i}) for i in range(50)]
+    assert [each.value for each in messages(found)] == [str(each).encode() for each in numbers]
+    assert [each.position for each in damage_of(found)] == [21]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e999", "-0.0", "1E-400", "0." + "1" * 300])
+def test_a_number_stays_as_it_is_whatever_its_size(tmp_path: Path, number: str) -> None:
+    path = written(tmp_path / "t.jsonl", f'{{"v":{number}}}\n')
+    assert values(path, Columns(value="v")) == [number.encode()]
+
+
+def test_names_that_need_escapes_or_are_no_text(tmp_path: Path) -> None:
+    names = ["\x1b[31m", 'a"b', "a\\b", "é", ""]
+    path = written(tmp_path / "t.jsonl", json.dumps({name: i for i, name in enumerate(names)}) + "\n")
+    for i, name in enumerate(names):
+        assert values(path, Columns(value=name)) == [str(i).encode()]
+    with pytest.raises(KfbenchError) as raised:
+        chunks(path, Columns(value="caf\udce9"))
+    assert str(raised.value) == rf"{path}: no column `caf\xe9` in lines 1 to 1"
+
+
+@pytest.mark.parametrize("cell", ['{"a":' + DEEP + "}", DEEP, '{"a":"\\ud800"}', "\xe9", '[{"key":"\\ud800"}]'])
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+def test_headers_that_no_decoder_takes_leave_out_their_row(tmp_path: Path, name: str, cell: str) -> None:
+    cells = ['{"a":"b"}', cell, "{}"]
+    data: list[str | bytes] = [text.encode("latin-1") for text in cells] if name != "t.jsonl" else [*cells]
+    path = tmp_path / name
+    if name == "t.csv":
+        quoted = [b'"' + each.replace(b'"', b'""') + b'"' for each in data if isinstance(each, bytes)]
+        written(path, b"h\n" + b"\n".join(quoted))
+    elif name == "t.parquet":
+        pq.write_table(pa.table({"h": data}), path)
+    else:
+        lines(path, [{"h": each} for each in data])
+    found = chunks(path, Columns(value="h", headers="h"))
+    assert [each.headers for each in messages(found)] == [(("a", b"b"),), ()]
+    assert [(each.position, each.field) for each in damage_of(found)] == [(2, "column `h`")]

@@ -3,6 +3,8 @@
 import base64
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfbench.errors import KfbenchError
 from kfbench.sources import parquet_file, table_rows
 from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find
@@ -102,3 +105,31 @@ def test_chunks_are_bounded_whatever_the_dictionary_stands_for(tmp_path: Path, m
         most_bytes = max(most_bytes, pa.total_allocated_bytes() - before)
     assert sum(sizes) == 60_000_000 and max(sizes) <= 1 << 20
     assert most_bytes < 16 << 20
+
+
+def test_int96_times_of_every_year(tmp_path: Path) -> None:
+    times = [datetime.fromisoformat(each) for each in ("9999-12-31T23:59:59.999999", "2026-01-01T01:02:03.000004")]
+    path = parquet(tmp_path / "t.parquet", {"t": times}, use_deprecated_int96_timestamps=True)
+    found = messages(chunks(path, Columns(value="t", timestamp="t")))
+    assert [each.timestamp_ms for each in found] == [253_402_300_799_999, 1_767_229_323_000]
+    assert [each.value for each in found] == [b"9999-12-31T23:59:59.999999", b"2026-01-01T01:02:03.000004"]
+
+
+def test_names_that_are_not_utf8_are_refused_in_one_line(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field(b"caf\xe9", pa.int64())])
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, schema=schema), path)
+    with pytest.raises(KfbenchError) as raised:
+        find(path, Columns(key="id"))
+    assert str(raised.value).startswith(f"{path}: ") and "UTF-8" in str(raised.value)
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    """Arrow does not check the text of a Parquet file. Rows as JSON are UTF-8; keys and values are any bytes."""
+    texts = pa.StringArray.from_buffers(3, *pa.array([b"a", b"\xe9", b"c"]).buffers()[1:])
+    path = parquet(tmp_path / "t.parquet", {"v": texts, "t": ["1", "2", "3"]})
+    assert [each.key for each in messages(chunks(path, Columns(key="v", value="t")))] == [b"a", b"\xe9", b"c"]
+    for columns in (Columns(timestamp="v"), Columns(headers="v"), Columns(partition="v")):
+        found = chunks(path, replace(columns, value="t"))
+        assert not count(found) and [each.position for each in damage_of(found)] == [1]
+    assert [each.value for each in messages(chunks(path, Columns()))] == [b'{"v":"a","t":"1"}', b'{"v":"c","t":"3"}']

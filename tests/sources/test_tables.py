@@ -5,6 +5,8 @@ Only certain files count as tables.
 
 import gzip
 import json
+import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -303,3 +306,79 @@ def test_the_same_chunks_every_time(tmp_path: Path, write: Callable[..., Path] |
     )
     once, twice = chunks(path, Columns(value="v")), chunks(path, Columns(value="v"))
     assert [each.records for each in once] == [each.records for each in twice]
+
+
+TEXT_RULE = {
+    "plain": "{0}\n{1}\n{2}\n",
+    "mark": "\ufeff{0}\n{1}\n{2}\n",
+    "carriage returns": "{0}\r\n{1}\r\n{2}\r\n",
+    "mixed": "\ufeff{0}\r\n{1}\n{2}",
+    "no last break": "{0}\n{1}\n{2}",
+    "blank rows": "\n\r\n{0}\n\n\n{1}\n\n{2}\n\n",
+    "rows of spaces": "  \n{0}\n \t \r\n{1}\n\t\n{2}\n   ",
+}
+
+
+@pytest.mark.parametrize("text", TEXT_RULE.values(), ids=TEXT_RULE)
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.csv.gz", "t.jsonl.gz"])
+@pytest.mark.parametrize("text_bytes", [1 << 20, 1])
+def test_one_rule_for_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, text_bytes: int
+) -> None:
+    monkeypatch.setattr(text_file, "TEXT_BYTES", text_bytes)
+    rows = ['{"k":1,"v":"x"}', '{"k":2,"v":"y"}', '{"k":3,"v":"z"}'] if "json" in name else ["k,v", "2,y", "3,z"]
+    content = text.format(*rows).encode()
+    path = written(tmp_path / name, gzip.compress(content) if name.endswith(".gz") else content)
+    found = chunks(path, Columns(key="k", value="v"))
+    pairs = [(b"1", b"x"), (b"2", b"y"), (b"3", b"z")]
+    assert [(each.key, each.value) for each in messages(found)] == (pairs if "json" in name else pairs[1:])
+    assert not damage_of(found) and sum(each.size_bytes for each in found) == path.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet", "t.csv.gz"])
+@pytest.mark.parametrize("folder", [b"caf\xe9", b"\xff\xfe", b"a\x1b[31m\nb", "\u202egpj.".encode()])
+def test_a_path_of_any_bytes(tmp_path: Path, folder: bytes, name: str) -> None:
+    place = tmp_path / os.fsdecode(folder)
+    path = written(place / name, b"")
+    if name == "t.parquet":
+        parquet(tmp_path / "here.parquet", {"k": ["1"], "v": ["x"]}).rename(path)
+    else:
+        text = b'{"k":1,"v":"x"}\n' if "json" in name else b"k,v\n1,x\n"
+        path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    columns = Columns(key="k", value="v")
+    for source in (path, place):
+        [part] = find(source, columns).parts
+        assert [each.value for each in messages(part.chunks())] == [b"x"] and os.fsencode(part.name) == os.fsencode(
+            path
+        )
+    with pytest.raises(KfbenchError, match=r"no column `nothing`"):
+        chunks(path, Columns(value="nothing"))
+
+
+ARROWS_WORDS = re.compile(
+    "straddl|Arrow|CSV parse|Invalid UTF8|Thrift|deserializ|Unexpected end of stream|0x", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv.gz", "t.jsonl.zst"])
+def test_the_decoders_words_do_not_reach_the_user(tmp_path: Path, name: str) -> None:
+    if name == "t.parquet":
+        rows = [{"v": f"{i * 7919 % 10007}" * 9} for i in range(2000)]
+        data = pq_bytes(tmp_path, rows)
+    else:
+        text = "\n".join(["v", *(f"{i * 7919 % 10007}" for i in range(20_000))]).encode()
+        data = gzip.compress(text) if name.endswith(".gz") else zstandard.compress(text)
+    told = []
+    for at in range(0, len(data), len(data) // 37):
+        for broken in (data[: at + 1], data[:at] + bytes(64) + data[at + 64 :]):
+            path = written(tmp_path / name, broken)
+            try:
+                told += [each.promise for chunk in only(path, Columns()).chunks() for each in chunk.damage]
+            except KfbenchError as error:
+                told.append(str(error).removeprefix(f"{path}: "))
+    assert len(told) > 20 and not [words for words in told if ARROWS_WORDS.search(words) or "\n" in words]
+
+
+def pq_bytes(folder: Path, rows: list[dict[str, Any]]) -> bytes:
+    pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet", row_group_size=300)
+    return (folder / "rows.parquet").read_bytes()
