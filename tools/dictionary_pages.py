@@ -335,7 +335,7 @@ class Figures:
             row = timed.arm.row
             if row.kind == "dictionary-broker" and row.arm == "measure":
                 key = (row.operation, row.format, row.dictionary, row.batch_size)
-                found.setdefault(key, []).append(Pair(timed.arm.ns_per_record, timed.base.ns_per_record))
+                found.setdefault(key, []).append(Pair(timed.arm.ns_per_record, timed.base.ns_per_record, timed.spread))
         return found
 
     def _path_mean(self, path: str, kind: Kind, batch: int) -> float | None:

@@ -1,13 +1,17 @@
-"""Write a table into docs/methodology.md: how often the confidence interval of a median contains the true median.
+"""Write two tables into docs/methodology.md: how often an interval contains what it should, simulated and stored.
 
 usage: intervals_page.py
 
 Measurements with a known median are simulated with fixed seeds, which takes half a minute. Their intervals are computed
 by kfbench.measure.cpu.paired_ratio, by three of scipy's bootstraps, and from interpolated order statistics.
 tests/tools/test_intervals_page.py compares the page with the binomial distribution and with other random draws.
+
+The second table has the A/A arms of stored runs: the share of intervals that contain 1.0, from the rounds alone and
+widened by the spread between arms (kfbench.measure.noise.spreads).
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,9 +20,14 @@ from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
 from kfbench.measure.cpu import CONFIDENCE, RESAMPLES, paired_ratio
+from kfbench.measure.noise import LEAST_INTERVALS, HeldOut, held_out, spreads, timed_pairs
+from kfbench.store import open_run
 from tools.block import Block
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "methodology.md"
+ROOT: Final = Path(__file__).resolve().parents[1]
+PAGE: Final = ROOT / "docs" / "methodology.md"
+STORED: Final = Block(page=PAGE, name="coverage", by="`make intervals`")
+RUNS: Final = ("reports/2026-11-24.20", "reports/2026-11-24.1", "reports/2026-11-23.4", "datasets/joined/dictionary")
 BLOCK: Final = Block(page=PAGE, name="intervals", by="`make intervals`")
 ROUNDS: Final = {9: "broker", 19: "cold CPU", 67: "CPU, prefix"}
 CELLS: Final = 30_000
@@ -102,8 +111,36 @@ def table() -> str:
     return "\n".join(["", *lines, ""])  # in a list item, Markdown needs empty lines around a table
 
 
+def stored_table() -> str:
+    """Return the shares of A/A intervals that contain 1.0, by run and kind. Kinds with few arms share a row."""
+    lines = ["| Run | Kind | Arms | Rounds alone | Even cells | Odd cells | All | Chance | Spread |"]
+    lines.append("| --- | --- |" + " ---: |" * 7)
+    for run in RUNS:
+        rows = open_run(ROOT / run).table
+        found, of_kind = held_out(timed_pairs(rows)), spreads(rows)
+        counts = Counter(each.pair.kind for each in found)
+        small = [kind for kind, count in counts.items() if count < LEAST_INTERVALS]
+        groups = [[kind] for kind in counts if kind not in small] + ([small] if small else [])
+        for kinds in groups:
+            of_kinds = [each for each in found if each.pair.kind in kinds]
+            lines.append(_stored_row(run, "; ".join(kinds), of_kinds, f"{100 * of_kind[kinds[0]]:.2f} %"))
+        if len(groups) > 1:
+            lines.append(_stored_row(run, "all kinds", found, ""))
+    return "\n".join(["", *lines, ""])
+
+
+def _stored_row(run: str, kind: str, found: Sequence[HeldOut], spread: str) -> str:
+    alone = [each.pair.ratio.low <= 1 <= each.pair.ratio.high for each in found]
+    halves = [[each.holds for each in found if each.half == half] for half in (0, 1)]
+    shares = (f"{100 * np.mean(holding):.1f} %" for holding in (alone, *halves, [each.holds for each in found]))
+    least, most = (100 * count / len(found) for count in binom.interval(0.95, len(found), CONFIDENCE))
+    chance = f"{least:.1f}–{most:.1f} %"
+    return f"| {Path(run).name} | {kind} | {len(found):,} | {' | '.join(shares)} | {chance} | {spread} |"
+
+
 def main() -> None:
     BLOCK.write(table())
+    STORED.write(stored_table())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import PairedRatio, paired_ratio
+from kfbench.measure.noise import spreads, timed_kind
 from kfbench.measure.schema import (
     ARM,
     ROUNDS,
@@ -91,15 +92,19 @@ class Arm:
 
 
 class Timed(NamedTuple):
-    """A timed call (an arm) of one run, and the base arm that was timed in the same rounds."""
+    """A timed call (an arm) of one run, and the base arm that was timed in the same rounds.
+
+    spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
+    """
 
     arm: Arm
     base: Arm
+    spread: float
 
     @property
     def ratio(self) -> PairedRatio:
         """The CPU time divided by the base's, with its interval. The division is done round by round."""
-        return paired_ratio(self.arm.ns_per_record, self.base.ns_per_record)
+        return paired_ratio(self.arm.ns_per_record, self.base.ns_per_record).widened(self.spread)
 
     @property
     def median_ratio(self) -> float:
@@ -196,7 +201,12 @@ def arms_of(table: pa.Table) -> dict[Key, Timed]:
     for arm in arms.values():
         rounds[_rounds_key(arm.row)].append(arm)
     bases = {key: base for key, arms_together in rounds.items() if (base := _base_of(arms_together)) is not None}
-    return {key: Timed(arm, base) for key, arm in arms.items() if (base := bases.get(_rounds_key(arm.row)))}
+    of_kind = spreads(table)
+    return {
+        key: Timed(arm, base, of_kind.get(timed_kind(arm.row.kind, arm.row.cache), 0.0))
+        for key, arm in arms.items()
+        if (base := bases.get(_rounds_key(arm.row)))
+    }
 
 
 def _arm(row: StoredRow) -> Arm:

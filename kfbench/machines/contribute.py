@@ -30,7 +30,7 @@ from kfbench.machines.file import (
 )
 from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.environment import PACKAGES
-from kfbench.measure.noise import checks
+from kfbench.measure.noise import checks, spreads
 from kfbench.measure.schema import ARM, ROUNDS, StoredRow, stored_rows
 from kfbench.shipped import DATASETS
 from kfbench.store import Run
@@ -55,7 +55,7 @@ def machine_file(run: Run) -> MachineFile:
     is_private = pc.fill_null(pc.starts_with(run.table["workload"], NAME_PREFIX), False)
     table = run.table.filter(pc.invert(is_private))
     timed = [row for row in _timed(table) if row.arm != "aa"]
-    ratios = sorted(_ratios(timed), key=_order)
+    ratios = sorted(_ratios(timed, spreads(run.table)), key=_order)
     if not ratios:
         raise RunError(
             f"{run.path}: no CPU time of a format beside {BASE_FORMAT}'s ({', '.join(_OPERATIONS)}, in caches; "
@@ -97,8 +97,11 @@ def _timed(table: pa.Table) -> list[StoredRow]:
     return list(rows.values())
 
 
-def _ratios(timed: Iterable[StoredRow]) -> Iterator[Ratio]:
-    """Yield the ratio of each format to v2. The rounds of all seeds of a cell are taken together."""
+def _ratios(timed: Iterable[StoredRow], of_kind: Mapping[str, float]) -> Iterator[Ratio]:
+    """Yield the ratio of each format to v2. The rounds of all seeds of a cell are taken together.
+
+    of_kind: the spread between arms of each kind.
+    """
     arms = {(*_rounds(row), row.format): row for row in timed if _is_shown(row)}
     pairs: dict[tuple[object, ...], list[tuple[StoredRow, StoredRow]]] = defaultdict(list)
     for row in arms.values():
@@ -109,7 +112,7 @@ def _ratios(timed: Iterable[StoredRow]) -> Iterator[Ratio]:
     for of_seeds in pairs.values():
         row = of_seeds[0][0]
         ns, base_ns = (np.concatenate([_ns(pair[side]) for pair in of_seeds]) for side in (0, 1))
-        found = paired_ratio(ns, base_ns)
+        found = paired_ratio(ns, base_ns).widened(of_kind.get(row.kind, 0.0))
         is_default = row.variant in (None, DEFAULT)
         yield Ratio(
             operation=row.operation,  # type: ignore[arg-type]  # _timed took only these

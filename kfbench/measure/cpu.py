@@ -5,7 +5,8 @@ CPU time is that of the calling thread, unless another clock is given. All raw s
 - Arm: one timed call, such as encode in one format.
 - Sample: the time of one or more calls of an arm in a row.
 - Round: one sample of each arm, in a new random order. So changes of the clock, of neighbours and of the caches affect
-  all arms alike. In a fixed order, each arm would always find the data of the same other arm in the caches.
+  all arms alike. In a fixed order, each arm would always find the data of the same other arm in the caches. Each
+  measurement draws its own order, because a call is up to some percent faster after itself than after another one.
 - Base: the arm that all others are compared with.
 - A/A arm: the base, timed a second time. Its ratio to the base must be 1.0. Its error shows how far the other ratios
   can be trusted.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from math import exp, hypot, inf, log
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -105,9 +107,7 @@ def _still_faster(times_ns: Sequence[int]) -> bool:
     return min(times_ns[-2:]) < (1 - STILL_FASTER) * min(times_ns[:-2])
 
 
-def measure(
-    arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int, clock: Clock | None = None
-) -> list[Samples]:
+def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, clock: Clock | None = None) -> list[Samples]:
     """Time all functions (arms) in `rounds` rounds. Return the samples of each arm, in the order of `arms`.
 
     The arms must be warmed up. One extra round comes first and is not counted. In this round, the arms evict each
@@ -117,11 +117,10 @@ def measure(
         base: the index of the arm that all others are compared with. The number of calls per sample is chosen so that
             the base takes about `sample_ns`. All arms use this number of calls.
         sample_ns: the wall time of one sample. ONE_CALL: each sample is one call, because a call may change its input.
-        seed: the seed for the random order of the arms in each round.
         clock: the CPU clock; None: time.thread_time_ns. time.process_time_ns includes a library's own threads.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng()  # without a seed: measurements in the same order would share its error
     with no_garbage_collection():
         arms[base].before()
         inner_loops = _calibrate(arms[base].call, sample_ns)
@@ -174,6 +173,16 @@ class PairedRatio(NamedTuple):
     median: float
     low: float
     high: float
+
+    def widened(self, spread: float) -> "PairedRatio":
+        """Add the spread between arms (`kfbench.measure.noise.spreads`) to the interval.
+
+        On a log scale, the half-width of each side becomes the square root of its square plus that of the spread.
+        """
+        if not spread or not 0 < self.low <= self.high < inf:
+            return self
+        down, up = hypot(log(self.median / self.low), spread), hypot(log(self.high / self.median), spread)
+        return PairedRatio(self.median, self.median * exp(-down), self.median * exp(up))
 
 
 def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> PairedRatio:

@@ -50,7 +50,6 @@ def measure_codecs(
     live: Sequence[int],
     rounds: int,
     sample_ns: int,
-    seed: int,
 ) -> Iterator[TimedArm]:
     """Time the codec on the batches behind the split, plain and with a dictionary of each size. Calls alternate.
 
@@ -82,7 +81,7 @@ def measure_codecs(
                 arms = [_arm(operation, users, bodies, source.level) for _, users in codecs]
                 for arm in arms:
                     warm_up(arm)
-                found = measure(arms, 0, rounds, sample_ns, seed)
+                found = measure(arms, 0, rounds, sample_ns)
                 for (columns, users), samples in zip(codecs, found, strict=True):
                     common = {
                         "arm": "measure", "operation": operation, "live": number, "records": bodies.records,

@@ -72,7 +72,8 @@ def measure_path(
         formats: the formats of the logs that the path reads.
         to: the format that the path converts to; None for a path that does not convert.
         source: the records of the workload. A path may change them before they are encoded (`Path.records`).
-        rounds, sample_ns, seed: see `cpu.measure`.
+        rounds, sample_ns: see `cpu.measure`.
+        seed: the seed for the records that a path changes (`Path.records`).
     """
     kinds: list[FormatKind] = [(fmt, None) for fmt in formats]
     return measure_arms(PATHS[name], kinds, to, source, rounds=rounds, sample_ns=sample_ns, seed=seed)
@@ -117,13 +118,13 @@ def measure_arms(
         base = is_base.index(True) if any(is_base) else 0
         second_base, calls = replace(timed[base], arm="aa"), [*arms.values()]
         sample_ns = ONE_CALL if path.changes_input else sample_ns
-        _time([*timed, second_base], [*calls, calls[base]], base, rounds, sample_ns, seed)
+        _time([*timed, second_base], [*calls, calls[base]], base, rounds, sample_ns)
         arms_of_path.append(second_base)
     return arms_of_path
 
 
-def _time(timed: Sequence[PathArm], arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> None:
-    samples = measure(arms, base, rounds, sample_ns, seed)
+def _time(timed: Sequence[PathArm], arms: Sequence[Arm], base: int, rounds: int, sample_ns: int) -> None:
+    samples = measure(arms, base, rounds, sample_ns)
     for path_arm, arm, times in zip(timed, arms, samples, strict=True):
         try:
             arm.verify()

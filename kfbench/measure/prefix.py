@@ -58,9 +58,7 @@ def has_prefix(fmt: Format) -> bool:
     return bool(fmt.features & HEADERS_FIRST_BIT)
 
 
-def measure_prefixes(
-    fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int, seed: int
-) -> list[Measured]:
+def measure_prefixes(fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int) -> list[Measured]:
     """Verify and time four operations: decompress and decode, each on the prefixes and on the whole payloads.
 
     `decompress` is timed a second time, to show the noise (A/A). Raises Unverified in two cases:
@@ -99,7 +97,7 @@ def measure_prefixes(
     arms = [Arm(call=call) for *_, call in timed]
     for arm in arms:
         warm_up(arm)
-    samples = measure(arms, 0, rounds, sample_ns, seed)
+    samples = measure(arms, 0, rounds, sample_ns)
     return [
         Measured(
             operation=operation,

@@ -85,7 +85,6 @@ class Timing:
 
     rounds: int
     sample_ns: int
-    seed: int
 
 
 class RivalInput:
@@ -158,7 +157,7 @@ def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) ->
     again = RivalArm(columns=timed[base][0].columns | {"arm": "aa"})
     timed.append((again, timed[base][1]))
     with library_errors():
-        samples = measure([made for _, made in timed], base, timing.rounds, timing.sample_ns, timing.seed, CLOCK)
+        samples = measure([made for _, made in timed], base, timing.rounds, timing.sample_ns, CLOCK)
     for (arm, _), found in zip(timed, samples, strict=True):
         arm.samples = found
     return [*arms, again]

@@ -30,7 +30,7 @@ from kfbench.sources.folder import NothingToRead
 COMPRESSED: Final = Sample(size_bytes=2 << 20, batches=512, records=10_240)
 SAMPLES: Final[Mapping[str, Sample]] = {
     "none": Sample(size_bytes=4 << 20, batches=20_480),
-    "gzip": Sample(size_bytes=256 << 10, batches=512, records=5_120, rounds=5),
+    "gzip": Sample(size_bytes=256 << 10, batches=512, records=5_120),
 }
 
 DEFAULT_CODEC: Final = "lz4"

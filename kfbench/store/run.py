@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kfbench.errors import RunError
+from kfbench.measure.noise import spreads, timed_kind
 from kfbench.measure.schema import IDENTITY
 from kfbench.store.manifest import MANIFEST, read_complete
 from kfbench.store.parts import parts_of, read_parts
@@ -33,9 +34,15 @@ class Run:
         return table.sort_by([(name, "ascending") for name in IDENTITY])
 
     def measurements(self) -> "pd.DataFrame":
-        """Return all rows as a pandas frame. The column level is Int32; other integers with nulls are float64."""
+        """Return all rows as a pandas frame. The column level is Int32; other integers with nulls are float64.
+
+        Added column: spread, that of the row's kind (`kfbench.measure.noise.spreads`). It belongs to each interval of
+        the row's CPU time.
+        """
         frame: pd.DataFrame = self.table.to_pandas()
-        return frame.astype({"level": "Int32"})
+        of_kind = spreads(self.table)
+        kinds = map(timed_kind, frame["kind"], frame["cache"])
+        return frame.astype({"level": "Int32"}).assign(spread=[of_kind.get(kind, 0.0) for kind in kinds])
 
 
 def open_run(path: str | Path) -> Run:

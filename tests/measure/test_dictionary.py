@@ -120,7 +120,7 @@ def test_codec_times_are_of_plain_zstd_and_of_each_dictionary() -> None:
     arms = list(
         measure_codecs(
             FORMATS["v2"], a_topic(), sizes_bytes=(2_048, 4_096), share=0.5, training_batch=10, live=(1, 3), rounds=5,
-            sample_ns=20_000, seed=1,
+            sample_ns=20_000,
         )
     )  # fmt: skip
     found = [

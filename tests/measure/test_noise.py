@@ -60,30 +60,30 @@ def failed(found: pa.Table) -> list[str]:
 
 
 def test_a_quiet_run_passes_all() -> None:
-    assert len(checks(rows())) == 7 and failed(rows()) == []
+    assert len(checks(rows())) == 8 and failed(rows()) == []
     facts = noise_facts(rows())
-    assert facts["noisy"] is False and facts["seen"] == [] and len(facts["hosts"]["h"]) == 7
+    assert facts["noisy"] is False and facts["seen"] == [] and len(facts["hosts"]["h"]) == 8
 
 
 @pytest.mark.parametrize(
-    ("broken", "name", "words"),
+    ("broken", "names", "words"),
     [
-        ({"others_cpu_ns": 90_000_000}, "cores that others used", "0.30 cores"),
-        ({"stolen_ns": 6_000_000}, "cores that the hypervisor took", "0.020 cores"),
-        ({"again": 1.03}, "A/A intervals that hold 1.0", "of 60 nominal 95 % intervals"),
-        ({"noise": 0.08}, "A/A half-width", "1 ± "),
+        ({"others_cpu_ns": 90_000_000}, ["cores that others used"], "0.30 cores"),
+        ({"stolen_ns": 6_000_000}, ["cores that the hypervisor took"], "0.020 cores"),
+        ({"again": 1.05}, ["A/A half-width", "A/A spread between arms"], "(cpu)"),
+        ({"noise": 0.08}, ["A/A half-width"], "1 ± "),
     ],
 )
-def test_each_check_sees_what_breaks_it(broken: dict[str, Any], name: str, words: str) -> None:
-    assert failed(rows(**broken)) == [name]
+def test_each_check_sees_what_breaks_it(broken: dict[str, Any], names: list[str], words: str) -> None:
+    assert failed(rows(**broken)) == names
     facts = noise_facts(rows(**broken))
-    assert facts["noisy"] and len(facts["seen"]) == 1 and words in facts["seen"][0]
+    assert facts["noisy"] and len(facts["seen"]) == len(names) and words in facts["seen"][-1]
 
 
 @pytest.mark.parametrize("intervals", [20, 50, 60, 200, 1_054])
 def test_a_share_is_too_low_where_a_binomial_test_says_so(intervals: int) -> None:
     least = least_that_hold(intervals)
-    enough, fewer = (binomtest(held, intervals, 0.92, alternative="less").pvalue for held in (least, least - 1))
+    enough, fewer = (binomtest(held, intervals, 0.95, alternative="less").pvalue for held in (least, least - 1))
     assert enough >= 0.05 > fewer
 
 
@@ -99,24 +99,26 @@ def test_the_page_tells_the_limits_as_they_are() -> None:
 
 def test_the_limit_of_a_run_is_that_of_its_intervals() -> None:
     (check,) = (each for each in checks(rows()) if each.name == "A/A intervals that hold 1.0")
-    assert check.limit == least_that_hold(CELLS) / CELLS < 0.92
+    assert check.limit == least_that_hold(CELLS) / CELLS < 0.95
     assert (
         not replace(check, seen=(least_that_hold(CELLS) - 1) / CELLS).passed and replace(check, seen=check.limit).passed
     )
 
 
-@pytest.mark.parametrize(("held", "passed", "met"), [(56, True, True), (55, True, False), (51, False, False)])
+@pytest.mark.parametrize(("held", "passed", "met"), [(57, True, True), (55, True, False), (53, False, False)])
 def test_chance_may_miss_the_goal_but_not_the_limit(held: int, passed: bool, met: bool) -> None:
+    """Some even cells are off by 1 %. Odd cells are not, so their spread does not help."""
     quiet = rows()
-    first = quiet["cpu_ns"].to_pylist()
+    first, cells = quiet["cpu_ns"].to_pylist(), quiet["cell_id"].to_pylist()
+    off = sorted(set(cells))[::2][: CELLS - held]
 
     def again(i: int, samples: list[int]) -> list[int]:
-        return samples if i % 3 < 2 else [each * (1 if i // 3 < held else 2) for each in first[i - 2]]
+        return samples if i % 3 < 2 else [round(each * (1.01 if cells[i] in off else 1)) for each in first[i - 2]]
 
     found = changed(quiet, "cpu_ns", again)
     facts = noise_facts(changed(found, "wall_ns", again))
     (check,) = (each for each in facts["hosts"]["h"] if each["name"] == "A/A intervals that hold 1.0")
-    assert (check["goal"], check["passed"], check["met"]) == (0.92, passed, met)
+    assert (check["goal"], check["passed"], check["met"]) == (0.94, passed, met)
     assert facts["noisy"] is not passed
     assert {each["met"] for each in facts["hosts"]["h"] if each["goal"] is None} == {None}
 
@@ -158,9 +160,9 @@ def test_few_cells_say_nothing_of_intervals_and_old_rows_nothing_of_the_host() -
     names = [check.name for check in checks(rows(cells=3))]
     assert "A/A half-width" not in names and "samples that waited" in names
     old = rows(watched_ns=None, others_cpu_ns=None, stolen_ns=None, yardstick_ns=None)
-    assert [check.name for check in checks(old)][2:] == ["samples that waited", "first rounds above the rest"]
+    assert [check.name for check in checks(old)][3:] == ["samples that waited", "first rounds above the rest"]
     unknown = rows(stolen_ns=None)
-    assert len(checks(unknown)) == 6 and failed(unknown) == []
+    assert len(checks(unknown)) == 7 and failed(unknown) == []
 
 
 def test_a_cell_of_two_blocks_and_the_other_kinds_of_cell() -> None:

@@ -37,7 +37,7 @@ def test_only_formats_with_headers_first_have_a_prefix() -> None:
 def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(SAMPLE.records, SAMPLE.bounds, codec)
-    found = {(row.operation, row.arm): row for row in measure_prefixes(fmt, log, codec, rounds=5, sample_ns=1, seed=1)}
+    found = {(row.operation, row.arm): row for row in measure_prefixes(fmt, log, codec, rounds=5, sample_ns=1)}
     assert len(found) == ARMS
     assert {row.metadata_bytes for row in found.values()} == {found["decode", "measure"].metadata_bytes}
     for prefix_name, whole_name in WHOLE.items():
@@ -61,7 +61,7 @@ def test_a_reader_that_says_something_else_is_not_timed(monkeypatch: pytest.Monk
     ):
         monkeypatch.setattr(type(FMT), "decode_metadata", lambda *_, change=change: replace(sound, **change))
         with pytest.raises(Unverified, match=said):
-            measure_prefixes(FMT, log, "gzip", rounds=1, sample_ns=1, seed=1)
+            measure_prefixes(FMT, log, "gzip", rounds=1, sample_ns=1)
 
 
 @pytest.mark.compiled_only

@@ -24,7 +24,7 @@ from kfbench.rivals.base import SCHEMA, relative
 from kfbench.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.workloads.catalogue import WORKLOADS
 
-TIMING = Timing(rounds=3, sample_ns=20_000, seed=1)
+TIMING = Timing(rounds=3, sample_ns=20_000)
 
 
 def a_source(codec: str = "none", batch_size: int = 10, records: int = 50) -> EncodeInput:

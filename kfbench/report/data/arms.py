@@ -45,6 +45,7 @@ class Arm:
 
     Args:
         cpu_ns: float64[rounds], the CPU time of `inner_loops` calls in ns.
+        spread: the spread between arms, which widens the intervals of its ratios.
         point: axis of the workload -> its value, None if it has none.
     """
 
@@ -85,6 +86,7 @@ class Arm:
     extra_bytes: float
     rotated_bytes: float
     inner_loops: float
+    spread: float
     cpu_ns: NDArray[np.float64]
     point: Mapping[str, Any]
 
@@ -237,9 +239,12 @@ def lost_of(losses: str | None) -> tuple[str, ...]:
     return in_words(name for name, count in counts.items() if count)
 
 
-def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64]) -> Interval:
-    """Divide the times in each round. Return the median of these ratios and its interval."""
-    median, low, high = paired_ratio(arm_ns, base_ns, seed=0)
+def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64], spread: float) -> Interval:
+    """Divide the times in each round. Return the median of these ratios and its interval.
+
+    spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
+    """
+    median, low, high = paired_ratio(arm_ns, base_ns, seed=0).widened(spread)
     return Interval(median=median, low=low, high=high)
 
 
@@ -248,7 +253,7 @@ def paired(arm: Arm, base: Arm) -> Interval:
 
     Both must be from the same measurement, so that round i of both ran at the same time.
     """
-    return interval_of(arm.ns_per_call, base.ns_per_call)
+    return interval_of(arm.ns_per_call, base.ns_per_call, arm.spread)
 
 
 class Band(NamedTuple):

@@ -107,14 +107,15 @@ class TimeKey(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """CPU times per call, float64[rounds] each, taken in the same rounds."""
+    """CPU times per call, float64[rounds] each, taken in the same rounds. spread: the spread between arms."""
 
     ns: Any
     base_ns: Any
+    spread: float
 
     @property
     def interval(self) -> Interval:
-        return interval_of(self.ns, self.base_ns)
+        return interval_of(self.ns, self.base_ns, self.spread)
 
     @property
     def median(self) -> float:
@@ -235,19 +236,21 @@ class Dictionaries:
         is_base = (rows["dictionary"] == PLAIN) & (rows["arm"] != "aa")
         for part in (rows[is_base], rows[~is_base]):
             keys = zip(*(part[name] for name in names), strict=True)
-            columns = ("workload", "batch", "dictionary", "dictionary_size_bytes", "arm", "cpu_ns", "inner_loops")
+            columns = (
+                "workload", "batch", "dictionary", "dictionary_size_bytes", "arm", "cpu_ns", "inner_loops", "spread",
+            )  # fmt: skip
             for key, row in zip(keys, zip(*(part[name] for name in columns), strict=True), strict=True):
-                workload, batch, dictionary, size_bytes, arm, cpu_ns, loops = row
+                workload, batch, dictionary, size_bytes, arm, cpu_ns, loops, spread = row
                 _, _, codec, level, operation, name, live = key
                 ns = np.asarray(cpu_ns, np.float64) / loops
                 if dictionary == PLAIN and arm != "aa":
                     bases.setdefault(key, ns)
                 elif key in bases and arm == "aa":
-                    found.again.append(Pair(ns, bases[key]))
+                    found.again.append(Pair(ns, bases[key], spread))
                 elif key in bases and codec == CODEC:
                     at = TimeKey(workload, batch, name, operation, _whole(size_bytes), int(level), int(live))
                     times = found.lean if dictionary == LEAN else found.trained
-                    times.setdefault(at, Pair(ns, bases[key]))
+                    times.setdefault(at, Pair(ns, bases[key], spread))
         return found
 
     @cached_property

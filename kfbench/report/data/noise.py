@@ -13,6 +13,7 @@ Facts = Mapping[str, Any]
 SHARES: Final = (
     "intervals",
     "half-width",
+    "spread",
     "swing",
     "waited",
     "first rounds",

@@ -220,12 +220,12 @@ class Results:
 
     def with_ratios(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Add the column `ratio`: CPU time relative to v2 as an Interval; None if v2 was not timed."""
-        names = ("together", "format", "arm", "cpu_ns", "inner_loops")
+        names = ("together", "format", "arm", "cpu_ns", "inner_loops", "spread")
         columns = zip(*(rows[name] for name in names), strict=True)  # itertuples is slow for wide rows
         return rows.assign(ratio=[self._ratio(*row) for row in columns])
 
     def _ratio(
-        self, together: str, name: str, arm: str, cpu_ns: NDArray[np.float64], inner_loops: float
+        self, together: str, name: str, arm: str, cpu_ns: NDArray[np.float64], inner_loops: float, spread: float
     ) -> Interval | None:
         key = together, name, arm
         if key not in self._ratios:
@@ -235,7 +235,7 @@ class Results:
             elif name == BASE_FORMAT and arm == "measure":
                 self._ratios[key] = Interval(median=1.0, low=1.0, high=1.0)
             else:
-                self._ratios[key] = interval_of(np.asarray(cpu_ns, dtype=np.float64) / inner_loops, base)
+                self._ratios[key] = interval_of(np.asarray(cpu_ns, dtype=np.float64) / inner_loops, base, spread)
         return self._ratios[key]
 
     @cached_property

@@ -113,12 +113,13 @@ class Rivals:
         names = ["workload", "batch", "codec", "format", "arm", "operation"]
         rows = self.full[self.full["kind"] == CPU]
         ns: dict[TimeKey, Any] = {}
+        spread = float(rows["spread"].max()) if len(rows) else 0.0  # they are of one kind
         for *key, cpu_ns, loops in zip(
             *(rows[name] for name in names), rows["cpu_ns"], rows["inner_loops"], strict=True
         ):
             ns.setdefault(TimeKey(*key), np.asarray(cpu_ns, np.float64) / loops)
         bases = {key: ns.get(key._replace(format=BASE_FORMAT, arm=EACH)) for key in ns}
-        return {key: Pair(found, bases[key]) for key, found in ns.items() if bases[key] is not None}
+        return {key: Pair(found, bases[key], spread) for key, found in ns.items() if bases[key] is not None}
 
     @property
     def quoted_batch(self) -> int:

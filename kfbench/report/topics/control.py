@@ -70,7 +70,7 @@ def aa_sentence(results: Results) -> str:
     low, high = results.noise
     return (
         f"On the grid, in caches, {BASE_FORMAT} was timed against itself {len(ratios)} times (the A/A arm). "
-        f"The interval holds 1.0 in {held} of them ({percent(held / len(ratios))}). "
+        f"The interval holds 1.0 in {held} of them ({percent(held / len(ratios))}), with the spread between arms. "
         f"Ratios between {low:.3f} and {high:.3f} count as 1 in this run."
     )
 

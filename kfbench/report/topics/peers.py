@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
-from kfbench.measure.noise import noise_facts
+from kfbench.measure.noise import noise_facts, spreads
 from kfbench.measure.schema import table as rows_of
 from kfbench.report.data.words import percent, span, upper_first
 from kfbench.shipped import DATASETS
@@ -105,6 +106,7 @@ class Peers:
         versions: peer -> its version, in the order of the table's columns.
         machines: peer that does not run in Python -> its virtual machine.
         noise: the failed noise checks in words.
+        spread: the spread between arms, which widens the intervals of ratios.
         other_threads: peer -> CPU time of its process's other threads, as a share of the timed thread's.
         ns: CPU time per record in ns, float64[rounds]. All measurements of an operation were timed in the same rounds.
     """
@@ -116,12 +118,13 @@ class Peers:
     versions: Mapping[str, str]
     machines: Mapping[str, str]
     noise: Sequence[str]
+    spread: float
     ns: Mapping[ArmKey, NDArray[np.float64]]
     differences: Sequence[PeerDifference]
     other_threads: Mapping[str, float]
 
     def ratio(self, arm: ArmKey, base: ArmKey) -> Interval:
-        median, low, high = paired_ratio(self.ns[arm], self.ns[base])
+        median, low, high = paired_ratio(self.ns[arm], self.ns[base]).widened(self.spread)
         return Interval(median=median, low=low, high=high)
 
     def to_base(self, peer: str, operation: str) -> Iterator[tuple[ArmKey, Interval]]:
@@ -144,6 +147,7 @@ def load(path: Path = FILE) -> Peers | None:
     if not path.is_file():
         return None
     file = msgspec.json.decode(path.read_bytes(), type=_File)
+    rows = _rows(file)
     ns = {
         ArmKey(arm.peer, arm.operation, arm.format, cell.batch_size, cell.value_bytes, arm.arm == "aa"): np.array(
             arm.cpu_ns, np.float64
@@ -160,15 +164,16 @@ def load(path: Path = FILE) -> Peers | None:
         measured=file.measured[:10],
         versions=file.peers,
         machines=file.machines,
-        noise=_noise(file),
+        noise=noise_facts(rows)["seen"],
+        spread=spreads(rows).get("cpu", 0.0),
         ns=ns,
         differences=file.differences,
         other_threads=file.other_threads,
     )
 
 
-def _noise(file: _File) -> list[str]:
-    """Apply a run's noise checks to the samples. Return the failed checks in words.
+def _rows(file: _File) -> pa.Table:
+    """Return the samples as rows of a run, for its noise checks and its spread between arms.
 
     Times are divided by the number of calls per sample, because the second timing (A/A) may have another number.
     """
@@ -187,7 +192,7 @@ def _noise(file: _File) -> list[str]:
         for cell in file.cells
         for arm in cell.arms
     ]
-    return list(noise_facts(rows_of(rows))["seen"])
+    return rows_of(rows)
 
 
 def noise_sentence(found: Peers) -> str:

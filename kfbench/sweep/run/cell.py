@@ -174,7 +174,7 @@ def _timed_rows(
             else:
                 timed.append((row, arm))
         base = next(i for i, (row, _) in enumerate(timed) if row["format"] == BASE_FORMAT)
-        samples = measure([arm for _, arm in timed], base, cell.rounds, sample_ns, cell.seed)
+        samples = measure([arm for _, arm in timed], base, cell.rounds, sample_ns)
     except Exception as error:
         yield from (failed(cell, row["format"], error) | row for row in rows)  # a row that has an error keeps it
         return
@@ -194,9 +194,8 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
             sample = sample_of(cell)
             log = FORMATS[name].encode(sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields)
             verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
-            arms = measure_prefixes(
-                FORMATS[name], log, cell.codec, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed
-            )
+            sample_ns = cell.sample_us * 1_000
+            arms = measure_prefixes(FORMATS[name], log, cell.codec, rounds=cell.rounds, sample_ns=sample_ns)
         except Exception as error:
             yield failed(cell, name, error)
             continue

@@ -76,7 +76,6 @@ def dictionary_cpu_rows(cell: Cell) -> Iterator[Row]:
                 live=settings.live,
                 rounds=cell.rounds,
                 sample_ns=cell.sample_us * 1_000,
-                seed=cell.seed,
             )
             found = [{"format": name} | times_of(cell, arm.samples) | arm.columns for arm in arms]
         except Exception as error:

@@ -255,7 +255,7 @@ def _cpu_rows(cell: Cell, names: Sequence[str], rivals: Sequence[Rival]) -> Iter
         is_illegal = isinstance(reason, IllegalCombination)
         row = skipped(name, error_text(reason)) if is_illegal else failed(cell, name, reason)
         yield from (row | part for part in parts_of(cell))
-    timing = Timing(rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed)
+    timing = Timing(rounds=cell.rounds, sample_ns=cell.sample_us * 1_000)
     for operation in RIVAL_OPERATIONS:
         try:
             arms = time_rivals(given, operation, timing)
