@@ -48,7 +48,7 @@ def what_if_of(
     if absent := [name for name, _ in arms if name not in measured]:
         raise InvalidConfig(f"the fingerprint has sizes in {listed([*measured])} only, not in {absent[0]}")
     question = question_of(arms, given.formats, codecs, asked, 0)
-    question = replace(question, assumed=None, share=given.share, level_share=given.level_share)
+    question = replace(question, assumed=None, share=given.share)
     sums = sum((tally_of(topic, others) for topic in given.topics), Tally())
     rate = _rate(given.topics) if rate_mb_s is None else rate_of_user(rate_mb_s)
     skipped = [Skipped(path="files", size_bytes=given.skipped_bytes, reason="could not be read", is_data=True)]
@@ -144,8 +144,8 @@ def tally_of(topic: TopicPrint, others: Collection[Batching] = ()) -> Tally:
                 topic.formats[BASE_FORMAT].control_bytes,
             )
         },
-        levels={(each.codec, each.level): drawn_of(each.sums) for each in topic.levels},
-        level_plain_bytes=topic.level_plain_bytes,
+        levels={(topic.name, each.codec, each.level): drawn_of(each.sums) for each in topic.levels},
+        level_plain_bytes=Counter({topic.name: topic.level_plain_bytes}),
         level_cpu_ns=Counter({(each.codec, each.level): each.cpu_ns for each in topic.levels}),
     )
 

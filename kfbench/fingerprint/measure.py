@@ -32,7 +32,7 @@ from kfbench.fingerprint.file import (
 from kfbench.fingerprint.grid import SampleSizes
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
 from kfbench.fingerprint.sample_sizes import COUNTED, measured, topic_counts
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.progress import reading
 from kfbench.sources import Skipped, find
 from kfbench.sources.log import Segment, stream_of
@@ -41,16 +41,16 @@ from kfbench.sources.time_columns import Unit, check_unit
 from kfbench.whatif.ask import (
     SAMPLE_BYTES,
     Paths,
+    answer_dictionaries,
     as_paths,
     compile_kernels,
     legal_arms,
     question_of,
     sampled,
-    topic_bytes,
     why_unreadable,
 )
 from kfbench.whatif.default_formats import default_formats
-from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary, dictionary_answer
+from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary
 from kfbench.whatif.estimate import SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
@@ -140,10 +140,10 @@ def fingerprint(
         formats=shown,
         codec_versions={name: codec.version for name, codec in CODECS.items()},
         share=question.share,
-        level_share=question.level_share,
+        level_share=min(whole.level_plain_bytes.total() / max(whole.sizes()[BASE_FORMAT], 1), 1.0) or 1.0,
         skipped_bytes=sum(each.size_bytes for each in found.skipped if each.is_data),
         topics=[_topic(name, sums[topic], samples[topic], question, least_members) for topic, name in names.items()],
-        dictionary=_anonymous(dictionary_answer(whole.kept, topic_bytes(whole), question.formats, False), names),
+        dictionary=_anonymous(answer_dictionaries(whole, question), names),
     )
     own = {name: topics[topic][0].topic or topics[topic][0].name for topic, name in names.items()}
     return Measured(made, whole.sources, found.skipped, own)
@@ -224,9 +224,9 @@ def _topic(name: str, sums: Tally, sample: SampleSizes | None, question: Questio
         coded=_coded(sums.coded),
         levels=[
             LevelSums(codec=codec, level=level, sums=stretch_sums(drawn), cpu_ns=sums.level_cpu_ns[codec, level])
-            for (codec, level), drawn in sums.levels.items()
+            for (_, codec, level), drawn in sums.levels.items()
         ],
-        level_plain_bytes=sums.level_plain_bytes,
+        level_plain_bytes=sums.level_plain_bytes.total(),
         batchings=[
             BatchingSums(
                 linger_ms=batching.linger_ms,

@@ -65,11 +65,10 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield the path and the bytes of every file of the report."""
     manifest = run.manifest
     results = Results(run.measurements())
-    if results.ok.empty:
-        measured = results.research.loc[results.research["status"] == "ok", "format"]
-        alone = sorted(RESEARCH & set(measured.dropna()))
-        why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
-        raise RunError(f"{run.path}: {why}: nothing to report")
+    measured = set(results.research.loc[results.research["status"] == "ok", "format"].dropna())
+    if measured <= RESEARCH:
+        alone = f"{listed(sorted(measured))} stands alone, with no {BASE_FORMAT} to compare it with"
+        raise RunError(f"{run.path}: {alone if measured else NO_NUMBERS}: nothing to report")
     facts = manifest.get("noise")
     joined = joined_runs(run)
     others = {profile: each for profile, each in joined.items() if not each.is_own}

@@ -30,22 +30,20 @@ from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
-from kfbench.whatif.dictionary_sample import SOURCE_BYTES
-from kfbench.whatif.dictionary_saving import TopicBytes, dictionary_answer
+from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicBytes, dictionary_answer
+from kfbench.whatif.kept_stretches import SOURCE_BYTES
 from kfbench.whatif.month import rate_of_user
-from kfbench.whatif.question import Question, always_drawn, dictionary_shares
+from kfbench.whatif.question import Question, always_drawn, kept_shares
 from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.record_times import unknown_unit
 from kfbench.whatif.source import Source
 from kfbench.whatif.sums import Tally
-from kfbench.whatif.tally_all import tally_all
-from kfbench.whatif.topic import tally_topic
+from kfbench.whatif.tally_all import tally_all, tally_topic
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SAMPLE_BYTES: Final = 2 << 20  # of the source, compressed in all formats and codecs
-LEVEL_BYTES: Final = 128 << 10  # of the source, compressed at all levels: half a second
 LEVELS: Final = MappingProxyType({"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(1, 20)})
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -137,9 +135,8 @@ def what_if(
         raise KfbenchError(why_unreadable(sums.sources))
     _check_times(sums, timestamp_unit)
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
-    if question.dictionary_shares:
-        wholes = topic_bytes(sums)
-        answer = replace(answer, dictionary=dictionary_answer(sums.kept, wholes, question.formats, dictionary_details))
+    if (BASE_FORMAT, "zstd") in question.arms and all(part.size_bytes >= 0 for part in found.parts):
+        answer = replace(answer, dictionary=answer_dictionaries(sums, question, dictionary_details))
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
 
@@ -151,7 +148,8 @@ def _check_times(sums: Tally, option: Unit | None) -> None:
         raise UnknownTimeUnit(unknown_unit(unknown))
 
 
-def topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
+def answer_dictionaries(sums: Tally, question: Question, with_details: bool = False) -> DictionaryAnswer:
+    """Train and test a dictionary for each topic that has a share of its own in the sample."""
     found: dict[str, TopicBytes] = {}
     for source in sums.sources:
         if source.records:
@@ -161,7 +159,8 @@ def topic_bytes(sums: Tally) -> dict[str, TopicBytes]:
                 before.files + 1,
                 before.dictionary_bytes + source.dictionary_bytes,
             )
-    return found
+    sample = [each for each in sums.kept if each.stream in question.kept_shares]
+    return dictionary_answer(sample, found, question.formats, with_details)
 
 
 def question_of(
@@ -222,13 +221,11 @@ def sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part])
     if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
         raise InvalidConfig(f"{parts[0].topic}: the broker does not tell its size: a sample is impossible, ask for all")
     size_bytes = max(sum(part.size_bytes for part in parts), 1)
-    has_dictionary = (BASE_FORMAT, "zstd") in question.arms and all(part.size_bytes >= 0 for part in parts)
     return replace(
         question,
         share=1.0 if sample_bytes is None else min(sample_bytes / size_bytes, 1.0),
-        level_share=min(LEVEL_BYTES / size_bytes, 1.0),
         always=always_drawn(parts, question.seed),
-        dictionary_shares=dictionary_shares(parts, SOURCE_BYTES) if has_dictionary else {},
+        kept_shares=kept_shares(parts, SOURCE_BYTES) if question.levels else {},
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from functools import reduce
+from itertools import groupby, product
 from math import hypot
 
 from kfbench.codecs import CODECS
@@ -12,9 +13,9 @@ from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Found
 from kfbench.whatif.answer import Arm, Level, Sample, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.break_even import break_evens, overhead_bytes
-from kfbench.whatif.estimate import Drawn, Estimate, SampleSums
+from kfbench.whatif.estimate import Drawn, Estimate, SampleSums, Stratum, ratio_of
 from kfbench.whatif.month import Rate, rate_of
-from kfbench.whatif.question import Question
+from kfbench.whatif.question import MOST_TOPICS, Question
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import TopicUnit
 from kfbench.whatif.source import Source
@@ -107,22 +108,55 @@ def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level
     It is the size at the default level, multiplied by a ratio from the sample: bytes at this level / bytes at the
     default level.
     """
-    for codec, level in question.levels:
+    if not sums.level_plain_bytes:
+        return
+    groups = _groups(sums)
+    for codec, pairs in groupby(question.levels, lambda pair: pair[0]):
         default = _size(codec, plain_bytes, sums.coded.get((BASE_FORMAT, codec)))
-        drawn = sums.levels.get((codec, level))
-        if drawn is None or default.size_bytes is None:
+        if default.size_bytes is None:
             continue
-        size = drawn.estimate(default.size_bytes)
-        errors = (size.error_bytes, default.error_bytes)
-        error = None if None in errors else round(hypot(*(each or 0 for each in errors)))
-        yield Level(
-            codec=codec,
-            level=level,
-            is_default=level == CODECS[codec].default_level,
-            size_bytes=size.size_bytes,
-            error_bytes=error,
-            cpu_ms_per_mb=sums.level_cpu_ns[codec, level] / max(sums.level_plain_bytes, 1),
-        )
+        sizes = [_group_size(sums, topics, codec, default.size_bytes / plain_bytes) for topics in groups]
+        for _, level in pairs:
+            ratio, error = ratio_of([_stratum(sums, *each, codec, level) for each in zip(groups, sizes, strict=True)])
+            is_known = error is not None and default.error_bytes is not None
+            yield Level(
+                codec=codec,
+                level=level,
+                is_default=level == CODECS[codec].default_level,
+                size_bytes=round(default.size_bytes * ratio),
+                error_bytes=round(hypot(default.size_bytes * (error or 0), (default.error_bytes or 0) * ratio))
+                if is_known
+                else None,
+                cpu_ms_per_mb=sums.level_cpu_ns[codec, level] / sums.level_plain_bytes.total(),
+            )
+
+
+def _groups(sums: Tally) -> list[list[str]]:
+    """Group topics by their sample for levels: each of the largest topics that has one alone, and all others."""
+    plain = {topic: each.plain[None] for topic, each in sums.by_topic.items() if each.plain[None]}
+    largest = sorted(plain, key=lambda topic: (-plain[topic], topic))[:MOST_TOPICS]
+    alone = [topic for topic in largest if sums.level_plain_bytes[topic]]
+    others = sorted(plain.keys() - {*alone})
+    return [*([topic] for topic in alone), *([others] if others else [])]
+
+
+def _group_size(sums: Tally, topics: Sequence[str], codec: str, share: float) -> Estimate:
+    """Return the size of topics at the default level. share: of the bytes without a codec, for topics without one."""
+    sizes = [
+        (topic.plain[None], _size(codec, topic.plain[None], topic.coded.get((None, codec))))
+        for topic in map(sums.by_topic.__getitem__, topics)
+    ]
+    return Estimate(
+        sum(round(plain * share) if size.size_bytes is None else size.size_bytes for plain, size in sizes),
+        round(hypot(*(size.error_bytes or 0 for _, size in sizes))),
+    )
+
+
+def _stratum(sums: Tally, topics: Sequence[str], size: Estimate, codec: str, level: int) -> Stratum:
+    """Return the sample of a group of topics at a level."""
+    share = sum(sums.level_plain_bytes[topic] for topic in topics) / sum(sums.by_topic[t].plain[None] for t in topics)
+    samples = (sums.levels.get((topic, codec, level), Drawn()) for topic in topics)
+    return Stratum(size, reduce(Drawn.plus, samples), share)
 
 
 def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:

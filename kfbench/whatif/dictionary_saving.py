@@ -20,7 +20,7 @@ from kfbench.dictionary_training import samples, trained_or_tail
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.log import dictionary_batch
 from kfbench.log.segment import join_records
-from kfbench.whatif.dictionary_sample import Halves, KeptStretch, halves_by_topic
+from kfbench.whatif.kept_stretches import Halves, KeptStretch, halves_by_topic
 from kfbench.whatif.rebatch import Batches, sent
 
 LEVEL: Final = CODECS["zstd"].default_level or 0

@@ -4,8 +4,14 @@ The size without a codec is known for all batches. It is multiplied by the compr
 estimate over clusters: Cochran, Sampling Techniques, 6.4 and 9A).
 """
 
+from collections.abc import Sequence
+from functools import reduce
 from math import sqrt
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
+
+from kfbench.arrays import Int64
+
+ONE_SIGMA: Final = 0.8413447460685429  # the share of a normal distribution below its mean plus its standard deviation
 
 
 class Estimate(NamedTuple):
@@ -45,6 +51,12 @@ class Drawn(NamedTuple):
     def of(cls, plain: int, coded: int) -> Self:
         return cls(1, plain, coded, plain * plain, plain * coded, coded * coded)
 
+    @classmethod
+    def of_stretches(cls, plain: Int64, coded: Int64) -> Self:
+        """Return the sums over stretches that have so many bytes each."""
+        squares = (int((one * other).sum()) for one, other in ((plain, plain), (plain, coded), (coded, coded)))
+        return cls(len(plain), int(plain.sum()), int(coded.sum()), *squares)
+
     def plus(self, other: Self) -> Self:
         return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
 
@@ -54,14 +66,20 @@ class Drawn(NamedTuple):
             return Estimate(self.coded, 0)
         if not self.plain:
             return Estimate(None, None)
-        ratio = self.coded / self.plain
-        size_bytes = round(plain_bytes * ratio)
+        size_bytes = round(plain_bytes * self.ratio)
         if self.stretches < 2:
             return Estimate(size_bytes, None)
+        return Estimate(size_bytes, round(plain_bytes * sqrt(self.variance(self.plain / plain_bytes))))
+
+    @property
+    def ratio(self) -> float:
+        return self.coded / self.plain
+
+    def variance(self, share: float) -> float:
+        """Return the variance of the ratio. share: the share of all stretches that was drawn, two or more."""
+        ratio = self.ratio
         squares = self.coded_squares - 2 * ratio * self.products + ratio * ratio * self.plain_squares
-        drawn = self.plain / plain_bytes
-        variance = squares / (self.stretches - 1) * self.stretches * (1 - drawn) / drawn**2
-        return Estimate(size_bytes, round(sqrt(max(variance, 0.0))))
+        return max(squares, 0.0) / (self.stretches - 1) * self.stretches * (1 - share) / self.plain**2
 
 
 class SampleSums(NamedTuple):
@@ -91,3 +109,48 @@ class SampleSums(NamedTuple):
             return both.estimate(plain_bytes)
         size_bytes, error_bytes = self.drawn.estimate(plain_bytes - self.certain.plain)
         return Estimate(None if size_bytes is None else size_bytes + self.certain.coded, error_bytes)
+
+
+class Stratum(NamedTuple):
+    """A part of the log that has a sample of its own.
+
+    Args:
+        size: the bytes at the codec's default level.
+        drawn: sums over its sample. `Drawn.plain` has the bytes at the default level.
+        share: the share of its stretches that was drawn.
+    """
+
+    size: Estimate
+    drawn: Drawn
+    share: float
+
+
+def ratio_of(strata: Sequence[Stratum]) -> tuple[float, float | None]:
+    """Return the ratio of the bytes of all strata to those at the default level, and its error.
+
+    A stratum of a single stretch is taken to vary as much as all stretches together, and one without a stretch to have
+    their ratio. The error is widened by Student's factor, so that it holds the true ratio in about 68 % of all samples,
+    also if there are few stretches. None: there is only one.
+    """
+    every = reduce(Drawn.plus, (each.drawn for each in strata))
+    total = max(sum(each.size.size_bytes or 0 for each in strata), 1)
+    weights = [(each.size.size_bytes or 0) / total for each in strata]
+    ratios = [each.drawn.ratio if each.drawn.plain else every.ratio for each in strata]
+    ratio = sum(weight * own for weight, own in zip(weights, ratios, strict=True))
+    variance = freedom = 0.0
+    for each, weight, own in zip(strata, weights, ratios, strict=True):
+        variance += ((each.size.error_bytes or 0) / total * (own - ratio)) ** 2  # the weight is an estimate, too
+        if each.share == 1:
+            continue
+        has_error = each.drawn.stretches > 1
+        known = each.drawn if has_error else every
+        if known.stretches < 2:
+            return ratio, None
+        of_stratum = weight**2 * known.variance(each.share) * (1 if has_error else known.stretches)
+        variance += of_stratum
+        freedom += of_stratum**2 / (known.stretches - 1)
+    if not freedom:
+        return ratio, sqrt(variance)
+    from scipy.special import stdtrit  # 0.1 s
+
+    return ratio, sqrt(variance) * float(stdtrit(variance**2 / freedom, ONE_SIGMA))

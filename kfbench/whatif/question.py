@@ -1,4 +1,4 @@
-"""The question that is answered for every part: formats, codecs, other batches, and the share that is compressed.
+"""The question that is answered for every part: formats, codecs, other batches, and the shares of samples.
 
 A part is a file, a share of a file or a partition. A stretch is a sequence of consecutive batches; only a sample of the
 stretches is compressed.
@@ -7,16 +7,26 @@ stretches is compressed.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol, Self
 
 from kfbench.errors import InvalidConfig
-from kfbench.sources import Part
+from kfbench.sources import Chunk, Part
 from kfbench.sources.log import stream_of
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.collector import Collector
-from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.rebatch import Batching, Sent
 
-MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in the sample
+MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in each sample
+OTHER_TOPICS: Final = ""  # stands for all other topics
+
+
+class Collector(Protocol):
+    """Other sums over the records of a part; `plus` adds up those of several parts."""
+
+    def add(self, chunk: Chunk, of_clients: Sent) -> None:
+        """Add a chunk. of_clients: its records without those of control batches."""
+        ...
+
+    def plus(self, other: Self) -> Self: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +45,12 @@ class Question:
         levels: pairs of codec and level. v2 is compressed at each of them, in the log's own batches.
         assumed: a producer's settings for the batches of sources that have none.
         share: the share of stretches that is compressed, above 0 and at most 1.
-        level_share: the share of stretches that is compressed at every level, above 0 and at most 1.
-        seed: decides which stretches are compressed.
-        always: keys of parts (`Part.key`). The first stretch of these parts is compressed in any case; at every level,
-            only the first stretch of the first key is.
-        dictionary_shares: topic (`Source.stream`) -> the share of its stretches that trains and tests a dictionary.
         timestamp_unit: the unit of all numbers that are timestamps; None: the numbers tell it.
         units: topic (`Source.stream`) -> the unit that its numbers told when they were read before.
+        seed: decides which stretches are in a sample.
+        always: keys of parts (`Part.key`). The first stretch of these parts is in every sample.
+        kept_shares: the share of stretches whose records are kept, for levels and dictionaries, by topic
+            (`Source.stream`). OTHER_TOPICS: that of all topics without a share of their own.
         collector: makes an object that is given all records of a part, for other sums than those of what-if.
     """
 
@@ -52,18 +61,16 @@ class Question:
     levels: tuple[tuple[str, int], ...] = ()
     assumed: Batching | None = None
     share: float = 1.0
-    level_share: float = 1.0
     seed: int = 0
     always: tuple[str, ...] = ()
-    dictionary_shares: Mapping[str, float] = field(default_factory=dict)
     timestamp_unit: Unit | None = None
     units: Mapping[str, Unit] = field(default_factory=dict)
+    kept_shares: Mapping[str, float] = field(default_factory=dict)
     collector: Callable[[], Collector] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("share", "level_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise InvalidConfig(f"{name}: {getattr(self, name)} is not above 0 and at most 1")
+        if not 0 < self.share <= 1:
+            raise InvalidConfig(f"share: {self.share} is not above 0 and at most 1")
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -90,25 +97,21 @@ class Question:
             number: the number of the stretch, counted in this stream.
             times: multiplies the share of stretches in the sample.
         """
-        return self._draws(part, stream, number, min(self.share * times, 1.0), self.always)
+        return self._draws(part, stream, number, min(self.share * times, 1.0))
 
-    def draws_levels(self, part: Part, number: int) -> bool:
-        """Return True if a stretch of the log's own batches is compressed at every level.
+    def keeps(self, part: Part, number: int) -> bool:
+        """Return True if the records of a stretch of the log's own batches are kept."""
+        share = self.kept_shares.get(stream_of(part.topic, part.name), self.kept_shares.get(OTHER_TOPICS, 0.0))
+        return share > 0 and self._draws(part, "dictionary", number, share)
 
-        number: the number of the stretch in the part.
-        """
-        return bool(self.levels) and self._draws(part, "levels", number, self.level_share, self.always[:1])
+    def _draws(self, part: Part, stream: object, number: int, share: float) -> bool:
+        is_certain = share == 1 or (not number and part.key in self.always)
+        return is_certain or self.hash(part, stream, number) < share * 2**64
 
-    def draws_dictionary(self, part: Part, number: int) -> bool:
-        """Return True if a stretch of the log's own batches trains or tests a dictionary."""
-        share = self.dictionary_shares.get(stream_of(part.topic, part.name), 0.0)
-        return share > 0 and self._draws(part, "dictionary", number, share, self.always)
-
-    def _draws(self, part: Part, stream: object, number: int, share: float, always: tuple[str, ...]) -> bool:
-        if share == 1 or (not number and part.key in always):
-            return True
+    def hash(self, part: Part, stream: object, number: int) -> int:
+        """Return a random number of 64 bits for a stretch. All workers have the same."""
         where = f"{self.seed}/{part.key}/{stream}/{number}".encode(errors="surrogateescape")
-        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big") < share * 2**64
+        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big")
 
 
 def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
@@ -119,11 +122,17 @@ def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in _largest_topics(parts).values())
 
 
-def dictionary_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
-    """Return the share of each of the MOST_TOPICS largest topics. The shares have about `size_bytes` bytes together."""
+def kept_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
+    """Return the share of each of the MOST_TOPICS largest topics, and of all OTHER_TOPICS together, if there are any.
+
+    The largest topics have about `size_bytes` bytes together. The others have as much as one of these.
+    """
+    parts = tuple(parts)
     largest = _largest_topics(parts)
     most_bytes = size_bytes / max(len(largest), 1)
     sizes = {topic: sum(part.size_bytes for part in each) for topic, each in largest.items()}
+    if other_bytes := sum(part.size_bytes for part in parts) - sum(sizes.values()):
+        sizes[OTHER_TOPICS] = other_bytes
     return {topic: min(most_bytes / max(of_topic, 1), 1.0) for topic, of_topic in sizes.items()}
 
 

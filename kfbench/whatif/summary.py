@@ -29,6 +29,7 @@ class Choice(NamedTuple):
     """A way to store the records in v2.
 
     Args:
+        is_estimate: True if the size is computed from a sample.
         is_other: False: this is how the log is stored now.
         batches: a description of the batches.
         cpu_ms_per_mb: CPU time in ms per 10**6 bytes; None: it was not measured.
@@ -41,6 +42,7 @@ class Choice(NamedTuple):
     batches: str
     cpu_ms_per_mb: float | None
     dollars: float | None = None
+    is_estimate: bool = False
 
 
 def summary_tables(answer: WhatIf) -> Iterator[Table]:

@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 from kfbench.formats import BASE_FORMAT
 from kfbench.log.tail import follow_each_other
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.collector import Collector
-from kfbench.whatif.dictionary_sample import KeptStretch
 from kfbench.whatif.estimate import Drawn, SampleSums
-from kfbench.whatif.rebatch import Batches, Batching
+from kfbench.whatif.kept_stretches import KeptStretch
+from kfbench.whatif.question import Collector
+from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times, TimeUnits, TopicUnit
 from kfbench.whatif.source import Source
 
@@ -85,11 +85,11 @@ class Tally:
         times: a histogram of timestamps, by topic (`Source.stream`).
         time_units: counts of timestamps that tell their unit, by topic (`Source.stream`).
         by_topic: bytes in v2, by topic (`Source.stream`).
-        levels: sums over a sample of v2, by (codec, level). `Drawn.plain` has the bytes at the codec's default level.
-        level_plain_bytes: bytes of uncompressed v2 in the stretches that were compressed at every level.
+        levels: sums over a sample of v2, by (topic, codec, level). `Drawn.plain` has the bytes at the codec's default
+            level.
+        level_plain_bytes: bytes of uncompressed v2 in this sample, by topic.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
-        level_stretches: the stretches to compress at every level, until that is done.
-        kept: the sample for topic dictionaries.
+        kept: the sample for levels and topic dictionaries.
         collected: what `Question.collector` collected, by topic (`Source.stream`).
     """
 
@@ -110,10 +110,9 @@ class Tally:
     times: Mapping[str, Times] = field(default_factory=dict)
     time_units: Mapping[str, TimeUnits] = field(default_factory=dict)
     by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
-    levels: Mapping[tuple[str, int], Drawn] = field(default_factory=dict)
-    level_plain_bytes: int = 0
+    levels: Mapping[tuple[str, str, int], Drawn] = field(default_factory=dict)
+    level_plain_bytes: Counter[str] = field(default_factory=Counter)
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
-    level_stretches: tuple[Batches, ...] = field(default=(), compare=False)
     kept: tuple[KeptStretch, ...] = field(default=(), compare=False)
     collected: Mapping[str, Collector] = field(default_factory=dict, compare=False)
 

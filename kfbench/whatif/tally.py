@@ -6,7 +6,7 @@ the stretch's number decides if it is in the sample, so all workers draw the sam
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -20,8 +20,8 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
-from kfbench.whatif.dictionary_sample import StretchKeeper
 from kfbench.whatif.estimate import Drawn, SampleSums
+from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed, stretch_bounds
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import TimeReader, Times
@@ -29,7 +29,6 @@ from kfbench.whatif.source import COUNTED, Source
 from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
 from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
 
-STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in the sample as a whole or not at all
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 2
@@ -102,7 +101,6 @@ class _Reading:
         self._last_us: dict[Any, int] = {}
         self._surplus: dict[Batching, float] = defaultdict(float)  # batches that were cut where a chunk ends
         self._stretches: Counter[Batching | None] = Counter()
-        self._level_stretches: list[Batches] = []
         self._chunks = 0
         self._kinds: Counter[str] = Counter()
         self._damage: list[Damage] = []
@@ -196,7 +194,6 @@ class _Reading:
             times={source.stream: self._times},
             time_units={source.stream: self._time_reader.units},
             by_topic={source.stream: self._topic_sizes()},
-            level_stretches=tuple(self._level_stretches),
             kept=tuple(self._keeper.stretches),
             collected={source.stream: self._collector} if self._collector else {},
         )
@@ -225,13 +222,12 @@ class _Reading:
         question, drawn = self._question, list[_Stretch]()
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
-        for first, end in _stretches(batches):
+        sizes = FORMATS[BASE_FORMAT].size(*batches)
+        for first, end in pairwise(stretch_bounds(sizes, STRETCH_BYTES).tolist()):
             number = self._stretches[batching]
             self._stretches[batching] += 1
             if question.draws(self._part, batching, number):
                 drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
-            if batching is None and question.draws_levels(self._part, number):
-                self._level_stretches.append(batches.take(np.arange(first, end)).packed())
         groups = [
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
@@ -298,13 +294,6 @@ class _Reading:
             self._surplus[batching] += open_before * (1 - batches / records) / 2
 
 
-def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:
-    """Divide batches into stretches of about STRETCH_BYTES. Yield the first and the end batch of each."""
-    ends = np.cumsum(FORMATS[BASE_FORMAT].size(*batches))
-    cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
-    return pairwise([0, *cuts.tolist(), len(ends)])
-
-
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
     """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
     first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
@@ -332,7 +321,5 @@ def coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plai
     """Return the bytes of each batch under a codec, int64[batches]. plain: their bytes without a codec."""
     records, bounds, of_batches = batches
     encoded = FORMATS[name].encode(records, bounds, codec, level, of_batches, lossy=True)
-    # Kafka compresses neither control batches nor batches without records.
-    stay_plain = of_batches.over(len(plain))["is_control"] | (np.diff(bounds) == 0)
-    sizes: Int64 = np.where(stay_plain, plain, np.diff(encoded.positions))
+    sizes: Int64 = np.where(is_compressed(batches), np.diff(encoded.positions), plain)
     return sizes

@@ -12,10 +12,9 @@ import pytest
 from kfbench import FORMATS, Records
 from kfbench.log import dictionary_batch
 from kfbench.sources import Part, find
-from kfbench.whatif import dictionary_sample
+from kfbench.whatif import kept_stretches
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.dictionary_sample import KeptStretch, halves_by_topic
 from kfbench.whatif.dictionary_saving import (
     DETAIL_LEVELS,
     DETAIL_RECORDS,
@@ -27,6 +26,7 @@ from kfbench.whatif.dictionary_saving import (
     dictionary_answer,
 )
 from kfbench.whatif.dictionary_text import dictionary_line, dictionary_tables
+from kfbench.whatif.kept_stretches import KeptStretch, halves_by_topic
 from kfbench.whatif.question import Question
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import tally
@@ -45,7 +45,7 @@ def write(folder: Path, given: Records, per_batch: int = 10) -> Path:
 
 
 def question(*topics: str) -> Question:
-    return Question(arms=(("v2", "zstd"), ("columnar", "zstd")), dictionary_shares=dict.fromkeys(topics, 1.0))
+    return Question(arms=(("v2", "zstd"), ("columnar", "zstd")), kept_shares=dict.fromkeys(topics, 1.0))
 
 
 def kept(parts: list[Part], *topics: str) -> tuple[KeptStretch, ...]:
@@ -148,12 +148,12 @@ def test_the_answer_depends_neither_on_order_nor_on_pickling(
 
 
 def test_the_sample_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary_sample, "MOST_PART_BYTES", 100_000)
+    monkeypatch.setattr(kept_stretches, "MOST_PART_BYTES", 100_000)
     found = kept(list(find([folder]).parts), "orders")
     assert sum(each.plain_bytes for each in found) <= 2 * 100_000
     last = max(int(each.batches.records.timestamps_ms.max()) for each in found)
     assert last > records(3_000, 3_001).timestamps_ms[0]  # they are spread over the part
-    monkeypatch.setattr(dictionary_sample, "MOST_BYTES", 130_000)
+    monkeypatch.setattr(kept_stretches, "MOST_BYTES", 130_000)
     halves = halves_by_topic(found)["orders"]
     assert sum(each.plain_bytes for half in halves for each in half) <= 200_000
 

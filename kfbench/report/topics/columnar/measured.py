@@ -246,7 +246,8 @@ class Columnar:
         """
         plain = [times for times in self.times if times.at.with_codec == NONE]
         batches = [{times.at.batch for times in plain if times.operation == operation} for operation in TIMED]
-        return max(set.intersection(*filter(None, batches)), default=OWN) if plain else OWN
+        timed = [each for each in batches if each]
+        return max(set.intersection(*timed), default=OWN) if timed else OWN
 
     def under(self, codec: str, batch: int) -> list[Sizes]:
         return [sizes for sizes in self.sizes if (sizes.at.with_codec, sizes.at.batch) == (codec, batch)]

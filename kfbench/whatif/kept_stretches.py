@@ -1,7 +1,7 @@
-"""The sample for topic dictionaries: stretches of consecutive batches with their records.
+"""The sample for levels and topic dictionaries: stretches of consecutive batches with their records.
 
-The codec's sample keeps sizes only. A dictionary is trained on the records of a topic's first part and tested on those
-of the rest, so these records are kept until the whole source is read.
+The codec's sample keeps sizes only. Levels are compared after reading, and a dictionary is trained on the records of a
+topic's first part and tested on those of the rest. So these records are kept until the whole source is read.
 """
 
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.codecs import Dictionary
@@ -19,21 +20,22 @@ from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches
 from kfbench.whatif.stored_dictionary import Stored
 
-STRETCH_BYTES: Final = 64 << 10  # of uncompressed v2
-SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics
+STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in a sample as a whole or not at all
+SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics; the others get as much as one of these
 MOST_PART_BYTES: Final = 4 << 20  # of uncompressed v2 that one part keeps at most
 MOST_BYTES: Final = 4 << 20  # of uncompressed v2 that all topics keep together; half of it trains
 
 
 class KeptStretch(NamedTuple):
-    """Consecutive batches of clients, with copies of their records.
+    """Consecutive batches, with copies of their records.
 
     Args:
         stream: the topic, or what takes its place (`Source.stream`).
         partition: the partition; None: it is unknown.
         file, start, number: the position of the stretch: a path, the beginning of a share of the file, a count.
         sizes: bytes of each batch in uncompressed v2, int64[batches].
-        dictionary: the dictionary that the log's last batch of the stretch was compressed with; None: it has none.
+        seed: decides which parts of the stretch are compressed at all levels.
+        dictionary: the dictionary that the last client's batch was compressed with; None: it has none.
     """
 
     stream: str
@@ -43,6 +45,7 @@ class KeptStretch(NamedTuple):
     number: int
     batches: Batches
     sizes: Int64
+    seed: int
     dictionary: Dictionary | None = None
 
     @property
@@ -52,6 +55,26 @@ class KeptStretch(NamedTuple):
     def part(self, first: int, end: int) -> "KeptStretch":
         """Return the batches first to end - 1."""
         return self._replace(batches=self.batches.part(first, end), sizes=self.sizes[first:end])
+
+    def of_clients(self) -> "KeptStretch":
+        """Return the stretch without control batches and empty ones."""
+        wanted = np.flatnonzero(is_compressed(self.batches))
+        if len(wanted) == len(self.sizes):
+            return self
+        return self._replace(batches=self.batches.take(wanted).packed(), sizes=self.sizes[wanted])
+
+
+def is_compressed(batches: Batches) -> NDArray[np.bool_]:
+    """Return True for each batch that Kafka compresses: bool[batches]. Control batches and empty ones stay plain."""
+    counts = np.diff(batches.bounds)
+    filled: NDArray[np.bool_] = (counts > 0) & ~batches.fields.over(len(counts))["is_control"]
+    return filled
+
+
+def stretch_bounds(sizes: Int64, stretch_bytes: int) -> Int64:
+    """Divide batches of these sizes into stretches of about `stretch_bytes`: the first batch of each, then the end."""
+    cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // stretch_bytes)) + 1
+    return np.array([0, *cuts, len(sizes)])
 
 
 class StretchKeeper:
@@ -72,23 +95,20 @@ class StretchKeeper:
 
         stored: has the dictionaries of the batches.
         """
-        if not self._question.dictionary_shares or len(batches.bounds) < 2:
+        if not self._question.kept_shares or len(batches.bounds) < 2:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
-        ends = np.cumsum(sizes)
-        cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
-        for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
+        of_clients = np.flatnonzero(is_compressed(batches))
+        for first, end in pairwise(stretch_bounds(sizes, STRETCH_BYTES).tolist()):
             number, self._number = self._number, self._number + 1
-            if self._question.draws_dictionary(self._part, number):
+            if self._question.keeps(self._part, number):
                 self._drawn += 1
                 if (self._drawn - 1) % self._stride == 0:
-                    self._keep(number, batches, sizes, np.arange(first, end), stored)
+                    before = of_clients[(of_clients >= first) & (of_clients < end)]
+                    dictionary = stored.dictionary_of(int(before[-1])) if len(before) else None
+                    self._keep(number, batches.take(np.arange(first, end)), sizes[first:end], dictionary)
 
-    def _keep(self, number: int, batches: Batches, sizes: Int64, chosen: Int64, stored: Stored) -> None:
-        counts, is_control = np.diff(batches.bounds), batches.fields.over(len(sizes))["is_control"]
-        chosen = chosen[(counts[chosen] > 0) & ~np.broadcast_to(is_control, len(sizes))[chosen]]
-        if not len(chosen):
-            return
+    def _keep(self, number: int, batches: Batches, sizes: Int64, dictionary: Dictionary | None) -> None:
         part: Any = self._part
         span = getattr(part, "span", None)  # tables; segments have `start`
         self.stretches.append(
@@ -98,9 +118,10 @@ class StretchKeeper:
                 file=part.name,
                 start=span.start if span else getattr(part, "start", 0),
                 number=number,
-                batches=batches.take(chosen).packed(),
-                sizes=sizes[chosen],
-                dictionary=stored.dictionary_of(int(chosen[-1])),
+                batches=batches.packed(),
+                sizes=sizes,
+                seed=self._question.hash(part, "levels", number),
+                dictionary=dictionary,
             )
         )
         if len(self.stretches) > 1 and sum(each.plain_bytes for each in self.stretches) > MOST_PART_BYTES:
@@ -121,7 +142,10 @@ def halves_by_topic(stretches: Iterable[KeptStretch]) -> dict[str, Halves]:
     Where there are too many stretches, some at equal distances are left out.
     """
     topics: dict[str, dict[Any, list[KeptStretch]]] = {}
-    for each in sorted(stretches, key=lambda each: (each.file, each.start, each.number)):
+    for whole in sorted(stretches, key=lambda each: (each.file, each.start, each.number)):
+        each = whole.of_clients()
+        if not len(each.sizes):
+            continue
         each.batches.freeze()
         key = each.file if each.partition is None and each.stream == each.file else each.partition
         topics.setdefault(each.stream, {}).setdefault(key, []).append(each)
