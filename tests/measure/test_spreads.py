@@ -17,7 +17,9 @@ from kfbench.measure.noise import LEAST_INTERVALS, LEAST_ROUNDS, HeldOut, base_p
 from kfbench.measure.schema import table
 from kfbench.report.data.results import Results
 from kfbench.store import open_run
-from kfbench.sweep.definition.profile import load_profile
+from kfbench.sweep.definition.cell import axes_of
+from kfbench.sweep.definition.sweep_file import read
+from kfbench.workloads.grid import GridPoint
 from tests.runs import stored
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +100,7 @@ def test_half_widths_add_in_quadrature() -> None:
 
 
 def test_report_comparison_and_machine_file_show_the_same_widened_interval(tmp_path: Path) -> None:
-    run = stored(tmp_path, list(cells(40, bias=0.02, level=None)))
+    run = stored(tmp_path, list(cells(40, bias=0.02, **axes_of(GridPoint()))))
     (spread,) = spreads(run.table).values()
     results = Results(run.measurements())
     shown = results.with_ratios(results.cpu[results.cpu["format"] == "v3"])
@@ -117,4 +119,7 @@ def test_report_comparison_and_machine_file_show_the_same_widened_interval(tmp_p
 @pytest.mark.parametrize("name", PROFILES)
 def test_profiles_time_at_least_nine_rounds(name: str) -> None:
     assert {path.stem for path in (ROOT / "datasets" / "sweeps").glob("*.toml")} == set(PROFILES)
-    assert min(cell.rounds for cell in load_profile(name).cells if cell.rounds) >= LEAST_ROUNDS
+    file = read(name).file
+    names = ("cpu", "broker", "dictionary", "rivals")
+    settings = [getattr(of, name, None) for of in (file, *file.grid) for name in names]
+    assert min(each.rounds for each in settings if each is not None) >= LEAST_ROUNDS

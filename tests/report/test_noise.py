@@ -31,7 +31,7 @@ def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp
         warning = text.index("Noisy: ")
         assert "0.30 cores" in text[warning : warning + 100]
         assert warning < text.index("v3 saves") and "Noisy run: " in text
-    assert "1 of 7 checks" in page["trust.html"].decode()
+    assert "1 of 8 checks" in page["trust.html"].decode()
     assert "cores that others used" in page["trust.html"].decode()
 
 

@@ -9,7 +9,19 @@ import pytest
 from scipy.stats import binom
 
 from kfbench.measure.cpu import paired_ratio
-from tools.intervals_page import BLOCK, CELLS, DISTRIBUTIONS, METHODS, PAGE, ROUNDS, Simulated, simulated
+from tools.block import Block
+from tools.intervals_page import (
+    BLOCK,
+    CELLS,
+    DISTRIBUTIONS,
+    METHODS,
+    PAGE,
+    ROUNDS,
+    STORED,
+    Simulated,
+    simulated,
+    stored_table,
+)
 
 TEXT = PAGE.read_text(encoding="utf-8")
 HERE = 3_000  # simulated cells
@@ -53,8 +65,13 @@ def test_the_text_has_the_right_ends_and_chances() -> None:
     assert "6th and the 14th of 19" in TEXT and paired_ratio(np.arange(1, 20), np.ones(19)) == (10, 6, 14)
 
 
-def test_the_table_has_its_place_on_the_page() -> None:
+@pytest.mark.parametrize("block", [BLOCK, STORED])
+def test_the_table_has_its_place_on_the_page(block: Block) -> None:
     (found,) = re.findall(
-        rf"^  {re.escape(BLOCK.begin)}\n(.*)\n  {re.escape(BLOCK.end)}$", TEXT, re.DOTALL | re.MULTILINE
+        rf"^  {re.escape(block.begin)}\n(.*)\n  {re.escape(block.end)}$", TEXT, re.DOTALL | re.MULTILINE
     )
-    assert BLOCK.spliced(TEXT, dedent(found)) == TEXT
+    assert block.spliced(TEXT, dedent(found)) == TEXT
+
+
+def test_the_shares_of_stored_runs_are_those_of_their_rows() -> None:
+    assert STORED.spliced(TEXT, stored_table()) == TEXT
