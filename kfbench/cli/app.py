@@ -42,8 +42,8 @@ app = typer.Typer(
 def run() -> NoReturn:
     """Run the command in sys.argv, and end the process with its exit status.
 
-    When Python itself ends, it ends each thread of a library that calls it then, such as Arrow's that reads ahead. The
-    library's code cannot bear that, and the process aborts. So the process ends without Python's end.
+    Python's own end would end every thread that then calls Python, such as one of Arrow's that lets go of a Python
+    object. The C++ code around the call does not allow this, and aborts the process. So the process ends at once.
     """
     try:
         status = main()

@@ -19,7 +19,7 @@ MOUNTED: Final = Path("/sys/fs/cgroup")
 def cores() -> int:
     """Return the number of cores that this process may use: those it may run on, and no more than its share of time."""
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(present, math.ceil(core_limit()))
+    return math.ceil(min(present, core_limit()))
 
 
 def core_limit() -> float:
