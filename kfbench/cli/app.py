@@ -95,10 +95,9 @@ def _find_temporary_folder() -> None:
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
-        places = os.environ.get("KFBENCH_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), Path("~/.cache").expanduser()
-        for place in filter(None, places):
-            with suppress(OSError):
-                folder = Path(place, "kfbench", "temporary").absolute()
+        for place in (os.environ.get("KFBENCH_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), "~/.cache"):
+            with suppress(OSError, RuntimeError):  # no such place; no home folder
+                folder = Path(place or "~/.cache", "kfbench", "temporary").expanduser().absolute()
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 os.environ["TMPDIR"] = str(folder)
                 tempfile.gettempdir()

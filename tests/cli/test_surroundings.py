@@ -1,4 +1,4 @@
-"""Commands in unusual surroundings: foreign files in the working folder, no temporary folder, no right to start threads.
+"""Commands in unusual surroundings: foreign files in the working folder, no temporary folder, no right to new threads.
 
 Also the end of a process in which threads of a library still run.
 """
