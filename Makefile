@@ -1,7 +1,6 @@
 # `make report` and `make test` need only Python 3.11 or newer: tools/setup.sh installs the rest into .venv.
 PROFILE ?= default
 PYTEST_ARGS ?=
-UV ?= uv
 PY = .venv/bin/python
 # Each file runs on one worker, so that its fixtures are made once; long files first.
 TWO_WORKERS = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -37,7 +36,7 @@ help:
 	@echo "make results    write the columns of a run into docs/results.md"
 	@echo "make proposal   write the stored run of dictionaries into docs/proposals and docs/dictionaries-broker.md"
 	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
-	@echo "make lock       resolve the packages of requirements.lock (needs uv)"
+	@echo "make lock       resolve the packages of requirements.lock"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
 setup:
@@ -131,10 +130,10 @@ proposal: setup
 intervals: setup
 	$(PY) tools/intervals_page.py
 
-# One lock for every platform and Python from 3.11 on. pip checks the hashes.
-lock:
-	$(UV) pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
-	    --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
+# One lock for every platform and Python from 3.11 on. uv and pip check the hashes.
+lock: setup
+	$(PY) tools/uv_with_pip_settings.py pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
 
 clean:
 	rm -rf .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .asv artifacts spark-warehouse

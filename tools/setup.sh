@@ -46,14 +46,32 @@ install() {
     .venv/bin/python -m pip install --quiet --progress-bar off "$@"
 }
 
+# Install the packages of these lines of the lock.
+install_locked() {
+    lines=$1
+    shift
+    sed -nE "$lines" requirements.lock | install --require-hashes --no-deps "$@" -r /dev/stdin
+}
+
+# The lock is complete, so nothing is resolved: with --no-deps a release newer than the lock cannot break the set-up.
+# pyspark has no wheel. It would be built with whatever setuptools is newest; the locked one goes first instead.
+install_with_uv() {
+    install_locked '/^(setuptools|uv)==/,/[^\\]$/p' --only-binary uv &&
+        .venv/bin/python tools/uv_with_pip_settings.py pip install --quiet --python .venv/bin/python --compile-bytecode \
+            --require-hashes --no-deps --no-build-isolation -r requirements.lock
+}
+
+install_with_pip() {
+    install_locked '/^setuptools==/,/[^\\]$/p' &&
+        install_locked '/^uv==/,/[^\\]$/!p' --no-build-isolation --use-pep517
+}
+
 if ! cmp -s requirements.lock .venv/kfbench.lock; then
-    echo "set-up: installing the locked packages into .venv (some minutes the first time)" >&2
-    # The lock is complete, so pip resolves nothing: with --no-deps a release newer than the lock cannot break the set-up.
-    # pyspark has no wheel. pip would build it with whatever setuptools is newest; the locked one goes first instead.
-    sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock > .venv/kfbench.setuptools
-    install --require-hashes --no-deps -r .venv/kfbench.setuptools &&
-        install --require-hashes --no-deps --no-build-isolation --use-pep517 -r requirements.lock ||
-        fail "the locked packages could not be installed; see pip's message above"
+    echo "set-up: installing the locked packages into .venv (a minute or more the first time)" >&2
+    if ! install_with_uv 2> .venv/kfbench.uv; then
+        echo "set-up: uv failed (.venv/kfbench.uv says why); pip installs the packages instead, which takes some minutes" >&2
+        install_with_pip || fail "the locked packages could not be installed; see pip's message above"
+    fi
     cp requirements.lock .venv/kfbench.lock
 fi
 

@@ -3,7 +3,6 @@
 A Kafka topic is read by Spark, one task per partition.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kfbench.errors import KfbenchError
+from kfbench.measure.container import cores
 from kfbench.progress import reading
 from kfbench.sources import Found, Part, Skipped
 from kfbench.sources.part import SHARE_BYTES
@@ -60,7 +60,7 @@ def _tally_here(parts: Sequence[Part], question: Question, console: "Console | N
     A thread takes a whole part (a file or partition). If there are fewer parts than threads, one part is read after
     another, and the threads share its compression.
     """
-    workers = min(os.cpu_count() or 1, MOST_THREADS)
+    workers = min(cores(), MOST_THREADS)
     size_bytes = sum(part.size_bytes for part in parts)
     with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
         try:
