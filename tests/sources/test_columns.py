@@ -185,7 +185,7 @@ class Unknown(pa.ExtensionType):  # type: ignore[misc]
         return b""
 
 
-TYPES = {
+TYPES: dict[str, tuple[Any, list[bytes | None]]] = {
     "uuid": (extended(pa.uuid(), STORAGE), BYTES),
     "json": (extended(pa.json_(), TEXTS), [b'{"a":1}', None, b"x"]),
     "bool8": (extended(pa.bool8(), pa.array([1, None, 0], pa.int8())), [b"1", None, b"0"]),
