@@ -1,8 +1,9 @@
-"""Recognise files that are no log segment of Kafka by their first bytes, and say what to do with them.
+"""Recognise files that are neither segments nor tables by their first bytes, and say what to do with them.
 
 A segment begins with its first offset. None has an offset as large as these signatures would be, as numbers.
 """
 
+import re
 import struct
 from collections.abc import Mapping
 from typing import Final
@@ -10,25 +11,49 @@ from typing import Final
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH
 
 HEAD_BYTES: Final = 512
-PACKED: Final[Mapping[bytes, tuple[str, str]]] = {
-    b"\x1f\x8b\x08": ("gzip", "gzip -d"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
-    b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"),
-    b"\x02\x21\x4c\x18": ("lz4", "lz4 -d"),  # the older frame of the command lz4
-    b"\xfd7zXZ\0": ("xz", "xz -d"),
-    b"BZh": ("bzip2", "bzip2 -d"),
-    b"\xff\x06\0\0sNaPpY": ("snappy", "snzip -d"),
-    b"PK\x03\x04": ("zip", "unzip"),
-    b"7z\xbc\xaf\x27\x1c": ("7z", "7z x"),
+UNPACK: Final = "unpack it, and name what is in it"
+EXPORT: Final = "export its rows as CSV, JSON lines or Parquet"
+CONVERT: Final = "convert it to Parquet"
+Kind = tuple[str, str]  # what a file is, and what to do with it
+PARQUET: Final = ("a Parquet file", "give it a name that ends in .parquet")
+BINARY: Final[Mapping[bytes, Kind]] = {
+    rb"\xfd7zXZ\0": ("xz-compressed", "decompress it (xz -dk), or compress it with gzip or zstd instead"),
+    rb"LZIP|\x1f[\x9d\xa0]|\x5d\0\0": ("compressed by lzip, compress or lzma", "decompress it first"),
+    rb"\x02!L\x18": ("compressed by lz4's legacy format", "decompress it first (lz4 -dk)"),
+    rb"\xff\x06\0\0sNaPpY": ("a snappy stream", "decompress it first"),
+    rb"(?s)PK\x03\x04.*(?:xl/|spreadsheet)": ("a spreadsheet (Excel or OpenDocument)", "save its sheet as CSV"),
+    rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel or Office file", "save its sheet as CSV"),
+    rb"PK(?:\x03\x04|\x05\x06)": ("a zip archive", UNPACK),
+    rb"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
+    rb"Rar!\x1a\x07": ("a RAR archive", UNPACK),
+    rb"(?s).{257}ustar": ("a tar archive", UNPACK),
+    rb"Obj\x01": ("an Avro file", CONVERT),
+    rb"ORC": ("an ORC file", CONVERT),
+    rb"ARROW1|FEA1|\xff{4}.{4}\x10\0\0\0": ("an Arrow or Feather file", CONVERT),
+    rb"PAR1|PARE": PARQUET,
+    rb"SQLite format 3\0": ("an SQLite database", EXPORT),
+    rb"\x89HDF": ("an HDF5 file", EXPORT),
+    rb"\x80[\x02-\x05]": ("a Python pickle", EXPORT),
 }
-TABLES: Final[Mapping[bytes, str]] = {
-    b"PAR1": "Parquet: what-if reads it as a table if its name ends in .parquet",
-    b"Obj\x01": "Avro: convert it to Parquet, which what-if reads as a table",
-    b"ORC": "ORC: convert it to Parquet, which what-if reads as a table",
+"""By a pattern of the first bytes; the first that matches counts. All of these files have bytes that are no text."""
+COMPRESSED: Final[Mapping[bytes, Kind]] = {
+    rb"\x1f\x8b\x08": ("a gzip file", "unpack it first (gzip -d)"),
+    rb"\x28\xb5\x2f\xfd": ("a zstd file", "unpack it first (zstd -d)"),
+    rb"\x04\x22\x4d\x18": ("an lz4 file", "unpack it first (lz4 -d)"),
+    rb"BZh": ("a bzip2 file", "unpack it first (bzip2 -d)"),
 }
+"""Tables are read from within these, segments are not."""
+REDPANDA: Final = (
+    "a segment of Redpanda, whose batches have another header",
+    "read the topic (kafka://HOST:PORT/TOPIC)",
+)
 SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".sz", ".zip", ".7z")
-TAR: Final = slice(257, 262)
 REDPANDA_HEADER: Final = struct.Struct("<IiqbIhiqqqhii")  # little-endian; its checksum, then the batch's size
+
+
+def kind_of(head: bytes, kinds: Mapping[bytes, Kind] = BINARY) -> Kind | None:
+    """Return what a file is by its first bytes; None: none of these kinds."""
+    return next((kind for start, kind in kinds.items() if re.match(start, head, re.DOTALL)), None)
 
 
 def foreign_file(head: bytes, size_bytes: int) -> str | None:
@@ -36,17 +61,8 @@ def foreign_file(head: bytes, size_bytes: int) -> str | None:
 
     head: its first HEAD_BYTES bytes.
     """
-    for signature, (name, command) in PACKED.items():
-        if head.startswith(signature):
-            return f"{'an' if name in ('lz4', 'xz') else 'a'} {name} file: unpack it first ({command})"
-    for signature, words in TABLES.items():
-        if head.startswith(signature):
-            return f"a file of {words}"
-    if head[TAR] == b"ustar":
-        return "a tar archive: unpack it first (tar -x)"
-    if _is_redpanda(head, size_bytes):
-        return "a segment of Redpanda, whose batches have another header: read the topic (kafka://HOST:PORT/TOPIC)"
-    return None
+    kind = kind_of(head, COMPRESSED) or kind_of(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
+    return kind and ": ".join(kind)
 
 
 def _is_redpanda(head: bytes, size_bytes: int) -> bool:

@@ -12,34 +12,11 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from kfbench.log.foreign_files import EXPORT, PARQUET, kind_of
 from kfbench.sources.text_file import codec_of, opened
 
 HEAD_BYTES: Final = 64 << 10
 NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0e-\x1a]")
-_UNPACK: Final = "unpack it, and name what is in it"
-_EXPORT: Final = "export its rows as CSV, JSON lines or Parquet"
-_CONVERT: Final = "convert it to Parquet"
-PARQUET: Final = ("a Parquet file", "give it a name that ends in .parquet")
-# By the beginning of the file; the first that matches counts. All of these files have bytes that are no text.
-BINARY: Final = {
-    rb"\xfd7zXZ\0": ("xz-compressed", "decompress it (xz -dk), or compress it with gzip or zstd instead"),
-    rb"LZIP|\x1f[\x9d\xa0]|\x5d\0\0": ("compressed by lzip, compress or lzma", "decompress it first"),
-    rb"\x02!L\x18": ("compressed by lz4's legacy format", "decompress it first (lz4 -dk)"),
-    rb"\xff\x06\0\0sNaPpY": ("a snappy stream", "decompress it first"),
-    rb"(?s)PK\x03\x04.*(?:xl/|spreadsheet)": ("a spreadsheet (Excel or OpenDocument)", "save its sheet as CSV"),
-    rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel or Office file", "save its sheet as CSV"),
-    rb"PK(?:\x03\x04|\x05\x06)": ("a zip archive", _UNPACK),
-    rb"7z\xbc\xaf\x27\x1c": ("a 7z archive", _UNPACK),
-    rb"Rar!\x1a\x07": ("a RAR archive", _UNPACK),
-    rb"(?s).{257}ustar": ("a tar archive", _UNPACK),
-    rb"Obj\x01": ("an Avro file", _CONVERT),
-    rb"ORC": ("an ORC file", _CONVERT),
-    rb"ARROW1|FEA1|\xff{4}.{4}\x10\0\0\0": ("an Arrow or Feather file", _CONVERT),
-    rb"PAR1|PARE": PARQUET,
-    rb"SQLite format 3\0": ("an SQLite database", _EXPORT),
-    rb"\x89HDF": ("an HDF5 file", _EXPORT),
-    rb"\x80[\x02-\x05]": ("a Python pickle", _EXPORT),
-}
 _UTF8: Final = "convert it to UTF-8: iconv -f {} -t UTF-8"
 TEXT: Final = {
     rb"\xff\xfe\0\0|\0\0\xfe\xff": ("UTF-32 text", _UTF8.format("UTF-32")),
@@ -47,7 +24,7 @@ TEXT: Final = {
     rb"(?:[^\0]\0){4}": ("UTF-16 text", _UTF8.format("UTF-16LE")),
     rb"(?:\0[^\0]){4}": ("UTF-16 text", _UTF8.format("UTF-16BE")),
     rb"(?i)\s*(?:<!doctype html|<html)": ("a web page", "was the download refused?"),
-    rb"\s*<\?xml": ("XML", _EXPORT),
+    rb"\s*<\?xml": ("XML", EXPORT),
 }
 
 
@@ -58,8 +35,8 @@ def hint(path: str | os.PathLike[str], kind: str | None) -> str:
     """
     codec, head = codec_of(path), _head(path)
     is_text = NOT_TEXT.search(head) is None
-    known = ({} if is_text else BINARY) | (TEXT if kind in ("csv", "json") else {})
-    what, advice = next((words for start, words in known.items() if re.match(start, head, re.DOTALL)), ("", ""))
+    known = None if is_text else kind_of(head)
+    what, advice = known or (kind_of(head, TEXT) if kind in ("csv", "json") else None) or ("", "")
     if what == PARQUET[0] and codec:
         advice = f"decompress it; it is compressed as a whole ({codec})"
     elif kind == "parquet" and what in ("", PARQUET[0]):
