@@ -96,7 +96,7 @@ def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int
                     yield Block(b"", bytes_taken(0) - taken, "a quote is left open to the end of the file")
                 return
             if len(rest) > LONGEST_ROW:
-                hint = "" if rows_end(rest + b"\n") else ": is a quote left open?"
+                hint = ": is a quote left open?" if b"\n" in rest else ""
                 while fresh := stream.read(TEXT_BYTES):
                     at, rest = at + len(rest), fresh
                     if (feed := fresh.find(b"\n")) >= 0:

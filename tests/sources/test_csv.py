@@ -91,6 +91,10 @@ def test_a_row_beyond_the_limit_is_left_out_and_the_rest_is_read(
     found = chunks(path, Columns(key="a", value="b"))
     [damage] = damage_of(found)
     assert damage.position == 3 and damage.promise.startswith("more than ")
+    assert ("quote" in damage.promise) == ("\n" in large.rstrip())  # a quote is suspected only if lines are inside it
+    assert [(each.key, each.value) for each in messages(found)] == [
+        (b"1", b"y"), (b"2", b"y"), (b"3", b"y"), (b"4", b"y"),
+    ]  # fmt: skip
 
 
 def edges() -> st.SearchStrategy[bytes]:
