@@ -62,7 +62,7 @@ def foreign_file(head: bytes, size_bytes: int) -> str | None:
     head: its first HEAD_BYTES bytes.
     """
     kind = kind_of(head, COMPRESSED) or kind_of(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
-    return kind and ": ".join(kind)
+    return kind and f"is {kind[0]}: {kind[1]}"
 
 
 def _is_redpanda(head: bytes, size_bytes: int) -> bool:
