@@ -187,15 +187,11 @@ def _with_iso_8601(texts: Array, found: ColumnTimes) -> ColumnTimes:
     left, parts = _matched(texts, np.flatnonzero(found.is_bad), ISO_8601)
     if not len(left):
         return found
-
-    def text(name: str, default: str) -> Array:
-        return pc.if_else(pc.equal(parts[name], ""), default, parts[name])
-
     month_day = parts["month_day"]
     month = join_parts(parts["month"], pc.utf8_slice_codeunits(month_day, 0, 2))
     day = join_parts(parts["day"], pc.utf8_slice_codeunits(month_day, 2, 4))
-    clock = [text(name, "00") for name in ("hour", "minute", "second")]
-    times = join_parts(parts["year"], "-", month, "-", day, "T", clock[0], ":", clock[1], ":", clock[2])
+    hour, minute, second = (pc.if_else(pc.equal(parts[n], ""), "00", parts[n]) for n in ("hour", "minute", "second"))
+    times = join_parts(parts["year"], "-", month, "-", day, "T", hour, ":", minute, ":", second)
     seconds, is_bad = _seconds(times)
     milliseconds = pc.utf8_slice_codeunits(join_parts(parts["fraction"], "000"), 0, 3).cast(pa.int64())
     digits = pc.replace_substring_regex(parts["zone"], "[^0-9]", "")
@@ -204,9 +200,8 @@ def _with_iso_8601(texts: Array, found: ColumnTimes) -> ColumnTimes:
     is_behind_utc = pc.starts_with(parts["zone"], "-").to_numpy(zero_copy_only=False)
     offset_s = np.where(is_behind_utc, -1, 1) * (3600 * hours + 60 * minutes)
     is_bad |= (hours >= 24) | (minutes >= 60)
-    # A fraction of an hour or a minute would be another time. A date that is not separated is a number.
+    # A fraction of an hour or a minute would be another time.
     is_bad |= pc.and_(pc.not_equal(parts["fraction"], ""), pc.equal(parts["second"], "")).to_numpy(zero_copy_only=False)
-    is_bad |= pc.and_(pc.not_equal(month_day, ""), pc.equal(parts["hour"], "")).to_numpy(zero_copy_only=False)
     values, bad, is_ms = found.values.copy(), found.is_bad.copy(), found.is_ms.copy()
     values[left] = np.where(is_bad, -1, 1000 * (seconds - offset_s) + milliseconds.to_numpy())
     bad[left], is_ms[left] = is_bad, True
