@@ -71,7 +71,7 @@ def what_if(
 ) -> WhatIf:
     """Read segments, tables and folders of them, or a topic; return their size in other formats, codecs and batches.
 
-    Damage is left out and listed. v2 is always among the formats, as the base.
+    Damage and paths that cannot be read are left out and listed. v2 is always among the formats, as the base.
 
     Args:
         paths: a path, several, or a topic.
@@ -94,7 +94,7 @@ def what_if(
         dictionary_details: try topic dictionaries of several sizes, at several levels and in other batches.
 
     Raises:
-        KfbenchError: a path does not exist, or nothing can be read.
+        KfbenchError: nothing can be read.
         InvalidConfig, IllegalCombination: a wrong argument.
         UnknownTimeUnit: the timestamps of a source without batches do not tell their unit.
         MissingTool, MissingExtra, SweepFailed: from Spark.

@@ -189,7 +189,7 @@ def test_readers_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for start in (0, 6_000):
         chunks = list(replace(whole, start=start, piece_bytes=2_000).chunks())
         assert len(chunks) > 3
-        assert not any(chunk.damage for chunk in chunks)
+        assert not any(each.size_bytes for chunk in chunks for each in chunk.damage)  # copies repeat offsets
         assert chunks[-1].kinds == {"columnar zstd-dictionary": chunks[-1].log and len(chunks[-1].log)}
     assert sum(len(chunk.records) for chunk in replace(whole, piece_bytes=2_000).chunks()) == 21 * 60 + 1
 

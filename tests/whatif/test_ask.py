@@ -264,8 +264,11 @@ def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, 
 
 
 def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(KfbenchError, match=r"^.+absent\.log: No such file or directory$"):
-        what_if([FOLDER / "edges.log", tmp_path / "absent.log"])
+    absent = tmp_path / "absent.log"
+    with pytest.raises(KfbenchError, match=r"^.+absent\.log: no such file or folder$"):
+        what_if(absent)
+    (skipped,) = what_if([FOLDER / "edges.log", absent], ["v2"], ["none"]).skipped
+    assert (skipped.path, skipped.is_data) == (str(absent), True)
     with pytest.raises(KfbenchError, match=r"^.+: no segment in this folder or below it \(\.log\); there is: nothing"):
         what_if(tmp_path)
     with pytest.raises(KfbenchError, match="a segment file, a table, or a folder of either is wanted"):
