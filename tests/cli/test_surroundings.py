@@ -56,7 +56,7 @@ REDIRECTIONS = {
 def test_a_sweep_stores_the_same_rows_whatever_folder_and_variables_say(tmp_path: Path) -> None:
     folder, long = foreign_folder(tmp_path / "foreign"), tmp_path / ("long" * 30)
     long.mkdir()
-    redirected = REDIRECTIONS | {"JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={long}", "PYTHONPATH": f"{ROOT}::."}
+    redirected = REDIRECTIONS | {"JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={long}"}
     done = command("sweep", "sweep.toml", "--out", "out", cwd=folder, env=redirected)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if "SPARK_REMOTE" in line and "PYSPARK_SUBMIT_ARGS" in line]
@@ -153,7 +153,7 @@ run()
 
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="becomes a user without a right to threads")
 def test_a_user_who_may_start_no_thread_reads_what_to_raise(tmp_path: Path) -> None:
-    arguments = ["what-if", FOLDER / "activity-none.log", "--codec", "none", "--format", "v2"]
+    arguments = ["what-if", str(FOLDER / "activity-none.log"), "--codec", "none", "--format", "v2"]
     done = command(*arguments, cwd=Path("/"), code=FEW_THREADS)
     assert done.returncode == 1
     assert "ulimit -u" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
