@@ -49,6 +49,7 @@ from kfbench.whatif.ask import (
     sampled,
     why_unreadable,
 )
+from kfbench.whatif.compiling import announced
 from kfbench.whatif.default_formats import default_formats
 from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary
 from kfbench.whatif.estimate import SampleSums
@@ -113,7 +114,8 @@ def fingerprint(
     if table := next((part for part in found.parts if isinstance(part, Table)), None):
         raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
     compile_kernels(None, found.parts, console)
-    shown = default_formats(found.parts, None, None)
+    with announced(console):
+        shown = default_formats(found.parts, None, None)
     compile_kernels(shown, found.parts, console)
     question = replace(_question(shown, secrets.randbits(62) if seed is None else seed), timestamp_unit=timestamp_unit)
     question = sampled(question, sample_bytes, found.parts)

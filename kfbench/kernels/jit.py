@@ -21,6 +21,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary, get_host_cpu_features
 from numba.core.compiler import Compiler
@@ -96,6 +97,26 @@ def _cached_in_our_folder() -> Iterator[None]:
         yield
     finally:
         numba.config.CACHE_DIR = before
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call: Callable[[], None] | None = call
+
+    def on_start(self, event: event.Event) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call()
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+@contextmanager
+def before_compiling(call: Callable[[], None]) -> Iterator[None]:
+    """Call `call` once, before a kernel is compiled while this context is active. To load one does not count."""
+    with event.install_listener("numba:compile", _FirstCompilation(call)):
+        yield
 
 
 # Without _nrt=False Numba leaves atomic reference counts inside loops. They cost 5-10 % of v2 encode, and made a

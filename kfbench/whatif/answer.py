@@ -48,6 +48,10 @@ class Arm:
     batching: Batching | None = None
     batches: int | None = None
 
+    @property
+    def is_estimate(self) -> bool:
+        return self.error_bytes != 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
@@ -420,6 +424,7 @@ class WhatIf:
         then = None if size_bytes is None else self.month_of_topic(topic, size_bytes)
         now = self.month_of_topic(topic, topic.base_bytes)
         return asdict(topic.best) | {
+            "is_estimate": topic.best.is_estimate,
             "saving": topic.saving,
             "saving_against_v2": None,
             "month": _month(then),
@@ -458,6 +463,7 @@ class WhatIf:
 
     def _arm(self, arm: Arm) -> dict[str, Any]:
         return asdict(arm) | {
+            "is_estimate": arm.is_estimate,
             "saving": self.saving(arm),
             "saving_against_v2": self.saving_against_v2(arm),
             "month": _month(self.month_of(arm)),

@@ -29,6 +29,7 @@ from kfbench.sources.topic import Topic
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
+from kfbench.whatif.compiling import announced, compile_for_what_if
 from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
 from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicBytes, dictionary_answer
 from kfbench.whatif.kept_stretches import SOURCE_BYTES
@@ -114,7 +115,8 @@ def what_if(
         found = _find(paths, columns, batchings)
         if master is None:
             compile_kernels(tuple(FORMATS) if is_all else chosen, found.parts, console)
-        names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
+        with announced(console if master is None else None):
+            names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
         if master is None and names:
             compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
     arms, illegal = legal_arms(names, codecs)
@@ -187,8 +189,6 @@ def compile_kernels(formats: Sequence[str] | None, parts: Sequence[Part], consol
     Without a console nothing is done: a caller from Python may not expect processes.
     """
     if console is not None and any(part.size_bytes for part in parts):
-        from kfbench.whatif.compiling import compile_for_what_if
-
         if formats:
             compile_for_what_if(formats, console)
         else:  # `default_formats` chooses by the sizes in all formats

@@ -2,13 +2,16 @@
 
 import tempfile
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
+from kfbench.kernels.jit import before_compiling
+from kfbench.progress import say
 from kfbench.sources import find
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
@@ -45,6 +48,13 @@ def compile_for_what_if(formats: Collection[str], console: Console, sized: Colle
         for name in names if is_done and function is not compile_choice else ():
             with suppress(OSError):  # without the mark the next call only loads the compiled kernels
                 _mark(name).touch()
+
+
+def announced(console: Console | None) -> AbstractContextManager[None]:
+    """Print a line before kernels are compiled that `compile_for_what_if` leaves out, such as those for headers."""
+    if console is None:
+        return nullcontext()
+    return before_compiling(partial(say, console, "compiling kernels for these records, once"))
 
 
 def _mark(name: str) -> Path:

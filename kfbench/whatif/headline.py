@@ -40,7 +40,8 @@ def lead_sentences(answer: WhatIf) -> Iterator[str]:
     if saved < NO_CHANGE:
         yield "Of what Kafka can do today, nothing takes fewer bytes."
     else:
-        yield f"Of what Kafka can do today, {_choice_words(answer, best)} saves most: {percent(saved)}."
+        about = "about " if best.error_bytes != 0 else ""
+        yield f"Of what Kafka can do today, {_choice_words(answer, best)} saves most: {about}{percent(saved)}."
     for arm in _new_and_whole(answer)[:1]:
         share = answer.saving_against_v2(arm) or 0.0
         if share >= NO_CHANGE:
@@ -55,7 +56,8 @@ def cards(answer: WhatIf) -> Iterator[Card]:
     if now is not None:
         yield Card(f"{now:,.2f}", "US$ per month now", "#t-today")
     saved = saving(best.size_bytes, answer.base_bytes)
-    yield Card(_change(saved), f"{_choice_words(answer, best)}: the best today", "#t-today")
+    estimated = ", estimated" if best.error_bytes != 0 else ""
+    yield Card(_change(saved), f"{_choice_words(answer, best)}: the best today{estimated}", "#t-today")
     then = dollars_of(answer, best)
     if now is not None and then is not None and saved >= NO_CHANGE:
         yield Card(f"{now - then:,.2f}", "US$ saved by it per month", "#t-today")

@@ -4,7 +4,8 @@ A terminal and a page show these tables first. The row marked "best" has the few
 all rows in its table that Kafka can store.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import hypot
 from typing import Final, NamedTuple
 
 from kfbench.codecs import ZstdDictionary
@@ -29,11 +30,11 @@ class Choice(NamedTuple):
     """A way to store the records in v2.
 
     Args:
-        is_estimate: True if the size is computed from a sample.
         is_other: False: this is how the log is stored now.
         batches: a description of the batches.
         cpu_ms_per_mb: CPU time in ms per 10**6 bytes; None: it was not measured.
         dollars: US$ per month; None: they follow from size_bytes.
+        error_bytes: see `Arm`.
     """
 
     size_bytes: int
@@ -42,7 +43,7 @@ class Choice(NamedTuple):
     batches: str
     cpu_ms_per_mb: float | None
     dollars: float | None = None
-    is_estimate: bool = False
+    error_bytes: int | None = 0
 
 
 def summary_tables(answer: WhatIf) -> Iterator[Table]:
@@ -115,7 +116,8 @@ def all_topics_table(answer: WhatIf) -> Table:
 
 
 def _topic_change(topic: TopicAnswer) -> str:
-    return change_words(max(topic.saving, 0.0) if topic.saving is not None else None)
+    words = change_words(max(topic.saving, 0.0) if topic.saving is not None else None)
+    return f"about {words}" if topic.best.is_estimate and (topic.saving or 0.0) >= NO_CHANGE else words
 
 
 def _best_words(topic: TopicAnswer) -> str:
@@ -137,7 +139,7 @@ def today_table(answer: WhatIf) -> Table:
     choices, best = sorted(_choices(answer)), best_choice(answer)
     shown = [*choices[:MOST_CHOICES], *(each for each in choices[MOST_CHOICES:] if not each.is_other)]
     for choice in shown:
-        marks = ["best"] * (choice == best) + ["now"] * (not choice.is_other)
+        marks = ["best", *_doubt(best, choices)] * (choice == best) + ["now"] * (not choice.is_other)
         marks += ["not in Kafka"] * (not _is_in_kafka(choice))
         rows.append(
             (
@@ -165,6 +167,19 @@ def today_table(answer: WhatIf) -> Table:
 def best_choice(answer: WhatIf) -> Choice:
     """Return the choice with the fewest bytes that Kafka can store. It may be the log now."""
     return min(filter(_is_in_kafka, _choices(answer)))
+
+
+def _doubt(best: Choice, choices: Iterable[Choice]) -> list[str]:
+    """Return a word if the best size is an estimate: another choice is within the error, or not."""
+    if best.error_bytes == 0:
+        return []
+    others = [each for each in choices if each != best and _is_in_kafka(each)]
+    near = [
+        each
+        for each in others
+        if each.size_bytes - best.size_bytes <= hypot(each.error_bytes or 0, best.error_bytes or 0)
+    ]
+    return ["undecided" if near else "estimated"]
 
 
 def _is_in_kafka(choice: Choice) -> bool:
@@ -196,26 +211,32 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
     known = [arm for arm in answer.arms if arm.format == BASE_FORMAT and arm.size_bytes is not None]
     for arm in known:
         if codecs_now != {arm.codec} or arm.size_bytes != answer.base_bytes:  # else it is the row of the log now
-            yield Choice(arm.size_bytes or 0, True, codec_words(arm), recorded_words(answer), cpu_of.get(arm.codec))
+            yield _choice_of(answer, arm, cpu_of.get(arm.codec))
     groups: dict[Batching | None, list[Arm]] = {}
     for arm in answer.rebatched:
         is_other = bool(codecs_now) or arm.batching != answer.assumed
         if arm.format == BASE_FORMAT and arm.size_bytes is not None and is_other:
             groups.setdefault(arm.batching, []).append(arm)
     for arm in sorted(map(smallest, groups.values()), key=lambda arm: arm.size_bytes or 0)[:MOST_BATCHINGS]:
-        yield Choice(arm.size_bytes or 0, True, codec_words(arm), batches_words(answer, arm), None)
+        yield _choice_of(answer, arm)
     levels = [level for level in answer.levels if level.size_bytes is not None]
     if levels:
         best = min(levels, key=lambda level: (level.size_bytes, level.level))  # of equals the lowest takes least CPU
-        size_bytes = best.size_bytes or 0
-        if size_bytes < min(arm.size_bytes or 0 for arm in known):
-            yield Choice(size_bytes, True, codec_words(best), recorded_words(answer), best.cpu_ms_per_mb)
+        if (best.size_bytes or 0) < min(arm.size_bytes or 0 for arm in known):
+            yield _choice_of(answer, best, best.cpu_ms_per_mb)
     sizes = [each.least_bytes for each in answer.by_topic]
     if len(sizes) > 1 and None not in sizes:
         months = [answer.month_of_topic(each, each.least_bytes or 0) for each in answer.by_topic]
         # If a topic has no rate, the total's rate stands for all topics, as in the other rows.
         dollars = sum(month.total for month in months if month) if all(months) else None
-        yield Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars)
+        errors = [each.best.error_bytes for each in answer.by_topic]
+        error = None if None in errors else round(hypot(*(each or 0 for each in errors)))
+        yield Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars, error)
+
+
+def _choice_of(answer: WhatIf, of: Arm | Level, cpu_ms_per_mb: float | None = None) -> Choice:
+    batches = batches_words(answer, of) if isinstance(of, Arm) else recorded_words(answer)
+    return Choice(of.size_bytes or 0, True, codec_words(of), batches, cpu_ms_per_mb, error_bytes=of.error_bytes)
 
 
 def batches_words(answer: WhatIf, arm: Arm) -> str:

@@ -18,6 +18,7 @@ from kfbench.progress import reading
 from kfbench.sources import Found, Part, Skipped
 from kfbench.sources.part import SHARE_BYTES
 from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
+from kfbench.whatif.compiling import announced
 from kfbench.whatif.levels import at_levels
 from kfbench.whatif.question import Question
 from kfbench.whatif.sums import Tally
@@ -62,7 +63,7 @@ def _tally_here(parts: Sequence[Part], question: Question, console: "Console | N
     """
     workers = min(cores(), MOST_THREADS)
     size_bytes = sum(part.size_bytes for part in parts)
-    with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
+    with ThreadPoolExecutor(workers) as threads, announced(console), reading(size_bytes, "read", console) as advance:
         try:
             if len(parts) < workers:
                 sums = sum((tally(part, question, threads.map, advance) for part in parts), Tally())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from markupsafe import escape
@@ -16,13 +17,15 @@ from markupsafe import escape
 from kfbench.errors import RunError
 from kfbench.report import publish as module
 from kfbench.report.data.results import Results
-from kfbench.report.files import facts_of
+from kfbench.report.files import facts_of, files_of
 from kfbench.report.page import CHAPTERS
 from kfbench.report.page import page as page_of
 from kfbench.report.publish import UNPUBLISHED, newest, place_of, publish
 from kfbench.report.topics import peers
-from kfbench.store import Run
+from kfbench.store import Run, open_run
 from tests.runs import MANIFEST, stored
+
+PUBLISHED = Path(__file__).parents[2] / "reports" / "2026-11-24.20"
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +215,21 @@ def test_a_run_in_which_everything_failed_is_refused(rows: list[dict[str, Any]],
     failed = stored(tmp_path, [row for row in rows if row["status"] == "skipped"])
     with pytest.raises(RunError, match="nothing to report"):
         publish(failed.path, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("folder", ["", *(f"joined/{name}" for name in ("dictionary", "rivals"))])
+def test_the_rows_of_a_kind_alone_render(folder: str, tmp_path: Path) -> None:
+    """Every 40th cell of the large kinds."""
+    whole = open_run(PUBLISHED / folder)
+    for kind in pc.unique(whole.table["kind"]).to_pylist():
+        rows = whole.table.filter(pc.field("kind") == kind)
+        some = pc.unique(rows["cell_id"]).to_pylist()
+        alone = Run(path=tmp_path, manifest=whole.manifest)
+        vars(alone)["table"] = rows.filter(pc.field("cell_id").isin(some[:: 40 if len(rows) > 1_000 else 1]))
+        files = dict(files_of(alone))
+        assert "index.html" in files and len(files) > 2, kind
 
 
 def test_each_page_is_one_well_formed_file_without_a_network(pages: dict[str, str]) -> None:

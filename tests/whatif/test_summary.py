@@ -14,6 +14,7 @@ from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, what_if
 from kfbench.whatif.default_formats import MAIN_FORMATS
+from kfbench.whatif.headline import lead_sentences
 from kfbench.whatif.month import Rate, Stream, month, rate_of_user
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.summary import (
@@ -26,6 +27,7 @@ from kfbench.whatif.summary import (
     today_table,
     topics_table,
 )
+from kfbench.whatif.tables import levels_table
 from kfbench.whatif.text import TABLES, WIDTH, render_text, tables
 from tests.recorded import FOLDER, NAMES
 
@@ -208,6 +210,32 @@ def test_logs_and_tables_together_name_both_batchings(tmp_path: Path) -> None:
     rows = rows_of(today_table(found))
     assert [row["bytes"] for row in rows if "now" in row["mark"]] == [found.base_bytes]
     assert {"recorded, or 5 ms, 16 KiB", "5 ms, 16 KiB", "best per topic"} == {row["batches"] for row in rows}
+
+
+def test_an_estimated_best_says_so() -> None:
+    found = what_if(FOLDER / "activity-none.log", ["v2"], ["none", "zstd"], batchings=[], sample_bytes=1)
+    exact = what_if(FOLDER / "activity-none.log", ["v2"], ["none", "zstd"], batchings=[])
+
+    def mark(answer: WhatIf) -> str:
+        [mark] = [row["mark"] for row in rows_of(today_table(answer)) if "best" in row["mark"]]
+        return str(mark)
+
+    def with_errors(error_bytes: int) -> WhatIf:
+        return replace(exact, levels=tuple(replace(each, error_bytes=error_bytes) for each in exact.levels))
+
+    assert found.best.is_estimate and found.to_dict()["best"]["is_estimate"]
+    assert not exact.best.is_estimate and not exact.to_dict()["best"]["is_estimate"]
+    assert mark(found) == "best, estimated"  # the error is unknown
+    assert mark(with_errors(0)) == "best" and mark(with_errors(1)) == "best, estimated"
+    assert mark(with_errors(10_000)) == "best, undecided"
+    assert "about" in " ".join(lead_sentences(found)) and "about" not in " ".join(lead_sentences(with_errors(0)))
+
+
+def test_the_default_level_of_lz4_explains_itself() -> None:
+    rows = rows_of(levels_table(what_if(FOLDER / "telemetry.log", ["v2"], batchings=[])))
+    said = {(row["codec"], row["level"]): row["note"] for row in rows if row["note"]}
+    assert said.keys() == {("gzip", 6), ("lz4", 9), ("zstd", 3)}
+    assert "fast" in said["lz4", 9]
 
 
 def test_of_levels_with_the_same_bytes_the_lowest_is_shown() -> None:
