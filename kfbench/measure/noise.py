@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, inf, log, sqrt
+from math import ceil, log, sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -164,15 +164,24 @@ def _timed(rows: pa.Table) -> pa.Table:
 def _checks_of_base(timed: pa.Table) -> list[Check]:
     """Check the ratios of each base to its second timing (A/A). They should be 1.
 
-    The list is empty if fewer than LEAST_INTERVALS bases were timed twice.
+    The list is empty if fewer than LEAST_INTERVALS bases were timed twice. Whether intervals contain 1.0 is checked for
+    bases with LEAST_ROUNDS rounds or more.
     """
-    pairs = timed_pairs(timed)
-    if len(pairs) < LEAST_INTERVALS:
+    every, pairs = base_pairs(timed), timed_pairs(timed)
+    if len(every) < LEAST_INTERVALS:
         return []
-    held = sum(each.holds for each in held_out(pairs)) / len(pairs)
     of_kind = _spreads(pairs)
-    least, most = np.array([pair.ratio.widened(of_kind[pair.kind])[1:] for pair in pairs]).T
-    half_width = float(np.median(most - least)) / 2
+    ratios = [pair.ratio.widened(of_kind.get(pair.kind, 0.0)) for pair in every]
+    half_width = float(np.median([ratio.high - ratio.low for ratio in ratios])) / 2
+    width = Check(
+        name="A/A half-width",
+        seen=half_width,
+        limit=0.02,
+        words=f"the median interval of a base against itself is 1 ± {percent(half_width, 2)}",
+    )
+    if len(pairs) < LEAST_INTERVALS:
+        return [width]
+    held = sum(each.holds for each in held_out(pairs)) / len(pairs)
     widest = max(of_kind, key=lambda kind: of_kind[kind])
     return [
         Check(
@@ -184,12 +193,7 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
             words=f"{percent(held)} of {len(pairs):,} 95 % intervals of a base against itself hold 1.0, "
             "each half of the cells widened by the spread of the other",
         ),
-        Check(
-            name="A/A half-width",
-            seen=half_width,
-            limit=0.02,
-            words=f"the median interval of a base against itself is 1 ± {percent(half_width, 2)}",
-        ),
+        width,
         Check(
             name="A/A spread between arms",
             seen=of_kind[widest],
@@ -250,8 +254,12 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
 
 
 def timed_pairs(rows: pa.Table) -> list[BasePair]:
-    """Return the pairs of `base_pairs` that were timed without an error, in LEAST_ROUNDS rounds or more."""
-    return [pair for pair in base_pairs(_timed(rows)) if len(pair.first_ns) >= LEAST_ROUNDS]
+    """Return the pairs of `base_pairs` that were timed without an error, in LEAST_ROUNDS rounds or more.
+
+    Pairs with a time of 0 are left out: the clock was too coarse for them.
+    """
+    pairs = base_pairs(_timed(rows))
+    return [pair for pair in pairs if len(pair.first_ns) >= LEAST_ROUNDS and min(*pair.first_ns, *pair.second_ns) > 0]
 
 
 def timed_kind(kind: str, cache: str | None) -> str:
@@ -283,8 +291,6 @@ def _missing(ratio: PairedRatio) -> float:
     """Return the spread that an interval needs to hold 1.0; 0 if it holds 1.0 without."""
     if ratio.low <= 1 <= ratio.high:
         return 0.0
-    if not 0 < ratio.low <= ratio.high < inf:
-        return inf
     middle = log(ratio.median)
     return sqrt(middle**2 - (middle - log(ratio.low if middle > 0 else ratio.high)) ** 2)
 

@@ -163,6 +163,8 @@ def test_few_cells_say_nothing_of_intervals_and_old_rows_nothing_of_the_host() -
     assert [check.name for check in checks(old)][3:] == ["samples that waited", "first rounds above the rest"]
     unknown = rows(stolen_ns=None)
     assert len(checks(unknown)) == 7 and failed(unknown) == []
+    short = changed(rows(noise=0.08), "cpu_ns", lambda i, ns: ns[:5])  # too few rounds for a promise of 95 %
+    assert failed(changed(short, "wall_ns", lambda i, ns: ns[:5])) == ["A/A half-width"]
 
 
 def test_a_cell_of_two_blocks_and_the_other_kinds_of_cell() -> None:

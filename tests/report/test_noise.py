@@ -38,7 +38,7 @@ def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp
 def test_a_quiet_run_has_the_checks_in_its_section_alone(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     pages = dict(files_of(stored(tmp_path, rows, noise=noise_facts(noise_rows()))))
     assert not [name for name, data in pages.items() if b"Noisy:" in data]
-    assert b"Quiet run: 7 of 7 noise checks passed" in pages["index.html"] and b"All 7 checks" in pages["trust.html"]
+    assert b"Quiet run: 8 of 8 noise checks passed" in pages["index.html"] and b"All 8 checks" in pages["trust.html"]
 
 
 def test_a_run_from_before_has_none(run: Run) -> None:
