@@ -76,7 +76,7 @@ class TopicAnswer:
 
     Args:
         best: see `WhatIf.best`.
-        timestamp_unit, timestamp_unit_from: see `TopicUnit`. A fingerprint does not tell them, so they are not compared.
+        timestamp_unit, timestamp_unit_from: see `TopicUnit`. A fingerprint has none, so they are not compared.
         timestamp_unit_doubt: the reason why the unit is unknown. There are no other batches then.
         has_whole_seconds: True if nearly all timestamps are whole seconds.
     """
