@@ -80,7 +80,7 @@ class TopicAnswer:
 
     Args:
         best: see `WhatIf.best`.
-        timestamp_unit, timestamp_unit_from: see `TopicUnit`.
+        timestamp_unit, timestamp_unit_from: see `TopicUnit`. A fingerprint has none, so they are not compared.
         timestamp_unit_doubt: the reason why the unit is unknown. There are no other batches then.
         has_whole_seconds: True if nearly all timestamps are whole seconds.
     """
@@ -90,10 +90,10 @@ class TopicAnswer:
     records: int
     batches: int
     best: Arm
-    timestamp_unit: Unit | None = None
-    timestamp_unit_from: Literal["values", "option"] | None = None
+    timestamp_unit: Unit | None = field(default=None, compare=False)
+    timestamp_unit_from: Literal["values", "option"] | None = field(default=None, compare=False)
     timestamp_unit_doubt: str | None = None
-    has_whole_seconds: bool = False
+    has_whole_seconds: bool = field(default=False, compare=False)
 
     @property
     def saving(self) -> float | None:
