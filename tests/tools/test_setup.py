@@ -173,16 +173,8 @@ def test_uv_finds_what_pip_is_configured_for(tmp_path: Path, index: Index, case:
     environment = _environment(
         tmp_path, pip_conf.format(**words), **{name: text.format(**words) for name, text in variables.items()}
     )
-    options = [
-        "--target",
-        tmp_path / "target",
-        "--require-hashes",
-        "--no-deps",
-        "--python",
-        sys.executable,
-        "-r",
-        tmp_path / "lock",
-    ]
+    lock, python = str(tmp_path / "lock"), sys.executable
+    options = ["--target", str(tmp_path / "target"), "--require-hashes", "--no-deps", "--python", python, "-r", lock]
     done = subprocess.run(
         [sys.executable, ROOT / "tools/uv_with_pip_settings.py", "pip", "install", "--quiet", *options],
         env=environment, capture_output=True, text=True, check=False,
