@@ -1,6 +1,5 @@
 """Check that a machine has what kfbench needs. Name the command that installs a missing part."""
 
-import os
 import platform
 import re
 import shlex
@@ -63,6 +62,8 @@ def _run_check(check: Callable[[], _Result]) -> _Result:
         return check()
     except ImportError as error:  # one missing package must not hide the others
         return _Result("missing", str(error), "make setup")
+    except (OSError, RuntimeError) as error:
+        return _Result("missing", f"cannot be checked: {error}", "see the other lines")
 
 
 def _python() -> _Result:
@@ -171,17 +172,23 @@ def _codecs() -> _Result:
 
 
 def _cores() -> _Result:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < 2:
-        return _Result("warning", "1", "none needed; CPU figures will be noisy")
-    return _Result("ok", str(cores))
+    from kfbench.measure.container import core_limit, cores
+
+    found, limit = str(cores()), core_limit()
+    if limit < cores() or limit < 2:
+        found += f" (the container's limit is {limit:g})"
+    if cores() < 2:
+        return _Result("warning", found, "none needed; CPU figures will be noisy")
+    return _Result("ok", found)
 
 
 def _memory() -> _Result:
-    import psutil
+    from kfbench.measure.container import available_bytes, memory_limit_bytes
 
-    available = psutil.virtual_memory().available
+    available = available_bytes()
     found = f"{available / 2**30:.1f} GiB available"
+    if limit_bytes := memory_limit_bytes():
+        found += f" of the container's {limit_bytes / 2**30:.1f} GiB"
     if available < LEAST_MEMORY_BYTES:
         mend = f"free some memory: a sweep needs {LEAST_MEMORY_BYTES / 2**30:.0f} GiB"
         return _Result("warning", found, mend)

@@ -133,12 +133,12 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
 
 
 def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
-    from kfbench.measure.environment import cores
+    from kfbench.measure.container import cores
     from kfbench.sweep.host.compiling import COMPILING_S, are_compiled, compilations
     from kfbench.sweep.run.estimate import ESTIMATED_FROM, ESTIMATED_ON
     from kfbench.sweep.run.plan import START_S
 
-    core_count = cores() or 1
+    core_count = cores()
     planned = [stage.to_dict(core_count) for stage in stages]
     compiling_s = 0.0 if are_compiled(compilations(profile.cells)) else COMPILING_S
     stages_s = sum(each["here_s"] for each in planned)

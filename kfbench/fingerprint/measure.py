@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -33,6 +32,7 @@ from kfbench.fingerprint.grid import SampleSizes
 from kfbench.fingerprint.merging import check_least_members, rounded, stored_distributions
 from kfbench.fingerprint.sample_sizes import COUNTED, measured, topic_counts
 from kfbench.formats import FORMATS
+from kfbench.measure.container import cores
 from kfbench.progress import reading
 from kfbench.sources import Skipped, find
 from kfbench.sources.log import Segment, stream_of
@@ -151,7 +151,7 @@ def _read(
         is_part = question.share < 1
         return measured(topics[topic], formats, threads.map, advance, topics=len(topics), is_part=is_part)
 
-    with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(1) as one_topic, ThreadPoolExecutor(cores()) as threads:
         try:
             samples = {topic: one_topic.submit(sizes_of, topic) for topic in topics}
             sums = {topic: tally_all(files, question, console=console) for topic, files in topics.items()}

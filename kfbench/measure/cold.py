@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import numpy as np
-import psutil
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 from kfbench.errors import MissingTool
 from kfbench.formats import Format
+from kfbench.measure.container import available_bytes
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import last_level_cache_bytes
@@ -97,7 +97,7 @@ def prepare_cold(
     """
     if least_bytes is None:
         least_bytes = TIMES * (last_level_cache_bytes() or UNKNOWN_CACHE_BYTES)
-    free_bytes = psutil.virtual_memory().available
+    free_bytes = available_bytes()
     if least_bytes > free_bytes // 2:
         raise MissingTool(
             f"cold caches need {least_bytes >> 20} MiB, and may use half of the {free_bytes >> 20} MiB that are free: "

@@ -18,6 +18,7 @@ import psutil
 from kfbench.codecs import CODECS
 from kfbench.kernels import FAST_CRC, FAST_DEPOSIT, WIDE_CRC
 from kfbench.kernels.instructions import host_vectors, kernel_vectors
+from kfbench.measure.container import cores
 
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
@@ -117,11 +118,6 @@ def _text(path: Path) -> str | None:
         return path.read_text().strip()
     except OSError:
         return None
-
-
-def cores() -> int | None:
-    """Return the number of cores that this process may use. A container may have fewer than the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _caches() -> dict[str, str]:

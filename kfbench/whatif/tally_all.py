@@ -1,6 +1,5 @@
 """Add up the bytes of all parts of a source: in threads of this process, or in tasks of a Spark cluster."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kfbench.measure.container import cores
 from kfbench.progress import reading
 from kfbench.sources import Part
 from kfbench.sources.part import SHARE_BYTES
@@ -53,7 +53,7 @@ def _tally_here(parts: Sequence[Part], question: Question, console: "Console | N
     A thread takes a whole part (a file or partition). If there are fewer parts than threads, one part is read after
     another, and the threads share its compression.
     """
-    workers = min(os.cpu_count() or 1, MOST_THREADS)
+    workers = min(cores(), MOST_THREADS)
     size_bytes = sum(part.size_bytes for part in parts)
     with ThreadPoolExecutor(workers) as threads, reading(size_bytes, "read", console) as advance:
         try:

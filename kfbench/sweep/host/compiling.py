@@ -6,7 +6,6 @@ measurement). Loading all kernels from the cache takes about a second.
 """
 
 import hashlib
-import os
 import signal
 import sys
 import threading
@@ -26,6 +25,7 @@ from kfbench.arrays import Int64
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.bytes import measure_size
+from kfbench.measure.container import workers
 from kfbench.measure.cpu import READINGS, Operation
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.encode_input import EncodeInput
@@ -47,6 +47,7 @@ PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mir
 
 DONE: Final = "compiled"
 COMPILING: Final = "compiling kernels, once"
+PROCESS_BYTES: Final = 400 << 20  # the memory of a process that compiles
 COMPILING_S: Final = 60.0  # about the time for the default profile on two cores
 
 Names = tuple[str, ...]
@@ -158,13 +159,13 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
     error.
     """
     context = get_context("spawn")
-    waiting = list(reversed(calls))
+    waiting, most = list(reversed(calls)), workers(PROCESS_BYTES)
     running: dict[Any, tuple[SpawnProcess, Call]] = {}
     with counting(console, is_spoken=True) as progress:
         bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
         try:
             while waiting or running:
-                while waiting and len(running) < (os.cpu_count() or 1):
+                while waiting and len(running) < most:
                     call = waiting.pop()
                     process = context.Process(target=_run, args=call, daemon=True)
                     _start(process)
