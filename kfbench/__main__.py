@@ -2,6 +2,10 @@
 
 import sys
 
-from kfbench.cli import main
+# Python searches the working folder first, which may hold files that are called like modules.
+if not sys.flags.safe_path and not __file__.startswith(sys.path[0]):
+    del sys.path[0]
 
-sys.exit(main())
+from kfbench.cli import run
+
+run()

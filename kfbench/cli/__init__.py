@@ -5,9 +5,9 @@ Commands import slow modules when they run, so that `kfbench --help` is quick.
 
 from importlib import import_module
 
-from kfbench.cli.app import app, main
+from kfbench.cli.app import app, main, run
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 for _group in (
     "sweeps",

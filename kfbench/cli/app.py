@@ -8,11 +8,15 @@ Exit status:
     130  interrupted
 """
 
+import atexit
 import errno
 import os
 import signal
 import sys
+import tempfile
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Final, NamedTuple, NoReturn
 
 import typer
@@ -23,6 +27,9 @@ from kfbench.errors import KfbenchError
 # How long a thread may run while others wait for the GIL; Python's default is 5 ms. Every call of a codec gives up the
 # GIL and then waits for it, so small batches wait often.
 TURN_S: Final = 0.001
+NO_THREADS: Final = (
+    "this user or container may start no more processes and threads: end some, or raise the limit (ulimit -u, pids.max)"
+)
 
 app = typer.Typer(
     help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
@@ -30,6 +37,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def run() -> NoReturn:
+    """Run the command in sys.argv, and end the process with its exit status.
+
+    Python's own end would end every thread that then calls Python, such as one of Arrow's that lets go of a Python
+    object. The C++ code around the call does not allow this, and aborts the process. So the process ends at once.
+    """
+    try:
+        status = main()
+    except SystemExit as ended:  # SIGTERM
+        status = int(ended.code or 0)
+    atexit._run_exitfuncs()  # stop children, remove temporary files
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def main() -> int:
@@ -43,6 +67,8 @@ def main() -> int:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
     signal.signal(signal.SIGTERM, _on_sigterm)
     sys.setswitchinterval(TURN_S)
+    os.environ["PYTHONSAFEPATH"] = "1"  # processes that a command starts do not import from the working folder
+    _find_temporary_folder()
     try:
         status = app([*options, *names] or ["--help"], prog_name="kfbench", standalone_mode=False)
     except BrokenPipeError:  # from typer's own help
@@ -64,6 +90,21 @@ def _on_sigterm(number: int, _: object) -> NoReturn:
     sys.exit(128 + number)
 
 
+def _find_temporary_folder() -> None:
+    """Use the cache for temporary files if there is no other place, as in a read-only container."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        for place in (os.environ.get("KFBENCH_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME"), "~/.cache"):
+            with suppress(OSError, RuntimeError):  # no such place; no home folder
+                folder = Path(place or "~/.cache", "kfbench", "temporary").expanduser().absolute()
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                os.environ["TMPDIR"] = str(folder)
+                tempfile.gettempdir()
+                return
+        os.environ.pop("TMPDIR", None)
+
+
 class _Failure(NamedTuple):
     message: str
     status: int = 1
@@ -79,6 +120,8 @@ def _failure(error: Exception) -> _Failure:
             return _Failure(str(error))
         case OSError(filename=name, strerror=why) if name and why:
             return _Failure(f"{os.fsdecode(name)}: {why}")
+        case BlockingIOError() | RuntimeError(args=("can't start new thread",)):
+            return _Failure(NO_THREADS)
         case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG, strerror=why):
             return _Failure(f"a file cannot be written: {why}")
         case _:

@@ -68,7 +68,8 @@ def _cache_folder() -> Path:
     roots = [Path(chosen)] if chosen else []
     with suppress(RuntimeError):  # the user has no home directory
         roots.append(Path.home() / ".cache")
-    roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
+    with suppress(FileNotFoundError):  # there is no temporary folder
+        roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
     for root in roots:
         folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
         try:

@@ -83,7 +83,7 @@ def compile_what_if(names: Names) -> None:
         recoded=(BASE_FORMAT,),
         share=1.0,
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=CACHE_FOLDER) as folder:
         for codec in CODECS:
             path = Path(folder, f"{codec}.log")
             path.write_bytes(bytes(FORMATS[BASE_FORMAT].encode(plain, bounds, codec)))
