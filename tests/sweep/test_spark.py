@@ -2,7 +2,9 @@
 
 import gc
 import io
+import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+import kfbench
 from kfbench.errors import KfbenchError, RunError
 from kfbench.measure.host_lock import host_lock
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
@@ -26,7 +29,8 @@ from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run import plan, runner, stage
 from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.runner import RunOptions, run_sweep
-from kfbench.sweep.spark.session import SweepFailed, retrying
+from kfbench.sweep.spark.executors import Executors
+from kfbench.sweep.spark.session import SweepFailed, retrying, session
 from kfbench.whatif import ask, tally_all
 from tests.recorded import FOLDER
 from tests.runs import deterministic, private_names_in, tiny
@@ -70,6 +74,19 @@ def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
     """
     done = subprocess.run([sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "None"]
+
+
+@pytest.mark.spark
+def test_a_worker_on_this_machine_with_other_code_is_refused(tmp_path: Path) -> None:
+    ours = Path(kfbench.__file__).parent
+    shutil.copytree(ours, tmp_path / "kfbench", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "datasets").symlink_to(ours.parent / "datasets")
+    with (tmp_path / "kfbench/measure/bytes.py").open("a") as file:
+        file.write("# other code\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    settings = {"spark.executorEnv.PYTHONPATH": path}
+    with session("local[1]", settings) as spark, pytest.raises(SweepFailed, match="code"):
+        Executors(spark, "local[1]").run((abs, -1))
 
 
 DIES = """

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from kfbench import __version__
-from kfbench.measure.environment import cores as local_cores
+from kfbench.measure.container import cores as local_cores
 from kfbench.measure.environment import environment, libraries
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.measure.schema import SCHEMA
@@ -24,7 +24,7 @@ from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import Profile
-from kfbench.sweep.host.compiling import COMPILING, compilations, note_compiled
+from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.host.prune_cache import prune
 from kfbench.sweep.run.history import History, timed_on
@@ -110,7 +110,7 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     if resume:
         check_resumable(resume, sweep_facts(profile, "", "", budget_s))
         rows = sound_rows(resume)
-    return planned(left(profile.cells, rows), budget_s, local_cores() or 1)
+    return planned(left(profile.cells, rows), budget_s, local_cores())
 
 
 def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
@@ -162,11 +162,13 @@ def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) ->
     """Compile the kernels that measuring these cells needs, on each host of a cluster or all cores of this machine."""
     calls = compilations(cells)
     slots = executors.slots()
-    if calls and executors.is_cluster:
+    if not calls or (are_compiled(calls) and not executors.is_cluster):
+        return
+    if executors.is_cluster:
         bar = progress.add_task(COMPILING, total=slots, unit="slots", failed="")
         executors.prepare(calls)
         progress.update(bar, advance=slots)
-    elif calls:
+    else:
         bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
         for _ in done(executors, calls, slots):
             progress.update(bar, advance=1)

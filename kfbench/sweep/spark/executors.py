@@ -17,7 +17,7 @@ from kfbench.sweep.spark.jobs import FAILURES, awaited, collected
 from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots
 
 CODE: Final = "code"
-_MEND: Final = "write an archive with `kfbench pack FILE.tar.gz` and give it with --archive"
+_MEND: Final = "on a cluster, write an archive with `kfbench pack FILE.tar.gz` and give it with --archive"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,13 +26,13 @@ Facts = Mapping[str, Any]
 
 
 class Executors:
-    """The executors of a Spark session. On a cluster, they must have the same code and libraries as the driver.
+    """The executors of a Spark session. They must have the same code and libraries as the driver.
 
     Spark may replace a lost executor at any time. So each task compares its process with the driver before it runs
     anything. It returns the facts of its host (code, libraries, hardware) with its result.
 
     Attributes:
-        terms: the facts that all hosts must share; None without a cluster.
+        terms: the facts that all hosts and workers must share.
         hosts: the facts of all known hosts, by the hash of the host's name (`environment.host`). On local[N] this is
             only this host.
     """
@@ -41,7 +41,7 @@ class Executors:
         own = host_facts()
         self.spark = spark
         self.is_cluster = is_cluster(master)
-        self.terms = terms_of(own) if self.is_cluster else None
+        self.terms = terms_of(own)
         self.hosts: dict[str, Facts] = {} if self.is_cluster else {own["host"]: own}
         self._hosts_by_address: dict[str, str] = {}
         self._count_at_first = len(self._present())
@@ -90,8 +90,7 @@ class Executors:
                     raise self._unable(error) from error
                 raise
             facts, result = pickle.loads(found)
-            if self.is_cluster:
-                self._meet(facts)
+            self._meet(facts)
             if result is not None:
                 value: R = pickle.loads(result)
                 return value
@@ -170,16 +169,14 @@ def terms_of(facts: Facts) -> dict[str, str | None]:
     return {CODE: facts[CODE], **libraries(facts), **facts["codecs"]}
 
 
-def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
-    """Raise SweepFailed if a host's facts differ from the driver's. terms: the driver's facts; None: do not check."""
-    if terms is not None and (differing := _differing(terms, facts)):
+def require(terms: Mapping[str, str | None], facts: Facts) -> None:
+    """Raise SweepFailed if the facts of a host or worker differ from the driver's."""
+    if differing := _differing(terms, facts):
         raise SweepFailed(f"{facts['host']} would not measure the same: {differing}; {_MEND}")
 
 
 # Until an executor's code is checked, the driver and the executor exchange only builtin types.
-def _prepare_slot(
-    terms: Mapping[str, str | None] | None, calls: bytes, _: Iterator[int]
-) -> Iterator[tuple[int, int, Facts]]:
+def _prepare_slot(terms: Mapping[str, str | None], calls: bytes, _: Iterator[int]) -> Iterator[tuple[int, int, Facts]]:
     """Run a part of the pickled calls in one slot (task) of a host. The slots of a host divide the calls among them.
 
     Nothing is run if the host differs from the driver's terms, because the driver will refuse the host. Yield the
@@ -189,7 +186,7 @@ def _prepare_slot(
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])
     neighbours = [i for i, host in enumerate(hosts) if host == facts["host"]]
-    if terms is None or not _differing(terms, facts):
+    if not _differing(terms, facts):
         for function, argument in pickle.loads(calls)[neighbours.index(me) :: len(neighbours)]:
             function(argument)
     yield context.stageId(), me, facts
@@ -201,12 +198,8 @@ def _run_recipe(recipe: bytes) -> bytes:
     The result is None if nothing was run, because the host differs from the driver or is not the wanted host.
     """
     terms, on, call = pickle.loads(recipe)
-    if terms is None:
-        facts, runs = None, True
-    else:
-        facts = host_facts()
-        runs = not _differing(terms, facts) and on in (None, facts["host"])
-    if not runs:
+    facts = host_facts()
+    if _differing(terms, facts) or on not in (None, facts["host"]):
         return pickle.dumps((facts, None))
     function, argument = pickle.loads(call)
     return pickle.dumps((facts, pickle.dumps(function(argument))))

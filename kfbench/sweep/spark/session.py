@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
@@ -18,8 +18,11 @@ from typing import Any, Final
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from kfbench.errors import KfbenchError, MissingTool
+from kfbench.measure.container import memory_limit_bytes, workers
+from kfbench.progress import say
 from kfbench.sweep.host.java import UTF8_LOCALE, java_home
 
 TASK_ATTEMPTS: Final = 4
@@ -33,6 +36,17 @@ QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # free space that we check first, because a JVM waits forever if it cannot write a file
 LOOPBACK: Final = "127.0.0.1"
+SOCKET_BYTES: Final = 104 - len(
+    "/.00000000-0000-0000-0000-000000000000.sock"
+)  # the longest folder of a worker's socket
+WORKER_BYTES: Final = 250 << 20  # the memory of a Python worker
+JVM_MIB: Final = 1_024  # Spark's default
+LEAST_JVM_MIB: Final = 480  # with less, Spark does not start
+# Sessions here ignore what other installations of Spark need. On a cluster these are settings of the user.
+OF_SPARK: Final = re.compile("(PY)?SPARK_|(HADOOP|YARN)_CONF_DIR$")
+PLACES: Final = {"SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_USER"}
+# These would connect to a server or to another program's JVM.
+CONNECTING: Final = re.compile("SPARK_(REMOTE|LOCAL_REMOTE|API_MODE|CONNECT_.*)$|PYSPARK_GATEWAY_")
 LOGGING: Final = """\
 status = error
 rootLogger.level = error
@@ -73,7 +87,8 @@ def session(
             "spark.app.name": "kfbench",
             "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={logging_file.as_uri()}",
             "spark.executor.defaultJavaOptions": QUICK,  # a user's extraJavaOptions may choose a collector
-            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(folder)) <= SOCKET_BYTES).lower(),
+            "spark.python.unix.domain.socket.dir": folder,
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -81,23 +96,30 @@ def session(
         }
         if here:
             settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+        if not is_cluster(master):
+            settings |= {"spark.local.dir": folder, "spark.driver.memory": f"{_jvm_mib()}m"}
+            settings |= {f"spark.executorEnv.{name}": value for name, value in _imports().items()}
         if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
             settings["spark.dynamicAllocation.enabled"] = "false"
         if archive is not None:
             settings["spark.archives"] = f"{archive.resolve().as_uri()}#{UNPACKED}"
         settings |= extra_settings or {}
-        with _environ(master, archive is not None), _stderr_to(log):
-            try:
-                builder = SparkSession.builder
-                for key, value in settings.items():
-                    builder = builder.config(key, value)
-                spark = builder.getOrCreate()
-            except Exception as error:
-                reason = _reason(error, log)
-                if JARS_FROM in settings and "unresolved dependency" in reason:
-                    reason += " (--connector takes a folder of jars, or other coordinates)"
-                raise SweepFailed(f"Spark did not start on {master}: {reason}") from error
-        with _quiet(spark):
+        with ExitStack() as stack:
+            stack.enter_context(_environ(master, archive is not None))
+            with _stderr_to(log):
+                try:
+                    builder = SparkSession.builder
+                    for key, value in settings.items():
+                        builder = builder.config(key, value)
+                    spark = builder.getOrCreate()
+                except Exception as error:
+                    reason = _reason(error, log)
+                    if JARS_FROM in settings and "unresolved dependency" in reason:
+                        reason += " (--connector takes a folder of jars, or other coordinates)"
+                    if "PYSPARK_SUBMIT_ARGS" in os.environ:
+                        reason += " (PYSPARK_SUBMIT_ARGS is set)"
+                    raise SweepFailed(f"Spark did not start on {master}: {reason}") from error
+            stack.enter_context(_quiet(spark))
             try:
                 if is_cluster(master):
                     _await_executors(spark, master)
@@ -160,9 +182,17 @@ def _await_executors(spark: SparkSession, master: str) -> None:
 
 
 def retrying(master: str) -> str:
-    """Add retries of failed tasks to a local master: local[N] becomes local[N,4]. Return other masters unchanged."""
+    """Add retries of failed tasks to a local master: local[N] becomes local[N,4]. Return other masters unchanged.
+
+    In a container, local[*] is as many workers as its limits of cores and memory allow.
+    """
     found = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
-    return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
+    if not found:
+        return master
+    count = found[1] or "1"
+    if count == "*" and memory_limit_bytes() is not None:
+        count = str(workers(WORKER_BYTES))
+    return f"local[{count},{TASK_ATTEMPTS}]"
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
@@ -234,12 +264,37 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
         wanted["SPARK_CONF_DIR"] = os.environ.get("SPARK_CONF_DIR", f"{other}/conf")  # the cluster's settings
     if archive:
         wanted["PYSPARK_PYTHON"] = f"./{UNPACKED}/bin/python"
+    redirecting = CONNECTING if is_cluster(master) else OF_SPARK
+    ignored = {name for name, value in os.environ.items() if redirecting.match(name) and wanted.get(name) != value}
+    wanted = dict.fromkeys(ignored - PLACES) | wanted
+    if not_set := sorted(name for name in ignored - PLACES if os.environ[name]):
+        _say_ignored(", ".join(not_set))
     before = {name: os.environ.get(name) for name in wanted}
     _set(wanted)
     try:
         yield
     finally:
         _set(before)
+
+
+@cache
+def _say_ignored(names: str) -> None:
+    say(Console(stderr=True), f"this session of Spark does not use {names}")
+
+
+def _imports() -> dict[str, str]:
+    """Return the environment in which a worker on this machine imports what this process imports.
+
+    Otherwise it would first import modules of the working folder, whatever their names are.
+    """
+    folders = [str(Path(folder).absolute()) for folder in sys.path if os.pathsep not in folder]
+    return {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
+
+
+def _jvm_mib() -> int:
+    """Return the memory of a local session's JVM: a third of a container's memory, and at most Spark's default."""
+    limit_bytes = memory_limit_bytes()
+    return JVM_MIB if limit_bytes is None else max(LEAST_JVM_MIB, min(JVM_MIB, (limit_bytes >> 20) // 3))
 
 
 @cache
