@@ -7,8 +7,10 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from itertools import product
 from math import isnan
@@ -19,6 +21,7 @@ import pytest
 from asv.benchmarks import Benchmarks  # type: ignore[import-untyped]
 from asv.config import Config  # type: ignore[import-untyped]
 from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
+from asv.repo import get_repo  # type: ignore[import-untyped]
 from asv.results import Results, iter_results_paths  # type: ignore[import-untyped]
 from asv.util import UserError  # type: ignore[import-untyped]
 
@@ -46,6 +49,29 @@ def git(*arguments: str, folder: Path = ROOT) -> str:
 
 
 # --- Configuration and plugins
+
+
+def test_asv_works_in_a_checkout_without_a_branch(tmp_path: Path) -> None:
+    """A fork may name its branches as it likes, and continuous integration checks out a commit."""
+    git("init", "--quiet", "--initial-branch=topic", folder=tmp_path)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    git(*identity, "commit", "--quiet", "--allow-empty", "--message=one", folder=tmp_path)
+    git("checkout", "--quiet", "--detach", folder=tmp_path)
+    git("branch", "--delete", "--force", "topic", folder=tmp_path)
+    conf = Config.load(str(ROOT / "asv.conf.json"))
+    conf.repo = str(tmp_path)
+    commits = get_repo(conf).get_new_branch_commits(conf.branches, [])
+    assert commits == git("rev-parse", "HEAD", folder=tmp_path).split()
+
+
+def test_asv_listens_at_a_short_path_whatever_tmpdir_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    asv_machine.setup()
+    with tempfile.TemporaryDirectory(prefix="asv-forkserver-") as place, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{place}/socket")
 
 
 def test_asv_installs_versions_of_the_lock() -> None:
