@@ -98,6 +98,8 @@ def session(
             settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
         if not is_cluster(master):
             settings |= {"spark.local.dir": folder, "spark.driver.memory": f"{_jvm_mib()}m"}
+            # The JVM outlives the session's folder, and looks at no TMPDIR.
+            settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={tempfile.gettempdir()}"'
             settings |= {f"spark.executorEnv.{name}": value for name, value in _imports().items()}
         if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
             settings["spark.dynamicAllocation.enabled"] = "false"
