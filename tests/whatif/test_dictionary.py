@@ -160,9 +160,9 @@ def test_the_sample_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_control_batches_are_not_in_the_sample() -> None:
     [part] = find([FOLDER / "transactions.log"]).parts
-    found = kept([part], str(part.name))
-    assert found
-    for each in found:
+    halves = halves_by_topic(kept([part], str(part.name)))[str(part.name)]
+    assert halves.train and halves.test
+    for each in (*halves.train, *halves.test):
         assert not each.batches.fields.rows["is_control"].any()
 
 
