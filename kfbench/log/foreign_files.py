@@ -1,6 +1,6 @@
 """Recognise files that are neither segments nor tables by their first bytes, and say what to do with them.
 
-A segment begins with its first offset. None has an offset as large as these signatures would be, as numbers.
+A segment begins with its first offset, so with a byte of 0: none has an offset of 2**56. These files do not.
 """
 
 import re
@@ -26,7 +26,7 @@ BINARY: Final[Mapping[bytes, Kind]] = {
     rb"PK(?:\x03\x04|\x05\x06)": ("a zip archive", UNPACK),
     rb"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
     rb"Rar!\x1a\x07": ("a RAR archive", UNPACK),
-    rb"(?s).{257}ustar": ("a tar archive", UNPACK),
+    rb"[^\0].{256}ustar[\0 ]": ("a tar archive", UNPACK),
     rb"Obj\x01": ("an Avro file", CONVERT),
     rb"ORC": ("an ORC file", CONVERT),
     rb"ARROW1|FEA1|\xff{4}.{4}\x10\0\0\0": ("an Arrow or Feather file", CONVERT),

@@ -91,9 +91,12 @@ def _arm(name: str, codec: str, size: Estimate) -> Arm:
 def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
     """Yield the sizes in other batches: all formats without a codec, the formats in `recoded` with each codec.
 
-    Control batches are added as they are.
+    Control batches are added as they are. A log whose times are seconds tells nothing of shorter lingers.
     """
-    for batching, (name, codec) in product(question.batchings, question.arms):
+    is_log = not any(source.is_assumed for source in sums.sources)
+    is_coarse = is_log and any(each.unit == "s" for each in sums.topic_units(question.timestamp_unit).values())
+    batchings = [each for each in question.batchings if each.linger_ms >= 1000 or not is_coarse]
+    for batching, (name, codec) in product(batchings, question.arms):
         if codec != "none" and name not in question.recoded:
             continue
         size = _size(codec, sums.rebatched[batching, name], sums.recoded.get((batching, name, codec)))

@@ -50,6 +50,8 @@ def _time_notes(answer: WhatIf) -> Iterator[str]:
         yield f"Times {words}{'' if len(names) == len(answer.by_topic) else f': {_names(names)}'}."
     if doubts := answer.unit_doubts:
         yield f"No other batches and no rate by times, which have an unknown unit: {_names(doubts)}."
+    if seconds := [each.topic for each in answer.by_topic if each.timestamp_unit == "s" and answer.assumed is None]:
+        yield f"Times in seconds tell no batches by a linger.ms below 1,000: {_names(seconds)}."
     batchings = {answer.assumed, *(arm.batching for arm in answer.rebatched)}
     coarse = [each.topic for each in answer.by_topic if each.has_whole_seconds]
     if coarse and any(each is not None and each.linger_ms < 1000 for each in batchings):

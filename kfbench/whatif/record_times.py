@@ -24,10 +24,15 @@ from kfbench.tables import listed
 from kfbench.text import percent
 from kfbench.whatif.rebatch import LATEST_MS, Sent
 
-# Numbers below 10**8 may be counters. From there, the limits of s, ms and µs; larger numbers are ns.
+# Numbers below 10**8 may be counters. From there, the limits of s, ms and µs; larger numbers are ns. In each unit the
+# times of 1995 to 2099 are plausible. Other counts (100 ns since 1601 or year 1, digits of a date) fall outside.
 COUNTER_END: Final = 10**8
-LIMITS: Final = np.array([1, COUNTER_END, 10**11, 10**14, 10**17])
-UNIT_OF: Final[tuple[Unit, ...]] = ("s", "s", "s", "ms", "us", "ns")  # of the numbers between the limits
+FIRST_S, LAST_S = 788_918_400, 4_102_444_800
+LIMITS: Final = np.array(
+    [COUNTER_END, FIRST_S, LAST_S]
+    + [limit for scale in (10**3, 10**6, 10**9) for limit in (10**8 * scale, FIRST_S * scale, LAST_S * scale)]
+)
+UNIT_OF: Final[tuple[Unit, ...]] = ("s", *(unit for unit in UNITS for _ in range(3)))  # of the numbers between limits
 SYMBOLS: Final[Mapping[Unit, str]] = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
 MOST_NAMES: Final = 3  # topics or files in one line
 FEWEST: Final = 10  # timestamps that show whether all are whole seconds
@@ -57,7 +62,8 @@ class TimeUnits:
     """Counts of timestamps, which tell their unit. A log's timestamps and a table's numbers are numbers.
 
     Args:
-        numbers: the count of numbers in each range of LIMITS: 0 or less, counters, s, ms, µs, ns.
+        numbers: the count of numbers in each range of LIMITS: counters and negative ones, then s, ms, µs and ns, each
+            before 1995, plausible, and after 2099.
         in_ms: the count of other timestamps of a table, which have a unit.
         whole_seconds: the count of timestamps that are whole seconds, as they were read.
         read_as: the units in which numbers were read.
@@ -89,7 +95,7 @@ class TimeUnits:
 
     @property
     def has_numbers(self) -> bool:
-        """True if there is a number above 0. It tells something about the unit."""
+        """True if there is a number that is no counter. It tells something about the unit."""
         return any(self.numbers[1:])
 
     @property
@@ -99,9 +105,9 @@ class TimeUnits:
 
     @property
     def likely(self) -> Unit:
-        """The unit of the median of the numbers above 0; ms if there are none, or most may be counters."""
-        until = np.cumsum((0, *self.numbers[1:]))
-        if self.numbers[1] * 2 > until[-1] or not until[-1]:
+        """The unit of the median of the numbers; ms if there are none, or most may be counters."""
+        until = np.cumsum(self.numbers)
+        if self.numbers[0] * 2 > until[-1] or not until[-1]:
             return "ms"
         return UNIT_OF[int(np.searchsorted(until, (until[-1] + 1) // 2))]
 
@@ -112,15 +118,17 @@ class TimeUnits:
         most_others = MOST_OTHERS * self.known
         if numbers <= most_others:
             return None
-        if (counters := sum(self.numbers[:2])) * 2 > numbers:
+        if (counters := self.numbers[0]) * 2 > numbers:
             return f"{percent(counters / numbers)} are below {COUNTER_END:,}, as counters are"
-        by_unit = dict.fromkeys(UNITS, 0)
-        for unit, count in zip(UNIT_OF[1:], self.numbers[1:], strict=True):
-            by_unit[unit] += count
-        if sum(by_unit.values()) - by_unit[self.likely] <= most_others:
+        by_unit = {unit: self.numbers[1 + 3 * i : 4 + 3 * i] for i, unit in enumerate(UNITS)}
+        early, plausible, late = by_unit[self.likely]
+        if numbers - plausible <= most_others:
             return None
-        shares = [f"{percent(n / numbers, 2)} look like {SYMBOLS[unit]}" for unit, n in by_unit.items() if n]
-        return ", ".join(shares)
+        if numbers - early - plausible - late <= most_others:
+            share, unit = percent((early + late) / numbers, 2), SYMBOLS[self.likely]
+            return f"{share} would be before 1995 or after 2099 in {unit}"
+        shares = [f"{percent(sum(n) / numbers, 2)} look like {SYMBOLS[unit]}" for unit, n in by_unit.items() if any(n)]
+        return ", ".join([f"{percent(counters / numbers, 2)} like counters"] * bool(counters) + shares)
 
 
 class TopicUnit(NamedTuple):

@@ -255,8 +255,7 @@ def verdict_sentence(run: JavaRun) -> str:
     noisy = sum(ratio.is_noisy for ratio in run.ratios)
     unsure = sum(ratio.is_noisy or ratio.word == "undecided" for ratio in run.ratios)
     return (
-        f"{'Most' if unsure * 2 > len(run.ratios) else 'Some'} ratios are undecided or noisy: {unsure} of "
-        f"{len(run.ratios)}. "
+        f"{unsure} of {len(run.ratios)} ratios are undecided or noisy. "
         f"Java and kfbench agree on the dearer format in {words['agree']} of {len(run.ratios)} ratios. "
         f"They differ in {words['differ']}. The other {words['undecided']} are undecided. "
         f"Of all ratios, {noisy or 'none'} {'is' if noisy < 2 else 'are'} noisy."
