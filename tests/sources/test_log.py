@@ -516,3 +516,15 @@ def test_a_brokers_other_files_are_no_logs(tmp_path: Path, name: str) -> None:
     found = find([other, segment])
     assert [part.name for part in found.parts] == [str(segment)]
     assert [(each.path, each.is_data) for each in found.skipped] == [(str(other), False)]
+
+
+def test_a_record_that_names_an_archive_is_no_archive(tmp_path: Path) -> None:
+    """A tar archive has "ustar" at byte 257, which may be a byte of a value."""
+    for padding in range(140, 200):
+        records = Records.from_lists([b"a" * padding + b"mustard"] * 20)
+        path = tmp_path / f"{padding}.log"
+        path.write_bytes(bytes(FORMATS["v2"].encode(records, 1)))
+        [part] = find([path]).parts
+        assert sum(len(chunk.records) for chunk in part.chunks()) == 20
+    heads = [path.read_bytes()[257:262] for path in tmp_path.glob("*.log")]
+    assert b"ustar" in heads
