@@ -6,11 +6,12 @@ LONGEST_ROW bytes is left out, and the rest is read. The first bytes of a file s
 
 import os
 import re
+import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -33,7 +34,7 @@ class OpenText(NamedTuple):
     their compressed size is unknown.
     """
 
-    stream: pa.NativeFile
+    stream: Any
     bytes_taken: Callable[[int], int]
 
 
@@ -44,12 +45,48 @@ def codec_of(path: str | os.PathLike[str]) -> str | None:
     return next((codec for codec, wanted in CODEC_BY_START.items() if wanted.match(start)), None)
 
 
+class _Gunzip:
+    """Reads the members of a gzip file. Zeros behind a member are padding, as for gzip(1); Arrow fails on them.
+
+    Bytes before damage are returned first.
+    """
+
+    def __init__(self, file: pa.NativeFile) -> None:
+        self._file, self._member, self._packed = file, zlib.decompressobj(wbits=31), b""
+
+    def read(self, size: int) -> bytes:
+        plain = b""
+        try:
+            while len(plain) < size:
+                self._packed = self._packed or self._file.read(TEXT_BYTES)
+                if self._member.eof and (packed := self._packed.lstrip(b"\0")):
+                    self._member, self._packed = zlib.decompressobj(wbits=31), packed
+                elif self._member.eof and not self._packed:
+                    break
+                if self._member.eof:
+                    self._packed = b""
+                    continue
+                fresh = self._member.decompress(self._packed, size - len(plain))
+                if not fresh and not self._packed:
+                    break
+                plain += fresh
+                self._packed = self._member.unconsumed_tail or self._member.unused_data
+            if not plain and not self._member.eof:
+                raise OSError("truncated compressed text")
+        except zlib.error:
+            if not plain:
+                raise OSError("zlib: damaged") from None
+        return plain
+
+
 @contextmanager
 def opened(path: str) -> Iterator[OpenText]:
     codec = codec_of(path)
     with pa.OSFile(os.fsencode(path)) as file:
         if codec is None:
             yield OpenText(file, lambda held_bytes: file.tell() - held_bytes)
+        elif codec == "gzip":
+            yield OpenText(_Gunzip(file), lambda _: file.tell())
         else:
             with pa.CompressedInputStream(file, codec) as stream:
                 yield OpenText(stream, lambda _: file.tell())

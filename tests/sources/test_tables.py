@@ -382,3 +382,18 @@ def test_the_decoders_words_do_not_reach_the_user(tmp_path: Path, name: str) -> 
 def pq_bytes(folder: Path, rows: list[dict[str, Any]]) -> bytes:
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet", row_group_size=300)
     return (folder / "rows.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "padding", [bytes(1), bytes(512), bytes(5 << 20), gzip.compress(b"3\n"), bytes(7) + gzip.compress(b"3\n")]
+)
+def test_zeros_and_members_behind_gzip_are_read_as_by_gzip(tmp_path: Path, padding: bytes) -> None:
+    path = written(tmp_path / "t.csv.gz", gzip.compress(b"v\n1\n2\n") + padding)
+    found = [each.value for each in messages(chunks(path, Columns(value="v")))]
+    assert found == [b"1", b"2", b"3"][: 2 + (b"\x1f\x8b" in padding)]
+
+
+def test_rows_before_junk_behind_gzip_count(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv.gz", gzip.compress(b"v\n1\n2\n") + b"junk")
+    found, error = chunks_until_error(only(path, Columns(value="v")))
+    assert [each.value for each in messages(found)] == [b"1", b"2"] and str(error).startswith(f"{path}: ")

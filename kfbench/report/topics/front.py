@@ -30,7 +30,7 @@ from kfbench.report.topics.dictionaries.tables import MEANS
 from kfbench.report.topics.rivals import sentences as rivals
 from kfbench.report.topics.rivals.tables import MEANS as RIVAL_MEANS
 from kfbench.tables import listed, number
-from kfbench.text import number_range
+from kfbench.text import counted, number_range
 
 MOST_CARDS: Final = 6
 HEADLINE: Final = ("Fuller batches and zstd save {both} of this record. A new format saves {new}.",)
@@ -190,7 +190,7 @@ def _cards(run: Views, savings: Mapping[str, float]) -> Iterator[Card]:
         yield Card(percent(-savings["packed"]), words, "compression.html#t-codecs-ratio")
     if mean := measured.Columnar(run.results).headline:
         where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {len(mean.labels)} workloads"
+        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {counted(len(mean.labels), 'workload')}"
         yield Card(percent(mean.ratio - 1), words, f"floor.html#t-{measured.NAME}-means")
     if headline := dictionaries.card(run):
         yield Card(*headline, f"{dictionaries.CHAPTER}.html#t-{MEANS}")
