@@ -190,7 +190,8 @@ def _cards(run: Views, savings: Mapping[str, float]) -> Iterator[Card]:
         yield Card(percent(-savings["packed"]), words, "compression.html#t-codecs-ratio")
     if mean := measured.Columnar(run.results).headline:
         where = f"{codec_words(mean.codec)}, {measured.batches_words(mean.batch)}"
-        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {counted(len(mean.labels), 'workload')}"
+        workloads = counted(len(mean.labels), "workload")
+        words = f"{measured.NAME} (research) against {BASE_FORMAT}: {where}, mean of {workloads}"
         yield Card(percent(mean.ratio - 1), words, f"floor.html#t-{measured.NAME}-means")
     if headline := dictionaries.card(run):
         yield Card(*headline, f"{dictionaries.CHAPTER}.html#t-{MEANS}")
