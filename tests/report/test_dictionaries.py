@@ -158,7 +158,7 @@ def test_a_report_joins_the_newest_run_with_its_date_and_machine(run: Run, shipp
     for fact in (shipped.manifest["started"][:10], environment["cpu"], "<code>kfbench sweep dictionary</code>"):
         assert fact in page
     assert files["joined/dictionary/manifest.json"] == (SHIPPED / "manifest.json").read_bytes()
-    assert "dictionaries.html#t-dictionaries-means" in files["README.md"].decode()
+    assert "dictionaries.html#t-dictionaries-means" in files["index.html"].decode()
     newer = tmp_path / "runs" / "2099-01-01.1"
     shutil.copytree(SHIPPED, newer)
     manifest = json.loads((newer / "manifest.json").read_bytes()) | {"started": "2099-01-01T00:00:00+00:00"}
