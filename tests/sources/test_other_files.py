@@ -96,7 +96,7 @@ def test_a_file_of_another_kind_is_named_whatever_its_suffix(tmp_path: Path, kin
         ("t.csv", CSV.decode().encode("utf-16-le"), "UTF-16"),
         ("t.jsonl", LINES.decode().encode("utf-16-be"), "UTF-16"),
         ("t.jsonl", b"\xff\xfe" + '{"ключ":1}\n'.encode("utf-16-le"), "UTF-16"),
-        ("t.csv.gz", gzip.compress(CSV.decode().encode("utf-16")), "UTF-16"),
+        ("t.csv.gz", gzip.compress(CSV.decode().encode("utf-16"), mtime=0), "UTF-16"),
         ("t.csv", CSV.decode().encode("utf-32"), "UTF-32"),
         ("t.json", json.dumps(ROWS, indent=2).encode(), "array"),
         ("t.json", b"\xef\xbb\xbf\r\n" + json.dumps(ROWS, indent="\t").encode(), "array"),
@@ -106,8 +106,8 @@ def test_a_file_of_another_kind_is_named_whatever_its_suffix(tmp_path: Path, kin
         ("t.json", b"".join(json.dumps(row, indent=4).encode() for row in ROWS), "pretty-printed"),
         ("t.json.zst", zstandard.compress(json.dumps(ROWS, indent=2).encode()), "array"),
         ("t.csv", PARQUET, "Parquet"),
-        ("t.parquet.gz", gzip.compress(PARQUET), "Parquet"),
-        ("t.parquet", gzip.compress(PARQUET), "Parquet"),
+        ("t.parquet.gz", gzip.compress(PARQUET, mtime=0), "Parquet"),
+        ("t.parquet", gzip.compress(PARQUET, mtime=0), "Parquet"),
         ("t.parquet", CSV, "Parquet"),
         ("t.parquet", PARQUET[:-4], "Parquet"),
         ("t.csv", b"<!DOCTYPE html>\n<html><body>Sign in</body></html>", "web page"),
@@ -135,7 +135,7 @@ def test_compressed_text_is_read_whatever_its_suffix(
     [
         ("t.csv", b"ORCID,name\n1,2\n"), ("t.csv", b"Obj,PAR1\n1,2\n"), ("t.csv", b"BZh9,x\n1,2\n"),
         ("t.jsonl", b'[1]\n{"v":1}\n'), ("t.jsonl", LINES), ("t.csv", b"a\0b,c\n1,2\n"), ("t", bytes(100)),
-        ("t.log.gz", gzip.compress(bytes(100))), ("t.parquet", PARQUET),
+        ("t.log.gz", gzip.compress(bytes(100), mtime=0)), ("t.parquet", PARQUET),
     ],
 )  # fmt: skip
 def test_other_beginnings_tell_nothing(tmp_path: Path, name: str, content: bytes) -> None:

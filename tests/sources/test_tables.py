@@ -385,7 +385,9 @@ def pq_bytes(folder: Path, rows: list[dict[str, Any]]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "padding", [bytes(1), bytes(512), bytes(5 << 20), gzip.compress(b"3\n"), bytes(7) + gzip.compress(b"3\n")]
+    "padding",
+    [bytes(1), bytes(512), bytes(5 << 20), gzip.compress(b"3\n", mtime=0), bytes(7) + gzip.compress(b"3\n", mtime=0)],
+    ids=["zero", "zeros", "megabytes", "member", "zeros and member"],
 )
 def test_zeros_and_members_behind_gzip_are_read_as_by_gzip(tmp_path: Path, padding: bytes) -> None:
     path = written(tmp_path / "t.csv.gz", gzip.compress(b"v\n1\n2\n") + padding)
