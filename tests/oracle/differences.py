@@ -50,7 +50,7 @@ DIFFERENCES = (
     ),
     Difference(
         name="cut after a whole stream",
-        reason="Too few bytes follow a whole gzip member, zstd frame or snappy block. Kafka's libraries end there "
+        reason="Too few bytes follow a whole zstd frame or snappy block. Kafka's libraries end there "
         "(zstd-jni depending on its buffers). We report a stream that is cut short.",
         applies=lambda seen, refusal: seen["error"] is None and _cut_after_a_stream(seen, refusal),
     ),
