@@ -101,7 +101,7 @@ def test_twice_the_last_level_cache_unless_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_host_without_the_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     class Little:
-        available = LEAST_BYTES
+        available = total = LEAST_BYTES
 
     monkeypatch.setattr(psutil, "virtual_memory", Little)
     with pytest.raises(MissingTool, match="cold caches need"):
