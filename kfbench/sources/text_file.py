@@ -23,6 +23,7 @@ CODEC_BY_START: Final = {
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
 }
 TEXT_BYTES: Final = 4 << 20  # bytes to read and parse at a time
+PACKED_BYTES: Final = 1 << 18  # bytes of a gzip file to read at a time
 LONGEST_ROW: Final = 64 << 20
 
 
@@ -58,7 +59,7 @@ class _Gunzip:
         plain = b""
         try:
             while len(plain) < size:
-                self._packed = self._packed or self._file.read(TEXT_BYTES)
+                self._packed = self._packed or self._file.read(PACKED_BYTES)
                 if self._member.eof and (packed := self._packed.lstrip(b"\0")):
                     self._member, self._packed = zlib.decompressobj(wbits=31), packed
                 elif self._member.eof and not self._packed:
@@ -70,7 +71,8 @@ class _Gunzip:
                 if not fresh and not self._packed:
                     break
                 plain += fresh
-                self._packed = self._member.unconsumed_tail or self._member.unused_data
+                # The next bytes are read here: behind the last text, the file is at its end.
+                self._packed = self._member.unconsumed_tail or self._member.unused_data or self._file.read(PACKED_BYTES)
             if not plain and not self._member.eof:
                 raise OSError("truncated compressed text")
         except zlib.error:
