@@ -54,6 +54,12 @@ def ranges(starts: Int64, lengths: Int64) -> Int64:
     return numbers
 
 
+def group_bounds(sizes: Int64, group_size: int) -> Int64:
+    """Group neighbours whose sizes add up to about `group_size`: the first index of each group, then the end."""
+    cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // group_size)) + 1
+    return np.array([0, *cuts, len(sizes)])
+
+
 def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     """Concatenate arrays of rows with the same structured type, at least one. The result is a new array."""
     # As bytes, because NumPy's concatenate copies field by field, which is 10 times slower.

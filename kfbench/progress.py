@@ -1,7 +1,7 @@
 """Show the progress of a command: bars on a terminal, lines of text elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -85,6 +85,10 @@ def say(console: Console, line: str) -> None:
     console.print(f"kfbench: {printable(line)}", soft_wrap=True, markup=False, highlight=False)
 
 
+def _total_words(total: float | None, fields: Mapping[str, Any]) -> str:
+    return counted(int(total or 0), fields["unit"].removesuffix("s"))
+
+
 class _Lines(Progress):
     """Progress that prints lines instead of bars, for a log file or a pipe."""
 
@@ -100,15 +104,14 @@ class _Lines(Progress):
         **fields: Any,
     ) -> TaskID:
         added = super().add_task(description, start, total, completed, visible, **fields)
-        self._print(f"{description}: {counted(int(total or 0), fields['unit'].removesuffix('s'))}")
+        self._print(f"{description}: {_total_words(total, fields)}")
         return added
 
     def update(self, task_id: TaskID, **kwargs: Any) -> None:
         super().update(task_id, **kwargs)
         task = self.tasks[task_id]
         if not task.finished and time.monotonic() - self._line_at > LINE_S:
-            total = counted(int(task.total or 0), task.fields["unit"].removesuffix("s"))
-            words = f"{task.completed:,.0f} of {total} {task.fields['failed']}"
+            words = f"{task.completed:,.0f} of {_total_words(task.total, task.fields)} {task.fields['failed']}"
             self._print(f"{task.description}: {words.strip()}")
 
     def _print(self, line: str) -> None:

@@ -67,3 +67,43 @@ class Gzip(Codec):
             if data[at : at + 3] != self.HEADER[:3] or len(data) - at <= self.MOST_IGNORED:
                 return
             step = 1024  # else zlib would copy the rest of the payload for each of many small members
+
+
+class GzipReader:
+    """Reads a gzip file. Zeros behind a member are padding, as for gzip(1). Raises OSError for damage.
+
+    The bytes before damage are returned first.
+    """
+
+    PACKED_BYTES: Final = 1 << 18  # bytes to read at a time
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._member = file, zlib.decompressobj(wbits=31)
+        self._packed = file.read(self.PACKED_BYTES)  # the next bytes: behind the last text, the file is at its end
+
+    def read(self, size: int) -> bytes:
+        plain = b""
+        try:
+            while len(plain) < size and self._is_in_member():
+                fresh = self._member.decompress(self._packed, size - len(plain))
+                if not fresh and not self._packed:
+                    break
+                plain += fresh
+                self._packed = (
+                    self._member.unconsumed_tail or self._member.unused_data or self._file.read(self.PACKED_BYTES)
+                )
+            if not plain and not self._member.eof:
+                raise OSError("truncated compressed text")
+        except zlib.error:
+            if not plain:
+                raise OSError("zlib: damaged") from None
+        return plain
+
+    def _is_in_member(self) -> bool:
+        """Go on to the next member behind one that has ended. False: there is none."""
+        while self._member.eof and self._packed:
+            if packed := self._packed.lstrip(b"\0"):
+                self._member, self._packed = zlib.decompressobj(wbits=31), packed
+            else:
+                self._packed = self._file.read(self.PACKED_BYTES)
+        return not self._member.eof

@@ -130,8 +130,7 @@ def fingerprint(
         whole = sum(sums.values(), Tally())
     if not any(source.batches for source in whole.sources):
         raise KfbenchError(why_unreadable(whole.sources))
-    units_by_topic = whole.topic_units(timestamp_unit)
-    if doubts := {topic: unit.doubt for topic, unit in units_by_topic.items() if unit.doubt}:
+    if doubts := whole.unit_doubts(timestamp_unit):
         raise UnknownTimeUnit(unknown_unit(doubts))
     names = _names(sums, {topic: parts[0].topic if topic_names else "" for topic, parts in topics.items()})
     made = Fingerprint(

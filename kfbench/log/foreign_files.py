@@ -36,13 +36,13 @@ BINARY: Final[Mapping[bytes, Kind]] = {
     rb"\x80[\x02-\x05]": ("a Python pickle", EXPORT),
 }
 """By a pattern of the first bytes; the first that matches counts. All of these files have bytes that are no text."""
-COMPRESSED: Final[Mapping[bytes, Kind]] = {
-    rb"\x1f\x8b\x08": ("a gzip file", "unpack it first (gzip -d)"),
-    rb"\x28\xb5\x2f\xfd": ("a zstd file", "unpack it first (zstd -d)"),
-    rb"\x04\x22\x4d\x18": ("an lz4 file", "unpack it first (lz4 -d)"),
-    rb"BZh": ("a bzip2 file", "unpack it first (bzip2 -d)"),
+COMPRESSED: Final[Mapping[str, tuple[bytes, Kind]]] = {
+    "gzip": (rb"\x1f\x8b\x08", ("a gzip file", "unpack it first (gzip -d)")),
+    "bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", ("a bzip2 file", "unpack it first (bzip2 -d)")),
+    "lz4": (rb"\x04\x22\x4d\x18", ("an lz4 file", "unpack it first (lz4 -d)")),
+    "zstd": (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", ("a zstd file", "unpack it first (zstd -d)")),
 }
-"""Tables are read from within these, segments are not."""
+"""By Arrow's name of the codec. Tables are read from within these, segments are not."""
 REDPANDA: Final = (
     "a segment of Redpanda, whose batches have another header",
     "read the topic (kafka://HOST:PORT/TOPIC)",
@@ -61,7 +61,8 @@ def foreign_file(head: bytes, size_bytes: int) -> str | None:
 
     head: its first HEAD_BYTES bytes.
     """
-    kind = kind_of(head, COMPRESSED) or kind_of(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
+    packed = kind_of(head, dict(COMPRESSED.values()))
+    kind = packed or kind_of(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
     return kind and f"is {kind[0]}: {kind[1]}"
 
 

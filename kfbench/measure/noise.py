@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from math import ceil, log, sqrt
 from typing import Any, Final, NamedTuple
 
@@ -167,7 +168,8 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
     The list is empty if fewer than LEAST_INTERVALS bases were timed twice. Whether intervals contain 1.0 is checked for
     bases with LEAST_ROUNDS rounds or more.
     """
-    every, pairs = base_pairs(timed), timed_pairs(timed)
+    every = base_pairs(timed)
+    pairs = _with_rounds(every)
     if len(every) < LEAST_INTERVALS:
         return []
     of_kind = _spreads(pairs)
@@ -216,7 +218,8 @@ def least_that_hold(intervals: int) -> int:
     return int(np.searchsorted(bdtr(np.arange(intervals + 1), intervals, CONFIDENCE), CHANCE))
 
 
-class BasePair(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class BasePair:
     """The CPU times of a base (such as v2), which was timed twice in each round.
 
     first_ns: int64[rounds], the first timing. second_ns: int64[rounds], the second timing (the A/A arm). row: the row
@@ -227,13 +230,14 @@ class BasePair(NamedTuple):
     first_ns: NDArray[np.int64]
     row: StoredRow
 
+    @cached_property
+    def ratio(self) -> PairedRatio:
+        """The second timing divided by the first."""
+        return paired_ratio(self.second_ns, self.first_ns)
+
     @property
     def kind(self) -> str:
         return timed_kind(self.row.kind, self.row.cache)
-
-    @property
-    def ratio(self) -> PairedRatio:
-        return paired_ratio(self.second_ns, self.first_ns)
 
 
 def base_pairs(timed: pa.Table) -> list[BasePair]:
@@ -254,11 +258,12 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
 
 
 def timed_pairs(rows: pa.Table) -> list[BasePair]:
-    """Return the pairs of `base_pairs` that were timed without an error, in LEAST_ROUNDS rounds or more.
+    """Return the pairs of rows that were timed without an error, in LEAST_ROUNDS rounds or more."""
+    return _with_rounds(base_pairs(_timed(rows)))
 
-    Pairs with a time of 0 are left out: the clock was too coarse for them.
-    """
-    pairs = base_pairs(_timed(rows))
+
+def _with_rounds(pairs: Iterable[BasePair]) -> list[BasePair]:
+    """Return the pairs with LEAST_ROUNDS rounds or more. A time of 0 counts for none: the clock was too coarse."""
     return [pair for pair in pairs if len(pair.first_ns) >= LEAST_ROUNDS and min(*pair.first_ns, *pair.second_ns) > 0]
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kfbench.arrays import group_bounds
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
 from kfbench.sources.columns import Columns, RowBatch, check_columns
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
-from kfbench.sources.table_rows import UNREADABLE, damage_only, runs_of_size, share, words_of
+from kfbench.sources.table_rows import UNREADABLE, damage_only, share, words_of
 
 MOST_ROWS: Final = 65_536  # the largest number of rows that are decoded at a time
 # The most bytes that are decoded at a time. Any number of rows may share an entry of a dictionary, so each cell counts
@@ -46,7 +48,7 @@ def split(path: Path, columns: Columns) -> list[GroupShare]:
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
         return [GroupShare(None, sum(sizes))]
-    runs = runs_of_size(np.array(sizes), SHARE_BYTES)
+    runs = pairwise(group_bounds(np.array(sizes), SHARE_BYTES).tolist())
     return [GroupShare(Span(first, end), sum(sizes[first:end])) for first, end in runs]
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, group_bounds
 from kfbench.errors import InvalidRecords, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.records import Records
@@ -59,7 +59,7 @@ def chunks(batches: Iterator[RowBatch], columns: Columns) -> Iterator[Chunk]:
                 number, promise = int(part.numbers[fault.row]), fault.promise + more
                 damage += (Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=promise),)
             records, n = rows.records, len(rows.records)
-            for first, end in runs_of_size(_record_bytes(records), CHUNK_BYTES):
+            for first, end in pairwise(group_bounds(_record_bytes(records), CHUNK_BYTES).tolist()):
                 yield Chunk(
                     records=records.part(first, end).at_offsets(np.arange(offset, offset + end - first)),
                     size_bytes=share(left_bytes, end, n) - share(left_bytes, first, n) if n else left_bytes,
@@ -106,15 +106,6 @@ def _record_bytes(records: Records) -> Int64:
 def damage_only(damage: Sequence[Damage], size_bytes: int = 0) -> RowBatch:
     """Return a batch without rows that only reports damage."""
     return RowBatch((), (), np.zeros(0, np.int64), size_bytes, tuple(damage))
-
-
-def runs_of_size(sizes: Int64, run_size: int) -> Iterator[tuple[int, int]]:
-    """Group neighbours whose sizes add up to about run_size.
-
-    Yield (first index, index after the last) of each group.
-    """
-    cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // run_size)) + 1
-    return pairwise([0, *cuts.tolist(), len(sizes)])
 
 
 def share(size_bytes: int, rows: int, n: int) -> int:

@@ -22,7 +22,7 @@ from kfbench.sources.columns import Columns, RowBatch
 from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
 from kfbench.sources.table_rows import UNREADABLE, chunks, words_of
-from kfbench.sources.text_file import COMPRESSED, codec_of
+from kfbench.sources.text_file import COMPRESSED_SUFFIXES, codec_of
 from kfbench.workloads.fingerprinted.model import is_fingerprint
 
 Kind = Literal["parquet", "json", "csv"]
@@ -143,7 +143,7 @@ def is_table(folder: Path, file: Path) -> bool:
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
     """Return the kind of table by the file's name; None: the name is not that of a table."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
         suffixes.pop()
         return next((kind for suffix in suffixes[-1:] if (kind := KINDS.get(suffix)) != "parquet"), None)
     return KINDS.get(suffixes[-1]) if suffixes else None
@@ -180,7 +180,7 @@ def _topic(path: Path) -> str:
     Example: `events` for events/day=1/part-0.parquet.
     """
     name = path.name
-    while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED):
+    while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED_SUFFIXES):
         name = name.removesuffix(suffix)
     if not PART_FILE.fullmatch(name):
         return name

@@ -6,7 +6,6 @@ LONGEST_ROW bytes is left out, and the rest is read. The first bytes of a file s
 
 import os
 import re
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,15 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-COMPRESSED: Final = (".gz", ".bz2", ".lz4", ".zst")
-CODEC_BY_START: Final = {
-    "gzip": re.compile(rb"\x1f\x8b\x08"),
-    "bz2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),
-    "lz4": re.compile(rb"\x04\x22\x4d\x18"),
-    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
-}
+from kfbench.codecs.gzip_members import GzipReader
+from kfbench.log.foreign_files import COMPRESSED
+
+COMPRESSED_SUFFIXES: Final = (".gz", ".bz2", ".lz4", ".zst")
 TEXT_BYTES: Final = 4 << 20  # bytes to read and parse at a time
-PACKED_BYTES: Final = 1 << 18  # bytes of a gzip file to read at a time
 LONGEST_ROW: Final = 64 << 20
 
 
@@ -43,42 +38,7 @@ def codec_of(path: str | os.PathLike[str]) -> str | None:
     """Return the codec of a file that is compressed as a whole. None: it is not compressed."""
     with Path(path).open("rb") as file:
         start = file.read(16)
-    return next((codec for codec, wanted in CODEC_BY_START.items() if wanted.match(start)), None)
-
-
-class _Gunzip:
-    """Reads the members of a gzip file. Zeros behind a member are padding, as for gzip(1); Arrow fails on them.
-
-    Bytes before damage are returned first.
-    """
-
-    def __init__(self, file: pa.NativeFile) -> None:
-        self._file, self._member, self._packed = file, zlib.decompressobj(wbits=31), b""
-
-    def read(self, size: int) -> bytes:
-        plain = b""
-        try:
-            while len(plain) < size:
-                self._packed = self._packed or self._file.read(PACKED_BYTES)
-                if self._member.eof and (packed := self._packed.lstrip(b"\0")):
-                    self._member, self._packed = zlib.decompressobj(wbits=31), packed
-                elif self._member.eof and not self._packed:
-                    break
-                if self._member.eof:
-                    self._packed = b""
-                    continue
-                fresh = self._member.decompress(self._packed, size - len(plain))
-                if not fresh and not self._packed:
-                    break
-                plain += fresh
-                # The next bytes are read here: behind the last text, the file is at its end.
-                self._packed = self._member.unconsumed_tail or self._member.unused_data or self._file.read(PACKED_BYTES)
-            if not plain and not self._member.eof:
-                raise OSError("truncated compressed text")
-        except zlib.error:
-            if not plain:
-                raise OSError("zlib: damaged") from None
-        return plain
+    return next((codec for codec, (pattern, _) in COMPRESSED.items() if re.match(pattern, start)), None)
 
 
 @contextmanager
@@ -88,7 +48,7 @@ def opened(path: str) -> Iterator[OpenText]:
         if codec is None:
             yield OpenText(file, lambda held_bytes: file.tell() - held_bytes)
         elif codec == "gzip":
-            yield OpenText(_Gunzip(file), lambda _: file.tell())
+            yield OpenText(GzipReader(file), lambda _: file.tell())
         else:
             with pa.CompressedInputStream(file, codec) as stream:
                 yield OpenText(stream, lambda _: file.tell())

@@ -145,7 +145,7 @@ def what_if(
 
 def _check_times(sums: Tally, option: Unit | None) -> None:
     """Raise UnknownTimeUnit if batches are assumed by times whose unit is unknown. option: the unit given, if any."""
-    doubts = {topic: unit.doubt for topic, unit in sums.topic_units(option).items() if unit.doubt}
+    doubts = sums.unit_doubts(option)
     if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
         raise UnknownTimeUnit(unknown_unit(unknown))
 

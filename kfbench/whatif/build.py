@@ -1,6 +1,6 @@
 """Build the answer of a what-if from the sums of all files or partitions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import groupby, product
@@ -34,7 +34,8 @@ def build_answer(
 ) -> WhatIf:
     """Return the answer. rate None: it is computed from the timestamps."""
     sizes, names = sums.sizes(), question.formats
-    sums, doubts = _without_unknown_times(sums, question)
+    doubts = sums.unit_doubts(question.timestamp_unit)
+    sums = _without_times(sums, doubts)
     levels = [level for level in UNIFORM if sums.uniform_records[level]]
     return WhatIf(
         sources=sums.sources,
@@ -63,14 +64,13 @@ def build_answer(
     )
 
 
-def _without_unknown_times(sums: Tally, question: Question) -> tuple[Tally, set[str]]:
-    """Return the sums without the times of topics whose unit is unknown, and these topics."""
-    topics = {topic for topic, unit in sums.topic_units(question.timestamp_unit).items() if unit.doubt}
+def _without_times(sums: Tally, topics: Container[str]) -> Tally:
+    """Return the sums without the times of these topics."""
     sources = (
         replace(source, first_ms=NO_TIMESTAMP, last_ms=NO_TIMESTAMP, ahead=0) if source.stream in topics else source
         for source in sums.sources
     )
-    return replace(sums, sources=tuple(sources)), topics
+    return replace(sums, sources=tuple(sources))
 
 
 def _size(codec: str, plain_bytes: int, sample: SampleSums | None) -> Estimate:

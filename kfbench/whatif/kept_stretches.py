@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, group_bounds
 from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources import Part
@@ -71,12 +71,6 @@ def is_compressed(batches: Batches) -> NDArray[np.bool_]:
     return filled
 
 
-def stretch_bounds(sizes: Int64, stretch_bytes: int) -> Int64:
-    """Divide batches of these sizes into stretches of about `stretch_bytes`: the first batch of each, then the end."""
-    cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // stretch_bytes)) + 1
-    return np.array([0, *cuts, len(sizes)])
-
-
 class StretchKeeper:
     """Keeps the stretches of one file or partition that a hash draws.
 
@@ -99,7 +93,7 @@ class StretchKeeper:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
         of_clients = np.flatnonzero(is_compressed(batches))
-        for first, end in pairwise(stretch_bounds(sizes, STRETCH_BYTES).tolist()):
+        for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number, self._number = self._number, self._number + 1
             if self._question.keeps(self._part, number):
                 self._drawn += 1

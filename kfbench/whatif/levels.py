@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, group_bounds
 from kfbench.batches import BatchFields
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
 from kfbench.log.segment import join_records
 from kfbench.log.writing import chained
 from kfbench.whatif.estimate import Drawn
-from kfbench.whatif.kept_stretches import KeptStretch, stretch_bounds
+from kfbench.whatif.kept_stretches import KeptStretch
 from kfbench.whatif.question import OTHER_TOPICS, Question
 from kfbench.whatif.rebatch import Batches
 from kfbench.whatif.sums import Tally
@@ -66,7 +66,7 @@ def _chosen(stretches: Iterable[KeptStretch], question: Question) -> list[KeptSt
     """
     waiting: dict[str, list[tuple[float, KeptStretch]]] = {}
     for each in stretches:
-        bounds = stretch_bounds(each.sizes, PIECE_BYTES).tolist()
+        bounds = group_bounds(each.sizes, PIECE_BYTES).tolist()
         draws = np.random.default_rng(each.seed).random(len(bounds) - 1).tolist()
         topic = each.stream if each.stream in question.kept_shares else OTHER_TOPICS
         waiting.setdefault(topic, []).extend(

@@ -24,19 +24,17 @@ from kfbench.tables import listed
 from kfbench.text import percent
 from kfbench.whatif.rebatch import LATEST_MS, Sent
 
-# Numbers below 10**8 may be counters. From there, the limits of s, ms and µs; larger numbers are ns. In each unit the
-# times of 1995 to 2099 are plausible. Other counts (100 ns since 1601 or year 1, digits of a date) fall outside.
-COUNTER_END: Final = 10**8
-FIRST_S, LAST_S = 788_918_400, 4_102_444_800
-LIMITS: Final = np.array(
-    [COUNTER_END, FIRST_S, LAST_S]
-    + [limit for scale in (10**3, 10**6, 10**9) for limit in (10**8 * scale, FIRST_S * scale, LAST_S * scale)]
-)
-UNIT_OF: Final[tuple[Unit, ...]] = ("s", *(unit for unit in UNITS for _ in range(3)))  # of the numbers between limits
+COUNTER_END: Final = 10**8  # smaller numbers may be counters; as seconds, it is in 1973
+# The seconds from 1995 to 2099. Other counts (100 ns since 1601 or the year 1, digits of a date) fall outside.
+PLAUSIBLE_S: Final = (788_918_400, 4_102_444_800)
+LIMITS: Final = np.array([1, *(limit * scale for scale in UNITS.values() for limit in (COUNTER_END, *PLAUSIBLE_S))])
+# Of the numbers between the limits: 0 or less, counters, and three counts of each unit.
+UNIT_OF: Final[tuple[Unit, ...]] = ("s", "s", *(unit for unit in UNITS for _ in range(3)))
 SYMBOLS: Final[Mapping[Unit, str]] = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
 MOST_NAMES: Final = 3  # topics or files in one line
 FEWEST: Final = 10  # timestamps that show whether all are whole seconds
 MOST_OTHERS: Final = 0.01  # the largest share of timestamps that may look like another unit
+MOST_ABSENT: Final = 0.1  # the largest share of timestamps of 0 or less, which tell nothing
 
 FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that gives a rate
 MOST_BINS: Final = 512
@@ -59,12 +57,12 @@ def unknown_unit(doubts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class TimeUnits:
-    """Counts of timestamps, which tell their unit. A log's timestamps and a table's numbers are numbers.
+    """Counts of the timestamps of a topic by their size, which tells their unit.
 
     Args:
-        numbers: the count of numbers in each range of LIMITS: counters and negative ones, then s, ms, µs and ns, each
-            before 1995, plausible, and after 2099.
-        in_ms: the count of other timestamps of a table, which have a unit.
+        numbers: counts of timestamps without a unit, which are all those of a log. The first count is of those of 0 or
+            less, the second of counters. Then each unit has three: before 1995, plausible, after 2099.
+        in_ms: the count of the timestamps of a table that have a unit.
         whole_seconds: the count of timestamps that are whole seconds, as they were read.
         read_as: the units in which numbers were read.
     """
@@ -95,7 +93,7 @@ class TimeUnits:
 
     @property
     def has_numbers(self) -> bool:
-        """True if there is a number that is no counter. It tells something about the unit."""
+        """True if there is a number above 0. It tells something about the unit."""
         return any(self.numbers[1:])
 
     @property
@@ -105,9 +103,9 @@ class TimeUnits:
 
     @property
     def likely(self) -> Unit:
-        """The unit of the median of the numbers; ms if there are none, or most may be counters."""
-        until = np.cumsum(self.numbers)
-        if self.numbers[0] * 2 > until[-1] or not until[-1]:
+        """The unit of the median of the numbers above 0; ms if there are none, or most may be counters."""
+        until = np.cumsum((0, *self.numbers[1:]))
+        if self.numbers[1] * 2 > until[-1] or not until[-1]:
             return "ms"
         return UNIT_OF[int(np.searchsorted(until, (until[-1] + 1) // 2))]
 
@@ -118,13 +116,17 @@ class TimeUnits:
         most_others = MOST_OTHERS * self.known
         if numbers <= most_others:
             return None
-        if (counters := self.numbers[0]) * 2 > numbers:
-            return f"{percent(counters / numbers)} are below {COUNTER_END:,}, as counters are"
-        by_unit = {unit: self.numbers[1 + 3 * i : 4 + 3 * i] for i, unit in enumerate(UNITS)}
+        absent, counters, *of_units = self.numbers
+        if (absent + counters) * 2 > numbers:
+            return f"{percent((absent + counters) / numbers)} are below {COUNTER_END:,}, as counters are"
+        if absent > MOST_ABSENT * numbers:
+            return f"{percent(absent / numbers)} are 0 or less"
+        by_unit = {unit: of_units[3 * i : 3 * i + 3] for i, unit in enumerate(UNITS)}
         early, plausible, late = by_unit[self.likely]
-        if numbers - plausible <= most_others:
+        others = numbers - absent - plausible
+        if others <= most_others:
             return None
-        if numbers - early - plausible - late <= most_others:
+        if others - early - late <= most_others:
             share, unit = percent((early + late) / numbers, 2), SYMBOLS[self.likely]
             return f"{share} would be before 1995 or after 2099 in {unit}"
         shares = [f"{percent(sum(n) / numbers, 2)} look like {SYMBOLS[unit]}" for unit, n in by_unit.items() if any(n)]

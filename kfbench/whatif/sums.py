@@ -137,6 +137,10 @@ class Tally:
         """Return the unit of the timestamps of each topic. option: the unit that the user gives, if any."""
         return {topic: TopicUnit.of(units, option) for topic, units in self.time_units.items()}
 
+    def unit_doubts(self, option: Unit | None) -> dict[str, str]:
+        """Return the topics whose timestamps have an unknown unit, and the reasons. option: see `topic_units`."""
+        return {topic: unit.doubt for topic, unit in self.topic_units(option).items() if unit.doubt}
+
     def misread_units(self) -> dict[str, Unit]:
         """Return the units of topics some of whose parts were read in another unit, by their first numbers."""
         return {

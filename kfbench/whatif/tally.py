@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Int64, group_bounds
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
 from kfbench.whatif.estimate import Drawn, SampleSums
-from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed, stretch_bounds
+from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Divider, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import TimeReader, Times
@@ -223,7 +223,7 @@ class _Reading:
         if not (arms := list(arms)) or len(batches.bounds) < 2:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
-        for first, end in pairwise(stretch_bounds(sizes, STRETCH_BYTES).tolist()):
+        for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number = self._stretches[batching]
             self._stretches[batching] += 1
             if question.draws(self._part, batching, number):

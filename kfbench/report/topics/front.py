@@ -141,21 +141,26 @@ def _at_reference(results: Results, rows: pd.DataFrame, free: Sequence[str]) -> 
 
 def _ranges(run: Views) -> Iterator[tuple[str, str]]:
     """Yield the number of workloads, the range and the median of three savings over the workloads."""
-    rows = run.results.research
-    rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok") & (rows["format"] == BASE_FORMAT)]
-    rows = rows[(rows["workload"] != GRID) & rows["batch_size"].isin((FEW, MANY))]
-    totals = rows.assign(codec=codecs_of(rows)).groupby(["batch_size", "codec", "workload"])[["size_bytes", "records"]]
-    sizes = totals.sum().eval("size_bytes / records")
-    both = [] if not {(FEW, NONE), (MANY, ZSTD)} <= set(sizes.index.droplevel("workload")) else (
-        (1 - sizes[MANY, ZSTD] / sizes[FEW, NONE]).dropna().tolist())  # fmt: skip
-    new = {name: [1 - ratio for each in run.verdicts.workloads(codec) if (ratio := each.ratio(NEW))]
-           for name, codec in (("plain", NONE), ("packed", ZSTD))}  # fmt: skip
-    for name, savings in {"both": both, **new}.items():
-        if savings:
+    lone, full = (_workload_sizes(run.results, *each) for each in ((FEW, NONE), (MANY, ZSTD)))
+    ratios = {"both": [full[workload] / lone[workload] for workload in lone if workload in full]}
+    for name, codec in (("plain", NONE), ("packed", ZSTD)):
+        ratios[name] = [ratio for each in run.verdicts.workloads(codec) if (ratio := each.ratio(NEW))]
+    for name, of_name in ratios.items():
+        if savings := [1 - ratio for ratio in of_name]:
             least, most = (percent(end(savings)).removesuffix(" %") for end in (min, max))
             yield f"{name}_count", str(len(savings))
             yield f"{name}_range", f"{least} to {most} %"
             yield f"{name}_median", percent(median(savings))
+
+
+def _workload_sizes(results: Results, batch_size: int, codec: str) -> dict[str, float]:
+    """Return the bytes per record of v2 by workload, in batches of equal size under a codec."""
+    rows = results.research
+    rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok") & (rows["format"] == BASE_FORMAT)]
+    rows = rows[(rows["workload"] != GRID) & (rows["batch_size"] == batch_size)]
+    totals = rows[[name == codec for name in codecs_of(rows)]].groupby("workload")[["size_bytes", "records"]].sum()
+    sizes: dict[str, float] = (totals["size_bytes"] / totals["records"]).to_dict()
+    return sizes
 
 
 def _per_batch(results: Results) -> Iterator[tuple[str, str]]:
