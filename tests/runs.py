@@ -186,5 +186,5 @@ def deterministic(run: Path) -> pa.Table:
 
 def without_progress(err: str) -> str:
     """Return stderr without its progress lines. The sweep ran without a terminal."""
-    progress = re.compile(r"kfbench: [^:]+: [\d,]+( of [\d,]+)? (parts|slots|cells)\b.*\n")
+    progress = re.compile(r"kfbench: [^:]+: [\d,]+( of [\d,]+)? (part|slot|cell)s?\b.*\n")
     return "".join(line for line in err.splitlines(keepends=True) if not progress.fullmatch(line))

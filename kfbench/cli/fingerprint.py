@@ -45,6 +45,7 @@ def fingerprint(
     from kfbench.sources.topic import SCHEME
     from kfbench.text import counted
     from kfbench.whatif.ask import SAMPLE_BYTES
+    from kfbench.whatif.record_times import unknown_unit
     from kfbench.workloads.fingerprinted.files import SUFFIX
 
     if out.suffix != SUFFIX:
@@ -52,7 +53,7 @@ def fingerprint(
     if any(log.startswith(SCHEME) for log in logs):
         raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
-    made, sources, skipped, topics = measured(
+    made, sources, skipped, topics, doubts = measured(
         logs,
         topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
@@ -79,4 +80,4 @@ def fingerprint(
         f"Try it: kfbench what-if {quote(str(out))}",
     ]
     print_result("\n".join(lines))
-    fail_on_damage(sources, logs, skipped)
+    fail_on_damage(sources, logs, skipped, unread=[unknown_unit(doubts)] if doubts else [])

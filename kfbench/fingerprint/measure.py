@@ -72,13 +72,15 @@ SHOWN_S: Final = 0.25  # seconds between two looks at the progress
 class Measured(NamedTuple):
     """A fingerprint, the sources that it was made of, with their damage, and what was not read.
 
-    topics: the topic's or file's own name, by its name in the fingerprint.
+    topics: the topic's or file's own name, by its name in the fingerprint. left_out: the topics whose timestamps have
+    an unknown unit, and the reasons.
     """
 
     fingerprint: Fingerprint
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
     topics: Mapping[str, str]
+    left_out: Mapping[str, str]
 
 
 def fingerprint(
@@ -106,7 +108,7 @@ def fingerprint(
     Raises:
         KfbenchError: a path does not exist, or nothing can be read.
         InvalidConfig: a path is a table: it has no batches. Or least_members is out of range.
-        UnknownTimeUnit: the timestamps of a topic do not tell their unit.
+        UnknownTimeUnit: the timestamps of no topic tell their unit. Else topics that do not are left out.
     """
     check_least_members(least_members)
     check_unit(timestamp_unit)
@@ -130,9 +132,13 @@ def fingerprint(
         whole = sum(sums.values(), Tally())
     if not any(source.batches for source in whole.sources):
         raise KfbenchError(why_unreadable(whole.sources))
-    if doubts := whole.unit_doubts(timestamp_unit):
-        raise UnknownTimeUnit(unknown_unit(doubts))
-    names = _names(sums, {topic: parts[0].topic if topic_names else "" for topic, parts in topics.items()})
+    sources, doubts = whole.sources, whole.unit_doubts(timestamp_unit)
+    if doubts:
+        sums = {topic: tally for topic, tally in sums.items() if topic not in doubts}
+        whole = sum(sums.values(), Tally())
+        if not any(source.batches for source in whole.sources):
+            raise UnknownTimeUnit(unknown_unit(doubts))
+    names = _names(sums, {topic: topics[topic][0].topic if topic_names else "" for topic in sums})
     made = Fingerprint(
         schema=SCHEMA,
         kfbench=__version__,
@@ -147,7 +153,7 @@ def fingerprint(
         dictionary=_anonymous(answer_dictionaries(whole, question), names),
     )
     own = {name: topics[topic][0].topic or topics[topic][0].name for topic, name in names.items()}
-    return Measured(made, whole.sources, found.skipped, own)
+    return Measured(made, sources, found.skipped, own, doubts)
 
 
 def _read(

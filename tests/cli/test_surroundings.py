@@ -58,7 +58,7 @@ REDIRECTIONS = {
 def test_a_sweep_stores_the_same_rows_whatever_folder_and_variables_say(tmp_path: Path) -> None:
     folder, long = foreign_folder(tmp_path / "foreign"), tmp_path / ("long" * 30)
     long.mkdir()
-    redirected = REDIRECTIONS | {"JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={long}"}
+    redirected = REDIRECTIONS | {"JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={long}"'}
     done = command("sweep", "sweep.toml", "--out", "out", cwd=folder, env=redirected)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if "SPARK_REMOTE" in line and "PYSPARK_SUBMIT_ARGS" in line]

@@ -272,7 +272,7 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
         assert times[label, 100, "encode"].median == pytest.approx(0.5, rel=0.01)
     assert "geometric mean of 2 points of the grid" in own.means
     assert not own.blocks and any("about columnar" in section.prose for section in built.sections)
-    assert all(name in built.front.lead for name in formats)
+    assert formats[1] in built.front.lead
     for section in built.sections:
         by_name = {table.name: table for table in (*section.tables, *section.more)}
         assert all(table.rows and len(table.columns) > 1 for table in by_name.values())

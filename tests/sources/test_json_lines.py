@@ -90,7 +90,7 @@ def test_compressed_text_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [each.value for each in messages(chunks(path, Columns(value="v")))] == [b"1"] * 20
 
 
-DEEP = "[" * 2000 + "]" * 2000
+DEEP = "[" * 50_000 + "]" * 50_000
 UNDECODABLE = {
     "deep": f'{{"v":{DEEP}}}',
     "deep elsewhere": f'{{"x":{DEEP},"v":1}}',

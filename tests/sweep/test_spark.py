@@ -125,7 +125,10 @@ def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -
 
     PySpark returns the rows received so far as if they were all. Without any row, it raises its own error.
     """
-    done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
+    environment = os.environ | {"TMPDIR": "/tmp"}  # short, so that the JVM answers on a socket in a folder
+    done = subprocess.run(
+        [sys.executable, "-c", DIES, moment], env=environment, capture_output=True, text=True, check=False
+    )
     assert f"SweepFailed: a Spark task failed in every attempt: {said}" in done.stderr, done.stderr
 
 

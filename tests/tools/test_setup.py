@@ -153,7 +153,7 @@ CONFIGURED = {
         {},
     ),
     "folders, one of them missing": (
-        "[install]\nno-index = yes\nfind-links =\n  {home}/none\n  {folder}/kfbench-thing\n",
+        "[install]\nno-index = yes\nfind-links =\n  none\n  index/kfbench-thing\n",  # a space would end a path
         {},
     ),
     "page of links": ("[global]\nno-index = true\n", {"PIP_FIND_LINKS": "{url}/kfbench-thing/"}),
@@ -166,7 +166,7 @@ CONFIGURED = {
 def test_uv_finds_what_pip_is_configured_for(tmp_path: Path, index: Index, case: str) -> None:
     thing = _write_wheel(index.folder, "kfbench-thing", "1.5", {"kfbench_thing.py": b"NUMBER = 5\n"})
     _write_wheel(index.folder / "other", "kfbench-thing", "1.4", {"kfbench_thing.py": b"NUMBER = 4\n"})
-    words = {"url": index.url, "other": f"{index.url}/other", "home": str(tmp_path), "folder": str(index.folder)}
+    words = {"url": index.url, "other": f"{index.url}/other", "home": str(tmp_path)}
     pip_conf, variables = CONFIGURED[case]
     (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
     (tmp_path / "lock").write_text(_lock_lines(thing))
@@ -177,7 +177,7 @@ def test_uv_finds_what_pip_is_configured_for(tmp_path: Path, index: Index, case:
     options = ["--target", str(tmp_path / "target"), "--require-hashes", "--no-deps", "--python", python, "-r", lock]
     done = subprocess.run(
         [sys.executable, ROOT / "tools/uv_with_pip_settings.py", "pip", "install", "--quiet", *options],
-        env=environment, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "target/kfbench_thing.py").read_text() == "NUMBER = 5\n"

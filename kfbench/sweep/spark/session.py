@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
+from uuid import UUID
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -36,15 +37,14 @@ QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # free space that we check first, because a JVM waits forever if it cannot write a file
 LOOPBACK: Final = "127.0.0.1"
-SOCKET_BYTES: Final = 104 - len(
-    "/.00000000-0000-0000-0000-000000000000.sock"
-)  # the longest folder of a worker's socket
+SOCKET_BYTES: Final = 104 - len(f"/.{UUID(int=0)}.sock")  # the longest folder of a socket of Spark
 WORKER_BYTES: Final = 250 << 20  # the memory of a Python worker
 JVM_MIB: Final = 1_024  # Spark's default
 LEAST_JVM_MIB: Final = 480  # with less, Spark does not start
 # Sessions here ignore what other installations of Spark need. On a cluster these are settings of the user.
 OF_SPARK: Final = re.compile("(PY)?SPARK_|(HADOOP|YARN)_CONF_DIR$")
-PLACES: Final = {"SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_USER"}
+SET_BY_PYSPARK: Final = {"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
+HARMLESS: Final = {"SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_USER"} | SET_BY_PYSPARK
 # These would connect to a server or to another program's JVM.
 CONNECTING: Final = re.compile("SPARK_(REMOTE|LOCAL_REMOTE|API_MODE|CONNECT_.*)$|PYSPARK_GATEWAY_")
 LOGGING: Final = """\
@@ -76,7 +76,8 @@ def session(
 
     Raises MissingTool if there is no Java. Raises SweepFailed if Spark does not start or there is no executor.
     """
-    here = _on_this_machine(master)
+    here, temporary = _on_this_machine(master), tempfile.gettempdir()
+    takes_sockets = len(os.fsencode(temporary)) <= SOCKET_BYTES
     with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
         _check_room(Path(folder))
         logging_file = Path(folder, "log4j2.properties")
@@ -87,8 +88,7 @@ def session(
             "spark.app.name": "kfbench",
             "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={logging_file.as_uri()}",
             "spark.executor.defaultJavaOptions": QUICK,  # a user's extraJavaOptions may choose a collector
-            "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(folder)) <= SOCKET_BYTES).lower(),
-            "spark.python.unix.domain.socket.dir": folder,
+            "spark.python.unix.domain.socket.enabled": str(takes_sockets).lower(),
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -99,7 +99,7 @@ def session(
         if not is_cluster(master):
             settings |= {"spark.local.dir": folder, "spark.driver.memory": f"{_jvm_mib()}m"}
             # The JVM outlives the session's folder, and looks at no TMPDIR.
-            settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={tempfile.gettempdir()}"'
+            settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={temporary}"'
             settings |= {f"spark.executorEnv.{name}": value for name, value in _imports().items()}
         if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
             settings["spark.dynamicAllocation.enabled"] = "false"
@@ -268,8 +268,8 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
         wanted["PYSPARK_PYTHON"] = f"./{UNPACKED}/bin/python"
     redirecting = CONNECTING if is_cluster(master) else OF_SPARK
     ignored = {name for name, value in os.environ.items() if redirecting.match(name) and wanted.get(name) != value}
-    wanted = dict.fromkeys(ignored - PLACES) | wanted
-    if not_set := sorted(name for name in ignored - PLACES if os.environ[name]):
+    wanted = dict.fromkeys(ignored - HARMLESS) | wanted
+    if not_set := sorted(name for name in ignored - HARMLESS if os.environ[name]):
         _say_ignored(", ".join(not_set))
     before = {name: os.environ.get(name) for name in wanted}
     _set(wanted)
