@@ -42,11 +42,11 @@ def test_what_scrolls_says_so_and_takes_the_keyboard(chromium: Chromium, page: P
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])
-def test_the_first_screen_has_the_verdict_and_a_picture_follows(
+def test_the_first_screen_has_the_verdict_and_a_picture(
     chromium: Chromium, front: Path, width: int, height: int
 ) -> None:
     tab = chromium.open(front, width, height)
-    for what, screens in ((".lead", 1), (".cards li", 1), ("figure svg", 2)):
+    for what, screens in ((".lead", 1), ("figure svg", 1), (".cards li", 2)):
         assert tab.ask(f'document.querySelector("{what}").getBoundingClientRect().bottom') < screens * height
 
 
