@@ -1,5 +1,7 @@
 """Decompressing streams return a prefix without reading the rest. A limit stops compression bombs."""
 
+import gzip
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.codecs import CODECS, DEFAULT_LIMIT_BYTES, LEGACY_LZ4, Undecodable
+from kfbench.codecs.gzip_members import GzipReader
 from tests.codec_samples import NOISE, REAL, TEXT
 
 STREAMS = {**CODECS, "lz4 of v0": LEGACY_LZ4}
@@ -184,3 +187,29 @@ def test_a_false_lz4_size_is_refused(claimed: int) -> None:
     frame[14] = xxhash.xxh32_intdigest(bytes(frame[4:14])) >> 8 & 0xFF
     with pytest.raises(Undecodable, match=r"claim|limit"):
         CODECS["lz4"].decompress(bytes(frame))
+
+
+PACKED = gzip.compress(MIXED, 1, mtime=0)
+TRUNCATED, DAMAGED = "truncated compressed text", "zlib: damaged"
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 22])
+@pytest.mark.parametrize(
+    ("packed", "texts", "reason"),
+    [
+        (PACKED, 1, ""), (PACKED + bytes(GzipReader.PACKED_BYTES * 2) + PACKED, 2, ""), (PACKED + bytes(9), 1, ""),
+        (b"", 0, TRUNCATED), (PACKED[:5], 0, TRUNCATED), (PACKED[:-1], 1, TRUNCATED),
+        (PACKED + PACKED[:9], 1, TRUNCATED), (PACKED + b"junk", 1, DAMAGED), (b"junk", 0, DAMAGED),
+    ],
+    ids=["whole", "members", "zeros", "empty", "header", "cut", "member cut", "junk", "only junk"],
+)  # fmt: skip
+def test_a_gzip_file_gives_all_text_before_its_end_or_damage(packed: bytes, texts: int, reason: str, size: int) -> None:
+    """The program gzip(1) gives the same text for these files."""
+    reader, parts, error = GzipReader(io.BytesIO(packed)), [], ""
+    try:
+        while part := reader.read(size):
+            parts.append(part)
+    except OSError as raised:
+        error = str(raised)
+    assert (b"".join(parts), error) == (MIXED * texts, reason)
+    assert len(parts) <= len(MIXED) * texts // size + 1

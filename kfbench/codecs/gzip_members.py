@@ -72,7 +72,7 @@ class Gzip(Codec):
 class GzipReader:
     """Reads a gzip file. Zeros behind a member are padding, as for gzip(1). Raises OSError for damage.
 
-    The bytes before damage are returned first.
+    The text before damage is returned first, except that of the PACKED_BYTES bytes around it.
     """
 
     PACKED_BYTES: Final = 1 << 18  # bytes to read at a time
