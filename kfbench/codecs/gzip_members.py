@@ -70,12 +70,13 @@ class Gzip(Codec):
 
 
 class GzipReader:
-    """Reads a gzip file. Zeros behind a member are padding, as for gzip(1). Raises OSError for damage.
+    """Reads a gzip file of several members and of zeros behind a member, as gzip(1) does. Arrow fails on such zeros.
 
-    The text before damage is returned first, except that of the PACKED_BYTES bytes around it.
+    `read` raises OSError for damage, after it has returned the text before it. Only text from the same PACKED_BYTES
+    bytes of the file as the damage may be lost.
     """
 
-    PACKED_BYTES: Final = 1 << 18  # bytes to read at a time
+    PACKED_BYTES: Final = 1 << 18  # bytes of the file to read at a time
 
     def __init__(self, file: Any) -> None:
         self._file, self._member = file, zlib.decompressobj(wbits=31)

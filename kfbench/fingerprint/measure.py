@@ -108,7 +108,7 @@ def fingerprint(
     Raises:
         KfbenchError: a path does not exist, or nothing can be read.
         InvalidConfig: a path is a table: it has no batches. Or least_members is out of range.
-        UnknownTimeUnit: the timestamps of no topic tell their unit. Else topics that do not are left out.
+        UnknownTimeUnit: no topic is left, because topics whose timestamps do not tell their unit are left out.
     """
     check_least_members(least_members)
     check_unit(timestamp_unit)

@@ -97,8 +97,8 @@ def _find(path: Path, columns: Columns) -> Found:
             others = [replace(each, reason=TABLES) if _is_table(path, each) else each for each in found.skipped]
             return replace(found, skipped=tuple(others))
     elif tables.kind_of(path) is None:
-        is_named_so = path.suffix == LOG_SUFFIX  # the reader of segments names what is in such a file
-        if path.is_file() and not is_named_so and (hint := other_files.hint(path, None)):
+        # A file named like a segment is left to the reader of segments, which says what else it is.
+        if path.suffix != LOG_SUFFIX and path.is_file() and (hint := other_files.hint(path, None)):
             raise InvalidRecords(f"{path}: {hint}")
         return log.find(path)
     return tables.find(path, columns)

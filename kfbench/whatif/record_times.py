@@ -28,7 +28,7 @@ COUNTER_END: Final = 10**8  # smaller numbers may be counters; as seconds, it is
 # The seconds from 1995 to 2099. Other counts (100 ns since 1601 or the year 1, digits of a date) fall outside.
 PLAUSIBLE_S: Final = (788_918_400, 4_102_444_800)
 LIMITS: Final = np.array([1, *(limit * scale for scale in UNITS.values() for limit in (COUNTER_END, *PLAUSIBLE_S))])
-# Of the numbers between the limits: 0 or less, counters, and three counts of each unit.
+# The unit of a number by its place among the limits: 0 or less, a counter, then three places in each unit.
 UNIT_OF: Final[tuple[Unit, ...]] = ("s", "s", *(unit for unit in UNITS for _ in range(3)))
 SYMBOLS: Final[Mapping[Unit, str]] = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
 MOST_NAMES: Final = 3  # topics or files in one line
@@ -57,12 +57,12 @@ def unknown_unit(doubts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class TimeUnits:
-    """Counts of the timestamps of a topic by their size, which tells their unit.
+    """Counts of the timestamps of a part or topic by their magnitude, which tells the unit.
 
     Args:
-        numbers: counts of timestamps without a unit, which are all those of a log. The first count is of those of 0 or
-            less, the second of counters. Then each unit has three: before 1995, plausible, after 2099.
-        in_ms: the count of the timestamps of a table that have a unit.
+        numbers: the counts of timestamps that are plain numbers: 0 or less, counters, then before 1995, plausible and
+            after 2099 for each unit. All timestamps of a log are plain numbers.
+        in_ms: the count of the other timestamps of a table. Their type has a unit.
         whole_seconds: the count of timestamps that are whole seconds, as they were read.
         read_as: the units in which numbers were read.
     """

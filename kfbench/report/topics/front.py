@@ -157,9 +157,9 @@ def _workload_sizes(results: Results, batch_size: int, codec: str) -> dict[str, 
     """Return the bytes per record of v2 by workload, in batches of equal size under a codec."""
     rows = results.research
     rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok") & (rows["format"] == BASE_FORMAT)]
+    rows = rows[(rows["workload"] != GRID) & (rows["batch_size"] == batch_size)]
     rows = rows.assign(codec=codecs_of(rows))
-    rows = rows[(rows["workload"] != GRID) & (rows["batch_size"] == batch_size) & (rows["codec"] == codec)]
-    totals = rows.groupby("workload")[["size_bytes", "records"]].sum()
+    totals = rows[rows["codec"] == codec].groupby("workload")[["size_bytes", "records"]].sum()
     sizes: dict[str, float] = (totals["size_bytes"] / totals["records"]).to_dict()
     return sizes
 

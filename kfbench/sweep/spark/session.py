@@ -37,14 +37,15 @@ QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # free space that we check first, because a JVM waits forever if it cannot write a file
 LOOPBACK: Final = "127.0.0.1"
-SOCKET_BYTES: Final = 104 - len(f"/.{UUID(int=0)}.sock")  # the longest folder of a socket of Spark
+# The longest folder in which Spark can open a socket: its path has at most 104 bytes on macOS, 108 on Linux.
+SOCKET_BYTES: Final = 104 - len(f"/.{UUID(int=0)}.sock")
 WORKER_BYTES: Final = 250 << 20  # the memory of a Python worker
 JVM_MIB: Final = 1_024  # Spark's default
 LEAST_JVM_MIB: Final = 480  # with less, Spark does not start
 # Sessions here ignore what other installations of Spark need. On a cluster these are settings of the user.
 OF_SPARK: Final = re.compile("(PY)?SPARK_|(HADOOP|YARN)_CONF_DIR$")
 SET_BY_PYSPARK: Final = {"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
-HARMLESS: Final = {"SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_USER"} | SET_BY_PYSPARK
+HARMLESS: Final = {"SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_USER"} | SET_BY_PYSPARK  # they stay as they are
 # These would connect to a server or to another program's JVM.
 CONNECTING: Final = re.compile("SPARK_(REMOTE|LOCAL_REMOTE|API_MODE|CONNECT_.*)$|PYSPARK_GATEWAY_")
 LOGGING: Final = """\
@@ -96,13 +97,13 @@ def session(
         }
         if here:
             settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-        if not is_cluster(master):
+        if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
+            settings["spark.dynamicAllocation.enabled"] = "false"
+        else:
             settings |= {"spark.local.dir": folder, "spark.driver.memory": f"{_jvm_mib()}m"}
             # The JVM outlives the session's folder, and looks at no TMPDIR.
             settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={temporary}"'
             settings |= {f"spark.executorEnv.{name}": value for name, value in _imports().items()}
-        if is_cluster(master):  # Spark must not add or remove executors: CPU is timed on one checked host
-            settings["spark.dynamicAllocation.enabled"] = "false"
         if archive is not None:
             settings["spark.archives"] = f"{archive.resolve().as_uri()}#{UNPACKED}"
         settings |= extra_settings or {}
