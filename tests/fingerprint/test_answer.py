@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kfbench import BatchFields, Records
-from kfbench.errors import InvalidConfig
+from kfbench.errors import InvalidConfig, UnknownTimeUnit
 from kfbench.fingerprint.answer import what_if_of
 from kfbench.fingerprint.file import MOST_BYTES, read_file, to_json
 from kfbench.fingerprint.measure import fingerprint
@@ -153,6 +153,20 @@ def test_control_batches_are_no_records_of_clients(tmp_path: Path) -> None:
     made = fingerprint(tmp_path).fingerprint
     assert {topic.stored.sent_records for topic in made.topics} == {0, 40}
     assert what_if_of(made).arms == what_if(tmp_path).arms
+
+
+def test_a_topic_of_unknown_unit_is_left_out(tmp_path: Path) -> None:
+    times = {"counted": range(50), "sound": range(NOW_MS, NOW_MS + 50)}
+    logs = {
+        topic: written(tmp_path, FORMATS["v2"].encode(Records.from_lists([b"x"] * 50, timestamps_ms=given), 10), topic)
+        for topic, given in times.items()
+    }
+    made = fingerprint(tmp_path)
+    assert list(made.left_out) == ["counted"] and list(made.topics.values()) == ["sound"]
+    assert what_if_of(made.fingerprint).arms == what_if(logs["sound"]).arms
+    assert fingerprint(tmp_path, timestamp_unit="ms").left_out == {}
+    with pytest.raises(UnknownTimeUnit, match="counted"):
+        fingerprint(logs["counted"])
 
 
 def test_unknown_formats_are_refused() -> None:
