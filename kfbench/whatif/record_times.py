@@ -93,8 +93,8 @@ class TimeUnits:
 
     @property
     def has_numbers(self) -> bool:
-        """True if there is a number above 0. It tells something about the unit."""
-        return any(self.numbers[1:])
+        """True if there is a number above 0 that is no counter. It tells something about the unit."""
+        return any(self.numbers[2:])
 
     @property
     def has_whole_seconds(self) -> bool:
