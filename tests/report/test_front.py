@@ -127,7 +127,8 @@ def test_what_v3_saves_per_batch_is_what_it_saves_besides_a_byte_per_record(rows
     v2, v3 = (where(plain, format=name).drop_duplicates("cell_id").set_index("cell_id") for name in ("v2", "v3"))
     saved = ((v2["size_bytes"] - v3["size_bytes"] - v3["records"]) / v3["batches"]).dropna()
     is_small = v3["batch_size"].reindex(saved.index) <= 50
-    (found,) = re.findall(r"one byte per record and (\d+) to (\d+) per batch, (\d+) to (\d+) in batches of more", words)
+    said = r"one byte per record and (\d+) to (\d+) per batch \(above 50 records, (\d+) to (\d+)\)"
+    (found,) = re.findall(said, words)
     assert [*map(int, found)] == [
         end for part in (saved[is_small], saved[~is_small]) for end in (part.min(), part.max())
     ]

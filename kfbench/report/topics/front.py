@@ -45,7 +45,7 @@ RANGES: Final = (
     "Over {both_count} workloads it is {both_range}, {both_median} in the median.",
     "Over {plain_count} workloads in their own batches, v3 saves {plain_range}, {plain_median} in the median.",
     "Under zstd 3 it saves {packed_range}, {packed_median} in the median.",
-    "v3 saves one byte per record and {few} per batch, {many} in batches of more than 50 records.",
+    "v3 saves one byte per record and {few} per batch (above 50 records, {many}).",
 )
 
 FEW, SMALL, MANY, ZSTD, TEXT = 1, 50, 100, "zstd 3", REFERENCE["payload"]
