@@ -93,8 +93,8 @@ class TimeUnits:
 
     @property
     def has_numbers(self) -> bool:
-        """True if there is a number above 0 that is no counter. It tells something about the unit."""
-        return any(self.numbers[2:])
+        """True if there is a number above 0. What time it is depends on the unit."""
+        return any(self.numbers[1:])
 
     @property
     def has_whole_seconds(self) -> bool:
@@ -150,7 +150,8 @@ class TopicUnit(NamedTuple):
             return cls(option, "option") if any(units.numbers) else cls()
         if units.doubt is not None:
             return cls(doubt=units.doubt)
-        return cls(units.likely, "values") if units.has_numbers else cls()
+        is_told = any(units.numbers[2:])  # a counter tells no unit
+        return cls(units.likely, "values") if is_told else cls()
 
 
 class TimeReader:

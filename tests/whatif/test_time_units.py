@@ -196,12 +196,25 @@ def test_numbers_among_dates_count_by_their_share(tmp_path: Path) -> None:
         asked(csv(tmp_path / "many.csv", [*dates, *COUNTERS[:20]]))
 
 
-def test_first_numbers_that_mislead(tmp_path: Path) -> None:
-    """The first file of a partition is in µs, and has less than 1 % of the records. It is read again in ms."""
-    log(tmp_path / "t-0" / f"{0:020}.log", in_unit(MILLISECONDS[:2], "us"))
-    log(tmp_path / "t-0" / f"{2:020}.log", MILLISECONDS[2:])
-    found, told = (asked([tmp_path / "t-0"], timestamp_unit=unit) for unit in (None, "ms"))
+@pytest.mark.parametrize(
+    ("first", "others", "unit"),
+    [
+        (in_unit(MILLISECONDS[:2], "us"), MILLISECONDS[2:], "ms"),
+        ([5, 7], SECONDS, "s"),
+        ([5, 7], in_unit(MILLISECONDS, "us"), "us"),
+    ],
+    ids=["µs before ms", "counters before s", "counters before µs"],
+)
+def test_first_numbers_that_mislead(tmp_path: Path, first: list[int], others: list[int], unit: Unit) -> None:
+    """The first file of a partition seems to be in another unit, and has less than 1 % of the records.
+
+    It is read again in the unit of the topic.
+    """
+    log(tmp_path / "t-0" / f"{0:020}.log", first)
+    log(tmp_path / "t-0" / f"{2:020}.log", others)
+    found, told = (asked([tmp_path / "t-0"], timestamp_unit=option) for option in (None, unit))
     assert found.rebatched == told.rebatched and found.rate == told.rate
+    assert [source.first_ms for source in found.sources] == [source.first_ms for source in told.sources]
     assert found.to_dict()["timestamp_unit_from"] == "values"
 
 
