@@ -153,12 +153,15 @@ TICKS: Final = [(t + 62_135_596_800_000) * 10_000 for t in MILLISECONDS]  # 100 
 DIGITS: Final = [20_260_131_120_000 + i for i in range(60)]  # YYYYMMDDhhmmss
 
 
-def test_up_to_a_tenth_of_zeros_tells_nothing() -> None:
-    for zeros, is_known in ((0, True), (100, True), (101, False)):
-        times = np.array([0] * zeros + [NOW_MS] * 900)
-        assert (TimeUnits.of(times).doubt is None) == is_known
-    counters_among_dates = TimeUnits.of(np.array([0, 7])).plus(TimeUnits(in_ms=300))
-    assert TopicUnit.of(counters_among_dates, None) == TopicUnit()
+@pytest.mark.parametrize(("zeros", "is_known"), [(0, True), (100, True), (101, False)])
+def test_at_most_a_tenth_may_be_zeros(zeros: int, is_known: bool) -> None:
+    times = np.array([0] * zeros + [NOW_MS] * 900)
+    assert (TimeUnits.of(times).doubt is None) == is_known
+
+
+def test_counters_among_dates_tell_no_unit() -> None:
+    units = TimeUnits.of(np.array([0, 7])).plus(TimeUnits(in_ms=300))
+    assert TopicUnit.of(units, None) == TopicUnit()
 
 
 @pytest.mark.parametrize(
