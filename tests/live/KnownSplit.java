@@ -14,6 +14,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class KnownSplit {
     private static final int STEPS = 60_000;
+    private static final int REPEATS = 100; // of each part in turn: longer than a tick of the kernel, at which samples are taken
     private static long computed;
 
     public static void main(String[] arguments) throws Exception {
@@ -26,9 +27,9 @@ final class KnownSplit {
             var end = System.nanoTime() + Duration.ofSeconds(8).toNanos();
             while (System.nanoTime() < end) {
                 var before = clock.getCurrentThreadCpuTime();
-                compute();
+                for (int i = 0; i < REPEATS; i++) compute();
                 var between = clock.getCurrentThreadCpuTime();
-                file.read(buffer.clear(), 0);
+                for (int i = 0; i < REPEATS; i++) file.read(buffer.clear(), 0);
                 reading += clock.getCurrentThreadCpuTime() - between;
                 computing += between - before;
                 LockSupport.parkNanos(300_000);
