@@ -24,7 +24,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record"]
+Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
 # Kinds of measurements that read only a part of a log -> the operation that each kind times.
 READINGS: Final[Mapping[str, Operation]] = {

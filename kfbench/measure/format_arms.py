@@ -120,6 +120,17 @@ def _fetch_record_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Byte
     return _reading_arm(log, view, lambda: fmt.fetch(view, positions, indices), verify)
 
 
+def _sizes_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:  # noqa: ARG001
+    """Return a call that computes the size of each batch from the lengths of its records, without their payload."""
+    shapes = source.records.shapes
+
+    def verify() -> None:
+        if fmt.size(shapes, source.bounds, source.batch_fields).sum() != len(log):
+            raise Unverified(f"{fmt.name}: the computed sizes differ from those of the log")
+
+    return Arm(call=lambda: fmt.size(shapes, source.bounds, source.batch_fields), verify=verify)
+
+
 def _without_headers(records: Records) -> list[bytes]:
     """Return offsets, timestamps, keys and values of records as bytes, for a comparison. `fetch` reads only these."""
     shapes, packed = records.shapes, records.packed()
@@ -133,4 +144,5 @@ _MAKE_ARM: Final[Mapping[Operation, Callable[[Format, Bytes, EncodeInput, Bytes]
     "decode-metadata": _decode_metadata_arm,
     "read-times": _read_times_arm,
     "fetch-record": _fetch_record_arm,
+    "sizes": _sizes_arm,
 }

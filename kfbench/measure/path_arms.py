@@ -134,12 +134,27 @@ def _time(timed: Sequence[PathArm], arms: Sequence[Arm], base: int, rounds: int,
             path_arm.samples = times
 
 
+def prepare_path(path: Path, fmt: Format, to: Format | None, source: EncodeInput, seed: int) -> Arm:
+    """Return the call of a broker path on the records in one format, verified once. See `measure_path`."""
+    source = replace(source, records=path.records(source.records, source.bounds, seed))
+    log = source.encode(fmt)
+    given = PathInput(fmt=fmt, to=to, log=replace(log, data=np.empty_like(log.data)), source=source)
+    return _verified(path, given, log.data)[0]
+
+
 def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
     """Verify and warm up a path on one log. Return the call to time, and the work of one call as columns.
 
     source: the original bytes of the log. They are copied over the log of `given` before each sample. Raises Unverified
     if a result is wrong.
     """
+    arm, columns = _verified(path, given, source)
+    calls = warm_up(arm)
+    arm.before()
+    return arm, columns | {"extra_bytes": _extra_bytes(arm.call, given.log.data), "warm_up_calls": calls}
+
+
+def _verified(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
     task = path.task(given)
     view = given.log.data
 
@@ -158,18 +173,12 @@ def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str
         if not path.changes_input and not np.array_equal(view, source):
             raise Unverified(f"{given.fmt.name}: the path changed the bytes that it reads")
 
-    arm = Arm(call=task.call, before=before, verify=verify)
-    calls = warm_up(arm)
-    before()
-    columns = {
+    return Arm(call=task.call, before=before, verify=verify), {
         **_work_columns(first.work, source),
         "source_bytes": len(source),
         "size_bytes": None if out is None else len(out),
-        "extra_bytes": _extra_bytes(task.call, view),
         "converted_records": getattr(first, "converted_records", 0),
-        "warm_up_calls": calls,
     }
-    return arm, columns
 
 
 def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
@@ -188,7 +197,7 @@ def _output(task: Task, result: Result) -> object:
     return result if data is None else data.tobytes()
 
 
-def _extra_bytes(call: Callable[[], Result], source: Bytes) -> int:
+def _extra_bytes(call: Callable[[], Any], source: Bytes) -> int:
     """Return the peak memory of one call in bytes, without the arrays of its result."""
     tracemalloc.start()
     try:

@@ -68,7 +68,8 @@ class StoredRow:
     kind: str = _key(
         _TEXT,
         "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-codecs, "
-        "dictionary-cpu, dictionary-broker, rivals, rivals-metadata, rivals-json, rivals-stream or rivals-cpu",
+        "dictionary-cpu, dictionary-broker, rivals, rivals-metadata, rivals-json, rivals-stream, rivals-cpu or "
+        "instructions",
     )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
@@ -238,6 +239,21 @@ class StoredRow:
         "rivals-cpu: most memory that Python, NumPy and Arrow held during a call, with its output; memory of the "
         "codecs is not seen; null for Vortex and Lance, whose memory is Rust's",
     )
+    # kind instructions: lists of two calls, for the first half of the batches and for all
+    counted_records: Sequence[int] | None = _added(_INT64_LIST, "records", "records of each call")
+    instructions: Sequence[int] | None = _added(
+        _INT64_LIST, "instructions", "instructions of kernels and NumPy in each call"
+    )
+    library_instructions: Sequence[int] | None = _added(
+        _INT64_LIST, "instructions", "instructions of the codec's library in each call"
+    )
+    python_instructions: Sequence[int] | None = _added(
+        _INT64_LIST, "instructions", "instructions of Python and libc in each call"
+    )
+    l1_misses: Sequence[int] | None = _added(
+        _INT64_LIST, "misses", "simulated misses of the first-level caches of instructions and data"
+    )
+    last_level_misses: Sequence[int] | None = _added(_INT64_LIST, "misses", "simulated misses of the last-level cache")
 
 
 COLUMNS: Final = tuple(Column(name=each.name, **each.metadata) for each in fields(StoredRow))
@@ -254,7 +270,8 @@ SCHEMA: Final = pa.schema(
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
-    "training_ns", "call_bytes",
+    "training_ns", "call_bytes", "instructions", "library_instructions", "python_instructions", "l1_misses",
+    "last_level_misses",
     "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip
 # The columns that identify a row within its run. `Run.table` sorts rows by these columns, in this order.

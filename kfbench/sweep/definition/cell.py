@@ -26,7 +26,8 @@ class Cell:
         rounds: the number of timed rounds; 0 for kinds that are not timed.
         sample_us: the shortest time of one sample, in microseconds.
         cache: "cold" if each timed call waits for its data from memory, else "resident".
-        path: the broker path, such as "append"; empty for kinds other than "broker".
+        path: the broker path, such as "append"; for the kind "instructions" also an operation, such as "encode"; empty
+            for other kinds.
         to: the format that the path converts to; None if it does not convert.
         start: the number of the cell's first record in the workload. It is 0 except for the size model (kind "model"),
             which divides very many records into cells.

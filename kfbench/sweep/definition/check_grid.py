@@ -13,7 +13,7 @@ from kfbench.measure.paths import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.rival_kinds import names_of, rival_problems
-from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid, ModelSettings, check_settings
+from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid, Kind, ModelSettings, check_settings
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 from kfbench.workloads.recorded.topics import TOPICS
 
@@ -47,11 +47,12 @@ def check_grid(where: str, grid: Grid, model: ModelSettings, dictionary: Diction
         _dictionary_problems(grid, dictionary.preceded_by), rival_problems(grid),
     ):  # fmt: skip
         raise InvalidConfig(f"{where}: {problem}")
-    check_settings(where, grid, ("bytes", "cpu", "model", "dictionary", "rivals"))
+    check_settings(where, grid, ("bytes", "cpu", "model", "dictionary", "rivals", "instructions"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs = _codec_levels(where, grid)
-    kinds = len(set(grid.measure) - {"broker", "model", "floor"}) + len(path_targets(grid))
+    kinds = len(set(grid.measure) - {"broker", "model", "floor", "instructions"})
+    kinds += sum(len(targets(grid, kind)) for kind in ("broker", "instructions") if kind in grid.measure)
     bases = len(named_workloads(f"{where}: workloads", grid.workloads)) or 1
     points = bases * prod(map(len, grid.axes.values()))
     slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
@@ -61,9 +62,15 @@ def check_grid(where: str, grid: Grid, model: ModelSettings, dictionary: Diction
     return codecs
 
 
-def path_targets(grid: Grid) -> list[PathTarget]:
-    """Return the block's broker paths without duplicates. A path that converts appears once per target format."""
-    return [
+def targets(grid: Grid, kind: Kind) -> list[PathTarget]:
+    """Return what a kind measures by name, without duplicates: broker paths, for "instructions" also operations.
+
+    A path that converts appears once per target format. Other kinds have one target without a name.
+    """
+    if kind not in ("broker", "instructions"):
+        return [PathTarget("", None)]
+    operations = dict.fromkeys(grid.operations if kind == "instructions" else ())
+    return [PathTarget(operation, None) for operation in operations] + [
         PathTarget(path, to)
         for path in dict.fromkeys(grid.paths)
         for to in (dict.fromkeys(grid.to) if PATHS[path].converts else (None,))
@@ -91,8 +98,12 @@ def _format_problems(grid: Grid) -> Iterator[str]:
 
 
 def _path_problems(grid: Grid) -> Iterator[str]:
-    if ("broker" in grid.measure) != bool(grid.paths):
-        yield 'paths: measure = ["broker"] needs paths, and paths need measure = ["broker"]'
+    if "broker" in grid.measure and not grid.paths:
+        yield 'paths: measure = ["broker"] needs paths'
+    if grid.paths and not {"broker", "instructions"} & set(grid.measure):
+        yield 'paths: they need measure = ["broker"] or ["instructions"]'
+    if "instructions" in grid.measure and not (grid.operations or grid.paths):
+        yield 'operations: measure = ["instructions"] needs operations or paths'
     for path in grid.paths:
         if path not in PATHS:
             yield f"paths: no path {path!r} (paths: {', '.join(PATHS)})"

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.floor import FLOOR
+from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import (
     MAX_BATCH_BYTES,
     Amount,
@@ -22,7 +23,7 @@ from kfbench.sweep.definition.batch_plan import (
     first_batches,
 )
 from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
-from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, PathTarget, check_grid, path_targets
+from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, check_grid, targets
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.points import points
 from kfbench.sweep.definition.rival_kinds import MOST_BATCH_BYTES, RIVALS_OF_KIND
@@ -33,7 +34,6 @@ from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import RecordedTopic
 
 FIRST_MODEL_RECORDS: Final = 1 << 20
-_NO_PATH: Final = (PathTarget("", None),)
 _NOT_FETCHED: Final = Extent(records=0, batches=0, payload_bytes=0)  # measuring gives a skipped row with the reason
 
 
@@ -57,8 +57,8 @@ class _Block:
         self.model = grid.model or file.model
         self.dictionary: DictionarySettings = grid.dictionary or file.dictionary
         self.rivals = grid.rivals or file.rivals
+        self.instructions = grid.instructions or file.instructions
         self.codecs = check_grid(where, grid, self.model, self.dictionary)
-        self.paths = path_targets(grid)
 
     def cells(self) -> Iterator[Cell]:
         measured = dict.fromkeys(self.grid.measure)
@@ -105,13 +105,13 @@ class _Block:
             return Amount(self.dictionary.records, self.dictionary.payload_bytes)
         if kind in RIVALS_OF_KIND:
             return Amount(self.rivals.records, self.rivals.payload_bytes, self.rivals.batches)
-        timed = self._settings(kind)
+        timed = self.instructions if kind == "instructions" else self._settings(kind)
         return Amount(timed.records, timed.payload_bytes if codec == "none" else timed.codec_payload_bytes)
 
     def _refuse_illegal(self, kind: Kind, sample: Sample) -> None:
         names = [name for name in self.grid.formats if name in FORMATS]
-        for name, (path, to) in product(names, self.paths if kind == "broker" else _NO_PATH):
-            if reason := illegal(name, sample, "none", path, to):
+        for name, (path, to) in product(names, targets(self.grid, kind)):
+            if reason := illegal(name, sample, "none", path if path in PATHS else "", to):
                 raise InvalidConfig(f'{self.where}: formats: {reason}; illegal = "skip" leaves these cells out')
 
     def _model_cells(self, cell: Cell) -> Iterator[Cell]:
@@ -133,7 +133,7 @@ class _Block:
                 cell = replace(cell, rounds=self.dictionary.rounds, sample_us=self.dictionary.sample_us)
         elif cell.kind == "rivals-cpu":
             cell = replace(cell, rounds=self.rivals.rounds, sample_us=self.rivals.sample_us)
-        elif cell.kind != "bytes" and cell.kind not in RIVALS_OF_KIND:
+        elif cell.kind not in ("bytes", "instructions") and cell.kind not in RIVALS_OF_KIND:
             settings = self._settings(cell.kind)
             cell = replace(cell, rounds=settings.rounds, sample_us=settings.sample_us)
             if cell.kind == "cpu":
@@ -141,7 +141,7 @@ class _Block:
             elif settings.cache == "cold":
                 section = "broker" if cell.kind == "broker" else "cpu"
                 raise InvalidConfig(f"{self.where}: {section}.cache: {cell.kind} cells have no cold mode")
-        for (codec, level), (path, to) in product(self.codecs, self.paths if cell.kind == "broker" else _NO_PATH):
+        for (codec, level), (path, to) in product(self.codecs, targets(self.grid, cell.kind)):
             extent = batches.take(amounts[codec]) if batches else _NOT_FETCHED
             made = replace(cell, codec=codec, level=level, path=path, to=to, **extent._asdict())
             yield self._in_block(made, [name for name in self.grid.formats if name != to])

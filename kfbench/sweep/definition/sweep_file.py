@@ -15,6 +15,7 @@ import msgspec
 from kfbench.codecs.dictionary import MOST_BYTES
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import OPERATIONS, Operation
 from kfbench.shipped import DATASETS
 from kfbench.workloads.fingerprinted.files import is_fingerprint_path
 
@@ -23,9 +24,9 @@ SWEEPS: Final = DATASETS / "sweeps"
 Kind = Literal[
     "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
     "dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker",
-    "rivals", "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu",
+    "rivals", "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu", "instructions",
 ]  # fmt: skip
-SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals")
+SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals", "instructions")
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 
@@ -47,6 +48,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "measure": get_args(Kind),
     "cache": get_args(Cache),
     "illegal": get_args(Illegal),
+    "operations": get_args(Operation),
 }
 
 
@@ -127,6 +129,14 @@ class RivalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
     sample_us: int = 200
 
 
+class InstructionSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The size of a measurement of the kind "instructions", as in CpuSettings. Valgrind is 50 times slower."""
+
+    records: int = 4_000
+    payload_bytes: int = 1 << 20
+    codec_payload_bytes: int = 1 << 16
+
+
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
 
@@ -138,10 +148,11 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
         workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
             may be patterns: "*" matches the default variant of every workload, "*/*" every variant. A path that ends
             in .json, relative to this file, is that of a fingerprint: one workload per topic.
-        bytes, cpu, model, dictionary, rivals: replace the settings of the file.
+        bytes, cpu, model, dictionary, rivals, instructions: replace the settings of the file.
         seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
-        paths: the broker paths, such as "append", for the kind "broker".
+        paths: the broker paths, such as "append", for the kinds "broker" and "instructions".
+        operations: what the kind "instructions" counts beside the broker paths.
         to: the target formats of the paths that convert.
         illegal: what happens if a format does not support a cell, for example zstd or headers in v0 and v1. With
             "refuse", the sweep is invalid. With "skip", the result has a row with the reason.
@@ -160,9 +171,11 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     model: ModelSettings | None = None
     dictionary: DictionarySettings | None = None
     rivals: RivalSettings | None = None
+    instructions: InstructionSettings | None = None
     seeds: list[int] = []
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
+    operations: tuple[Operation, ...] = OPERATIONS
     to: list[str] = []
     illegal: Illegal = "refuse"
 
@@ -181,6 +194,7 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
     model: ModelSettings = ModelSettings()
     dictionary: DictionarySettings = DictionarySettings()
     rivals: RivalSettings = RivalSettings()
+    instructions: InstructionSettings = InstructionSettings()
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -205,6 +219,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     model: dict[str, Any] = {}
     dictionary: dict[str, Any] = {}
     rivals: dict[str, Any] = {}
+    instructions: dict[str, Any] = {}
 
 
 class ReadSweep(NamedTuple):

@@ -83,7 +83,8 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
     paths: dict[str, dict[str, None]] = defaultdict(dict)
     readings: dict[str, dict[Operation, None]] = defaultdict(dict)
     with_headers: set[str] = set()
-    for cell in (each for each in cells if each.kind != "floor"):
+    # "instructions" compiles for another processor than this one (sweep/run/instruction_rows.py).
+    for cell in (each for each in cells if each.kind not in ("floor", "instructions")):
         names = [name for name in (*cell.formats, cell.to or "") if name in FORMATS]  # without rivals
         if cell.kind == "rivals-cpu":
             for name in names:

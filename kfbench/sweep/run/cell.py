@@ -37,6 +37,7 @@ from kfbench.sweep.run.dictionary_rows import (
     dictionary_rows,
 )
 from kfbench.sweep.run.estimate import operations_of
+from kfbench.sweep.run.instruction_rows import instruction_rows
 from kfbench.sweep.run.rival_rows import (
     rival_cpu_rows,
     rival_json_rows,
@@ -301,5 +302,5 @@ _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "dictionary": dictionary_rows, "dictionary-codecs": dictionary_codec_rows,
     "dictionary-cpu": dictionary_cpu_rows, "dictionary-broker": dictionary_broker_rows,
     "rivals": rival_rows, "rivals-metadata": rival_metadata_rows, "rivals-json": rival_json_rows,
-    "rivals-stream": rival_stream_rows, "rivals-cpu": rival_cpu_rows,
+    "rivals-stream": rival_stream_rows, "rivals-cpu": rival_cpu_rows, "instructions": instruction_rows,
 }  # fmt: skip

@@ -85,7 +85,7 @@ def parts_of(cell: Cell) -> list[Row]:
             return [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
         case "dictionary-codecs":
             return [{"arm": arm} for arm in DICTIONARY_ARMS]
-        case "broker":
+        case "broker" | "instructions":
             return [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
         case "model":
             return [{"start": cell.start, "records": cell.records}]

@@ -10,6 +10,7 @@ from typing import Final
 
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
+from kfbench.measure.instructions import COUNTED_CALLS
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.sweep.definition.cell import Cell
@@ -49,6 +50,9 @@ _OTHER_CODECS_LOGS: Final = 7
 _DICTIONARY_CPU_S: Final = 0.2  # training, and compressing for the sizes, in one format
 _TRAINED_BYTES_PER_S: Final = 3e7
 _DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
+
+_INSTRUCTIONS_S: Final = 1.5  # in one format: making the records, switching callgrind on and off
+_CALLGRIND_SLOWER: Final = 50
 
 _RIVAL_CELL_S: Final = 0.02
 _RIVAL_S: Final = {  # seconds per batch and per record, in one arm
@@ -114,6 +118,9 @@ def estimate_s(cell: Cell) -> float:
         case "rivals" | "rivals-metadata" | "rivals-json" | "rivals-stream":
             batch_s, record_s = _RIVAL_S[cell.kind]
             return _RIVAL_CELL_S + len(cell.formats) * (cell.batches * batch_s + cell.records * record_s)
+        case "instructions":
+            calls = 1.5 * (COUNTED_CALLS + 1)  # a call for half of the records takes half as long
+            return len(cell.formats) * (_INSTRUCTIONS_S + calls * _CALLGRIND_SLOWER * (codec_s + plain_s))
         case "prefix":
             return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(codec_s / 4, sample_s)
     arms = len(operations_of(cell)) * (len(cell.formats) + 1)

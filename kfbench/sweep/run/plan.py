@@ -22,7 +22,7 @@ ALONE_TASK_S: Final = 8.0  # longer, because no other task runs while Spark plan
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
 _RIVAL_SIZES: Final[tuple[Kind, ...]] = ("rivals", "rivals-metadata", "rivals-json", "rivals-stream")
-PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "dictionary-codecs", *_RIVAL_SIZES})
+PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "dictionary-codecs", "instructions", *_RIVAL_SIZES})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
 # Kinds that run in the stage of another kind, because their own stage would be mostly overhead.
 WITH: Final[Mapping[Kind, Kind]] = {
@@ -168,6 +168,6 @@ def key_of(row: StoredRow) -> tuple[object, ...]:
     slice_: object = (row.start, row.records) if row.kind == "model" else None
     if row.kind.startswith(("dictionary", "rivals")):
         slice_ = (row.grid,)
-    path, to = (row.operation, row.to_format) if row.kind == "broker" else ("", None)
+    path, to = (row.operation, row.to_format) if row.kind in ("broker", "instructions") else ("", None)
     cache = row.cache if row.kind == "cpu" else "resident"
     return row.kind, row.cell_id, row.seed, row.codec, row.level, path, to, cache, slice_

@@ -25,8 +25,8 @@ from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize
 from kfbench.rivals.streams import MIDDLE, middle_of, stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
+from kfbench.sweep.host.child import LibraryEnded, call_in_child
 from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
-from kfbench.sweep.run.child import LibraryEnded, call_in_child
 from kfbench.workloads import Sample
 
 R = TypeVar("R")

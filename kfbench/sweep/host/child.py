@@ -1,16 +1,18 @@
 """Call functions in a child process, because a library may end its process (an abort, a segmentation fault).
 
-A worker keeps one child. A child that ends is replaced at the next call.
+A worker keeps one child, or one per program that runs it, such as valgrind. A child that ends is replaced at the next
+call.
 """
 
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from typing import Any, Final, ParamSpec, TypeVar
 
 from kfbench.errors import KfbenchError
@@ -30,16 +32,34 @@ class ChildKilled(OSError):
 _FROM_OUTSIDE: Final = {signal.SIGKILL, signal.SIGTERM}
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program that runs the child's Python, such as valgrind.
+
+    Args:
+        name: the name of the program, for errors.
+        command: the words before those that run Python.
+        environment: environment variables of the child, beside those of the parent.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+_PYTHON: Final = Program("the library")
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Child:
     """parent: the process that started it. A fork of this process has no use of the child."""
 
-    process: SpawnProcess
+    process: subprocess.Popen[bytes]
     connection: Connection
     parent: int
 
 
-_KEPT: Final[list[_Child]] = []  # none or one
+_KEPT: Final[dict[Program, _Child]] = {}
 
 
 def call_in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -48,50 +68,56 @@ def call_in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
     Raises LibraryEnded or ChildKilled if the process ends, and the function's own errors. Any exception here, such as a
     time limit, also ends the child.
     """
-    child = _kept_child()
+    return call_under(_PYTHON, function, *args, **kwargs)
+
+
+def call_under(program: Program, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what the function returns in a child process that a program runs. See `call_in_child`."""
+    child = _kept_child(program)
     try:
         child.connection.send((function, args, kwargs))
         is_ok, result = child.connection.recv()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        raise _ending(child) from None
+        raise _ending(program, child) from None
     except BaseException:
-        _end(child)
+        end_child(program)
         raise
     if not is_ok:
         raise result
     return result  # type: ignore[no-any-return]
 
 
-def _kept_child() -> _Child:
-    if _KEPT and (_KEPT[0].parent != os.getpid() or not _KEPT[0].process.is_alive()):
-        _KEPT.clear()
-    if not _KEPT:
-        spawn = get_context("spawn")  # a fork would copy the threads' locks of libraries
-        here, there = spawn.Pipe()
-        process = spawn.Process(target=_serve, args=(there,), daemon=True)
-        process.start()
+def _kept_child(program: Program) -> _Child:
+    kept = _KEPT.get(program)
+    if kept is None or kept.parent != os.getpid() or kept.process.poll() is not None:
+        here, there = Pipe()
+        own = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **dict(program.environment)}
+        code = f"from kfbench.sweep.host.child import serve; serve({there.fileno()})"
+        command = [*program.command, sys.executable, "-c", code]
+        process = subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()])
         there.close()
-        _KEPT.append(_Child(process=process, connection=here, parent=os.getpid()))
-    return _KEPT[0]
+        kept = _KEPT[program] = _Child(process=process, connection=here, parent=os.getpid())
+    return kept
 
 
-def _ending(child: _Child) -> LibraryEnded | ChildKilled:
-    _KEPT.clear()
-    child.process.join()
-    code = child.process.exitcode or 0
+def _ending(program: Program, child: _Child) -> LibraryEnded | ChildKilled:
+    del _KEPT[program]
+    code = child.process.wait()
     if -code in _FROM_OUTSIDE:
         return ChildKilled(f"signal {-code} ended the process that measures")
-    return LibraryEnded(f"the library ended its process: {f'signal {-code}' if code < 0 else f'exit status {code}'}")
+    return LibraryEnded(f"{program.name} ended its process: {f'signal {-code}' if code < 0 else f'exit status {code}'}")
 
 
-def _end(child: _Child) -> None:
-    _KEPT.clear()
-    child.process.kill()
-    child.process.join()
+def end_child(program: Program) -> None:
+    """End the child process that the program runs, if there is one."""
+    if child := _KEPT.pop(program, None):
+        child.process.kill()
+        child.process.wait()
 
 
-def _serve(connection: Connection) -> None:
-    """Answer calls until the parent ends."""
+def serve(descriptor: int) -> None:
+    """Answer calls on a connection until the parent ends."""
+    connection = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends this process
     while True:
         try:

@@ -1,0 +1,128 @@
+"""The ledger: bytes and instructions per record of some sixty cells, a line each, kept in ledger.csv beside the code.
+
+Its history is the history of the cost: a commit that changes a cell by more than .5 % renews the ledger.
+
+usage: python -m tools.ledger           write ledger.csv
+       python -m tools.ledger --check   compare with ledger.csv; print a line and succeed where this machine cannot
+       python -m tools.ledger --must    the same, but fail if nothing can be compared
+"""
+
+import csv
+import hashlib
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kfbench.measure.container import workers
+from kfbench.measure.instructions import FEATURES, PROCESSOR, version, why_not_counted
+from kfbench.sweep.definition.profile import load_profile
+from kfbench.sweep.run.cell import measure_cell
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+LEDGER: Final = ROOT / "benchmarks" / "ledger.csv"
+SWEEP: Final = ROOT / "benchmarks" / "ledger.toml"
+LOCK: Final = ROOT / "requirements.lock"
+TOLERANCE: Final = 0.005
+PROCESS_BYTES: Final = 1 << 30  # the memory of a process under valgrind
+
+KEY: Final = ("format", "batch_size", "codec", "operation")
+NUMBERS: Final = ("bytes_per_record", "instructions_per_record")
+
+Key = tuple[str, ...]
+Lines = Mapping[Key, tuple[float, ...]]  # KEY -> NUMBERS
+
+
+class Ledger(NamedTuple):
+    """header: what counts depend on besides the code, a text each."""
+
+    header: Mapping[str, str]
+    lines: Lines
+
+
+def header() -> dict[str, str]:
+    """Return what counts depend on besides the code: never the host, but what it runs."""
+    return {
+        "valgrind": version(),
+        "processor": f"{PROCESSOR} {FEATURES}",
+        "python": platform.python_version(),
+        "lock": hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16],
+    }
+
+
+def measure() -> Lines:
+    """Measure the cells of ledger.toml on all cores."""
+    wanted = load_profile(SWEEP).cells
+    with ProcessPoolExecutor(workers(PROCESS_BYTES), mp_context=get_context("spawn")) as pool:
+        rows = [row for found in pool.map(measure_cell, wanted) for row in found]
+    if failed := [row["error"] for row in rows if row["status"] == "error"]:
+        raise SystemExit(failed[0])
+    of_bytes, lines = dict[Key, float](), dict[Key, tuple[float, ...]]()
+    for row in (row for row in rows if row["status"] == "ok"):
+        key = row["format"], str(row["batch_size"]), row["codec"]
+        if row["kind"] == "bytes":
+            of_bytes[key] = row["size_bytes"] / row["records"]
+        else:
+            (few, many), (less, more) = row["counted_records"], row["instructions"]
+            lines[*key, row["operation"]] = of_bytes[key], (more - less) / (many - few)
+    return lines
+
+
+def read(path: Path) -> Ledger:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    facts = {row[0].removeprefix("# "): row[1] for row in rows if row[0].startswith("# ")}
+    body = rows[len(facts) + 1 :]
+    return Ledger(facts, {tuple(row[: len(KEY)]): tuple(map(float, row[len(KEY) :])) for row in body})
+
+
+def write(path: Path, ledger: Ledger) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerows((f"# {name}", fact) for name, fact in ledger.header.items())
+        out.writerow((*KEY, *NUMBERS))
+        out.writerows((*key, *(f"{number:.2f}" for number in ledger.lines[key])) for key in sorted(ledger.lines))
+
+
+def differences(stored: Lines, found: Lines) -> Iterator[str]:
+    """Yield a text for each number that differs by more than TOLERANCE, and each line that only one of the two has."""
+    for key in sorted(stored.keys() | found.keys()):
+        if key not in stored or key not in found:
+            yield f"{' '.join(key)}: only in {'ledger.csv' if key in stored else 'the code'}"
+            continue
+        for name, old, new in zip(NUMBERS, stored[key], found[key], strict=True):
+            if abs(new - old) > TOLERANCE * old:
+                yield f"{' '.join(key)}: {name} {old:,.2f} -> {new:,.2f} ({new / old - 1:+.2%})"
+
+
+def check(stored: Ledger, *, must: bool) -> str | None:
+    """Compare with the ledger. Return the text of a failure; None if there is none."""
+    here = header()
+    reason = why_not_counted() or next(
+        (f"it is of {name} {fact}, here is {here[name]}" for name, fact in stored.header.items() if here[name] != fact),
+        None,
+    )
+    if reason:
+        print(f"the ledger is not compared: {reason}")
+        return "nothing was compared" if must else None
+    found = list(differences(stored.lines, measure()))
+    print(f"{len(stored.lines)} cells of the ledger compared, {len(found)} numbers differ by more than {TOLERANCE:.1%}")
+    return "\n".join([*found, "renew the ledger in the same commit: make ledger"]) if found else None
+
+
+def main(*arguments: str) -> None:
+    if arguments:
+        if failure := check(read(LEDGER), must="--must" in arguments):
+            raise SystemExit(failure)
+    elif reason := why_not_counted():
+        raise SystemExit(reason)
+    else:
+        write(LEDGER, Ledger(header(), measure()))
+        print(f"{LEDGER.name}: {len(read(LEDGER).lines)} cells")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
