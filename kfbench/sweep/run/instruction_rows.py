@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, cast
 
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, Format
 from kfbench.kernels.jit import before_compiling
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
@@ -45,20 +45,15 @@ def instruction_rows(cell: Cell) -> Iterator[Row]:
     What a record takes is the difference, divided by the records of the second half. What a call takes beside its
     records is the rest.
     """
-    common: Row = {"operation": cell.path, "to_format": cell.to, "arm": "measure"}
-    for name in cell.formats:
-        try:
-            reason = why_not_counted() or _why_not(cell, name)
-            row = skipped(name, reason) if reason else _counted(cell, name)
-        except LibraryEnded as error:
-            row = skipped(name, str(error))
-        except Exception as error:
-            row = failed(cell, name, error)
-        yield common | row
+    rows = {name: skipped(name, reason) for name in cell.formats if (reason := _why_not(cell, name))}
+    rows |= _counted(cell, [name for name in cell.formats if name not in rows])
+    yield from ({"operation": cell.path, "to_format": cell.to, "arm": "measure"} | rows[name] for name in cell.formats)
 
 
 def _why_not(cell: Cell, name: str) -> str | None:
-    """Return the reason why a format does not have the operation with these records; None if it has."""
+    """Return the reason why a format's operation cannot be counted with these records; None if it can."""
+    if reason := why_not_counted():
+        return reason
     if cell.batches < 2:
         return "one batch only: what a record takes is the difference of two counts"
     if cell.path in PATHS:
@@ -70,26 +65,39 @@ def _why_not(cell: Cell, name: str) -> str | None:
     )
 
 
-def _counted(cell: Cell, name: str) -> Row:
+def _counted(cell: Cell, names: Sequence[str]) -> dict[str, Row]:
+    """Count formats together, because switching callgrind on takes long. If that fails, count each alone."""
+    if not names:
+        return {}
     try:
-        return _counted_row(cell, name)
-    except NotCompiled:
         try:
-            call_under(_COMPILER, _compile, cell, name)
-        finally:
-            end_child(_COMPILER)
-        return _counted_row(cell, name)
+            return _counted_rows(cell, names)
+        except NotCompiled:
+            call_under(_COMPILER, _compile, cell, names)
+            return _counted_rows(cell, names)
+    except Exception as error:
+        if len(names) > 1:
+            return {name: row for each in names for name, row in _counted(cell, [each]).items()}
+        is_end = isinstance(error, LibraryEnded)
+        return {names[0]: skipped(names[0], str(error)) if is_end else failed(cell, names[0], error)}
+    finally:
+        end_child(_COMPILER)
 
 
-def _counted_row(cell: Cell, name: str) -> Row:
+def _counted_rows(cell: Cell, names: Sequence[str]) -> dict[str, Row]:
     folder = _folder()
     folder.mkdir(mode=0o700)
     try:
         valgrind = Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
-        row = call_under(valgrind, _count, cell, name)
-        return row | dict(zip(Counts._fields, map(list, zip(*read_counts(folder), strict=True)), strict=True))
+        records = call_under(valgrind, _count, cell, names)
+        counts = read_counts(folder)
     finally:
         shutil.rmtree(folder)
+    common: Row = {"status": "ok", "records": cell.records, "batches": cell.batches, "counted_records": records}
+    return {
+        name: {"format": name} | common | dict(zip(Counts._fields, map(list, zip(*found, strict=True)), strict=True))
+        for name, *found in zip(names, counts[::2], counts[1::2], strict=True)
+    }
 
 
 @lru_cache
@@ -100,27 +108,21 @@ def _folder() -> Path:
     return folder
 
 
-def _count(cell: Cell, name: str) -> Row:
-    """Count in this process, which runs under valgrind. Return the row without the counts."""
+def _count(cell: Cell, names: Sequence[str]) -> list[int]:
+    """Count in this process, which runs under valgrind. Return the number of records of each count of a format."""
     sources = _sources(cell)
     with before_compiling(_refuse):
-        count_calls(_arms(cell, name, sources))
-    return {
-        "format": name,
-        "status": "ok",
-        "records": cell.records,
-        "batches": cell.batches,
-        "counted_records": [len(source.records) for source in sources],
-    }
+        count_calls(_arms(cell, names, sources))
+    return [len(source.records) for source in sources]
 
 
 def _refuse() -> None:
     raise NotCompiled("a kernel is not compiled for the processor that instructions are counted on")
 
 
-def _compile(cell: Cell, name: str) -> None:
+def _compile(cell: Cell, names: Sequence[str]) -> None:
     """Compile the kernels of a count, in a process that does not run under valgrind."""
-    for arm in _arms(cell, name, _sources(cell)):
+    for arm in _arms(cell, names, _sources(cell)):
         arm.before()
         arm.call()
         arm.verify()
@@ -131,10 +133,13 @@ def _sources(cell: Cell) -> list[EncodeInput]:
     return [whole.between(0, cell.batches // 2), whole]
 
 
-def _arms(cell: Cell, name: str, sources: Sequence[EncodeInput]) -> list[Arm]:
-    fmt = FORMATS[name]
+def _arms(cell: Cell, names: Sequence[str], sources: Sequence[EncodeInput]) -> list[Arm]:
+    """Return the calls of each format, one per source."""
+    return [_arm(cell, FORMATS[name], source) for name in names for source in sources]
+
+
+def _arm(cell: Cell, fmt: Format, source: EncodeInput) -> Arm:
     if cell.path in PATHS:
-        to = FORMATS[cell.to] if cell.to else None
-        return [prepare_path(PATHS[cell.path], fmt, to, source, cell.seed) for source in sources]
-    operation = cast(Operation, cell.path)
-    return [prepare([fmt], [source.encode(fmt).data], operation, source)[0] for source in sources]
+        return prepare_path(PATHS[cell.path], fmt, FORMATS[cell.to] if cell.to else None, source, cell.seed)
+    (arm,) = prepare([fmt], [source.encode(fmt).data], cast(Operation, cell.path), source)
+    return arm
