@@ -118,7 +118,8 @@ def command(folder: Path) -> tuple[str, ...]:
     """
     caches = (f"--{name}={sizes}" for name, sizes in _CACHES.items())
     return (
-        "setarch", "-R", "valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
+        "setarch", "-R", "valgrind", "--quiet", "--log-file=/dev/null", "--tool=callgrind",
+        "--instr-atstart=no", "--collect-atstart=no",
         "--dump-line=no", "--cache-sim=yes", *caches, "--vgdb=no", f"--callgrind-out-file={folder / 'counts'}",
     )  # fmt: skip
 

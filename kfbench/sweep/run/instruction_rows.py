@@ -3,10 +3,14 @@
 A process under callgrind counts. It is kept for many cells, because it takes some 20 s to start.
 """
 
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final, cast
 
@@ -31,7 +35,9 @@ from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.host.child import LibraryEnded, Program, call_under, end_child
 from kfbench.sweep.run.cell_rows import encode_input, failed, sample_of, skipped
+from kfbench.workloads import WORKLOADS
 
+LOADED_FORMATS: Final = ("v2", "v3")
 _COMPILER: Final = Program("the compiler of kernels", environment=tuple(KERNELS.items()))
 
 
@@ -89,7 +95,7 @@ def _counted_rows(cell: Cell, names: Sequence[str]) -> dict[str, Row]:
     folder.mkdir(mode=0o700)
     try:
         valgrind = Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
-        records = call_under(valgrind, _count, cell, names)
+        records = call_under(valgrind, _counted_in_fork, cell, names)
         counts = read_counts(folder)
     finally:
         shutil.rmtree(folder)
@@ -116,12 +122,52 @@ def _count(cell: Cell, names: Sequence[str]) -> list[int]:
     return [len(source.records) for source in sources]
 
 
+def _counted_in_fork(cell: Cell, names: Sequence[str]) -> list[int]:
+    """Count in a fork of this process, which runs under valgrind. See `_count`.
+
+    The layout of memory moves some counts of Python and NumPy. A fork's does not depend on the cells before.
+    """
+    with before_compiling(_refuse):
+        _load_kernels()
+    fork = get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+    process = fork.Process(target=_send_count, args=(there, cell, names))
+    process.start()
+    there.close()
+    try:
+        found = here.recv()
+    except EOFError:
+        process.join()
+        os.kill(os.getpid(), -(process.exitcode or -signal.SIGABRT))
+    process.join()
+    if isinstance(found, Exception):
+        raise found
+    return list(found)
+
+
+@lru_cache
+def _load_kernels() -> None:
+    """Load the kernels that most cells need, always the same ones. Loading the first takes valgrind 7 s."""
+    cell = WORKLOADS["grid"].generate(records=10, seed=0)
+    for name in LOADED_FORMATS:
+        log = FORMATS[name].encode(cell.records, cell.bounds)
+        FORMATS[name].decode(log.data)
+
+
+def _send_count(there: Connection, cell: Cell, names: Sequence[str]) -> None:
+    try:
+        there.send(_count(cell, names))
+    except Exception as error:
+        there.send(error)
+
+
 def _refuse() -> None:
     raise NotCompiled("a kernel is not compiled for the processor that instructions are counted on")
 
 
 def _compile(cell: Cell, names: Sequence[str]) -> None:
     """Compile the kernels of a count, in a process that does not run under valgrind."""
+    _load_kernels()
     for arm in _arms(cell, names, _sources(cell)):
         arm.before()
         arm.call()
