@@ -127,6 +127,19 @@ def _shell() -> _Result:
     return _Result("ok", bash)
 
 
+def _valgrind() -> _Result:
+    from kfbench.measure.instructions import version, why_not_counted
+
+    if reason := why_not_counted():
+        return _Result(
+            "warning",
+            reason,
+            "install valgrind with the system's package manager; only `kfbench run "
+            "instructions` and `make ledger` need it",
+        )
+    return _Result("ok", f"{version()}, for counts of instructions")
+
+
 def _kernels() -> _Result:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
@@ -211,6 +224,7 @@ _CHECKS: Final[dict[str, Callable[[], _Result]]] = {
     "extra rivals": partial(_extra, "rivals", "Avro, Vortex and packers of metadata; Lance needs pylance, too"),
     "java": _java,
     "bash": _shell,
+    "valgrind": _valgrind,
     "kernels": _kernels,
     "cached code": _cached_code,
     "codecs": _codecs,

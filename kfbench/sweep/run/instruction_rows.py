@@ -94,8 +94,7 @@ def _counted_rows(cell: Cell, names: Sequence[str]) -> dict[str, Row]:
     folder = _folder()
     folder.mkdir(mode=0o700)
     try:
-        valgrind = Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
-        records = call_under(valgrind, _counted_in_fork, cell, names)
+        records = call_under(valgrind(folder), _counted_in_fork, cell, names)
         counts = read_counts(folder)
     finally:
         shutil.rmtree(folder)
@@ -104,6 +103,10 @@ def _counted_rows(cell: Cell, names: Sequence[str]) -> dict[str, Row]:
         name: {"format": name} | common | dict(zip(Counts._fields, map(list, zip(*found, strict=True)), strict=True))
         for name, *found in zip(names, counts[::2], counts[1::2], strict=True)
     }
+
+
+def valgrind(folder: Path) -> Program:
+    return Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
 
 
 @lru_cache

@@ -1,0 +1,166 @@
+"""Counts of instructions: what callgrind's files say, and the rows of cells, counted under the real valgrind."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kfbench.measure import instructions
+from kfbench.measure.instructions import Counts, read_counts, why_not_counted
+from kfbench.measure.schema import Row
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.host.child import ChildKilled, call_under
+from kfbench.sweep.run import instruction_rows
+from kfbench.sweep.run.cell import measure_cell
+from tests.sweep.profiles import Load
+
+needs_valgrind = pytest.mark.skipif(why_not_counted() is not None, reason=why_not_counted() or "")
+HEAD = """
+title = "t"
+analysis = "a"
+[instructions]
+records = 200
+"""
+BLOCK = """
+[[grid]]
+name = "counted"
+title = "t"
+analysis = "a"
+measure = ["instructions"]
+formats = [{formats}]
+axes = {{ batch_size = [{batch_size}] }}
+operations = [{operations}]
+paths = [{paths}]
+codecs = {{ {codec} = [] }}
+illegal = "skip"
+"""
+FILE = """# callgrind format
+desc: Trigger: Client Request: arm {arm}
+events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+ob=(1) ???
+fl=(1) ???
+fn=(1) 0x1
+0 1000 5 5 1 2 3 4 5 6
+cob=(2) /site-packages/zstandard/backend_c.so
+cfn=(2) ZSTD_compress
+calls=1 0
+* 999999 9
+ob=(2)
+fn=(2)
++3 500 1
+ob=(3) /usr/lib/libpython3.11.so.1.0
+fn=(3) _PyEval
+0 250
+"""
+
+
+def cells_of(load: Load, operations: str = "", paths: str = "", **given: str) -> tuple[Cell, ...]:
+    text = {"formats": '"v2"', "batch_size": "10", "codec": "none"} | given
+    return load(BLOCK.format(operations=operations, paths=paths, **text), head=HEAD).cells
+
+
+def per_record(row: Row) -> float:
+    few, many = row["counted_records"]
+    less, more = row["instructions"]
+    return float((more - less) / (many - few))
+
+
+def test_costs_are_added_up_by_library(tmp_path: Path) -> None:
+    for arm in (1, 0):
+        (tmp_path / f"counts.{arm}").write_text(FILE.format(arm=arm), encoding="utf-8")
+    (tmp_path / "counts.7").write_text("desc: Trigger: Program termination\n", encoding="utf-8")
+    of_call = Counts(
+        instructions=200, library_instructions=100, python_instructions=50, l1_misses=1, last_level_misses=3
+    )
+    assert read_counts(tmp_path) == [of_call, of_call]
+
+
+@pytest.mark.parametrize(
+    ("prints", "words"),
+    [("valgrind-3.9.0", "3.19 or newer, but 3.9 is installed"), ("nonsense", "names none"), (None, "not installed")],
+)
+def test_valgrind_that_is_absent_or_too_old_is_named(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str | None, words: str
+) -> None:
+    if prints is not None:
+        fake = tmp_path / "valgrind"
+        fake.write_text(f"#!/bin/sh\necho {prints}\n", encoding="utf-8")
+        fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for cached in (why_not_counted, instructions.version):
+        cached.cache_clear()
+    try:
+        (row,) = measure_cell(cells_of(load, '"encode"')[0])
+    finally:
+        for cached in (why_not_counted, instructions.version):
+            cached.cache_clear()
+    assert row["status"] == "skipped" and words in row["error"]
+
+
+@needs_valgrind
+def test_counts_are_those_of_the_records_and_repeat(load: Load) -> None:
+    cells = cells_of(load, '"encode", "decode"', formats='"v2", "v3"')
+    first, again = ([row for cell in cells for row in measure_cell(cell)] for _ in range(2))
+    assert [row["status"] for row in first] == ["ok"] * 4
+    assert [row["counted_records"] for row in first] == [[100, 200]] * 4
+    assert [per_record(row) for row in first] == [per_record(row) for row in again]
+    encode, encode_v3, *_ = map(per_record, first)
+    assert 200 < encode < 350 and encode < encode_v3 < 1.1 * encode
+
+
+@needs_valgrind
+def test_the_library_of_a_codec_is_counted_apart(load: Load) -> None:
+    (cell,) = cells_of(load, '"encode"', codec="zstd")
+    (row,) = measure_cell(cell)
+    assert row["library_instructions"][1] > row["library_instructions"][0] > row["instructions"][0] > 0
+
+
+@needs_valgrind
+def test_broker_paths_and_reasons(load: Load) -> None:
+    rows = [
+        row
+        for cell in cells_of(load, '"fetch-record"', '"append"', formats='"v2", "columnar"', codec="zstd")
+        for row in measure_cell(cell)
+    ]
+    assert {(row["operation"], row["format"]): row["status"] for row in rows} == {
+        ("append", "v2"): "ok", ("append", "columnar"): "ok",
+        ("fetch-record", "v2"): "skipped", ("fetch-record", "columnar"): "skipped",
+    }  # fmt: skip
+    (cell,) = cells_of(load, '"encode"', batch_size="1000")
+    (row,) = measure_cell(cell)
+    assert row["status"] == "skipped" and "one batch only" in row["error"]
+
+
+def end_while_counting(cell: Cell, number: int) -> list[Row]:
+    """Measure the cell, and send a signal to the process under valgrind as soon as it counts."""
+    folder = instruction_rows._folder()
+    folder.mkdir()  # callgrind does not start without it
+    process = call_under(instruction_rows.valgrind(folder), os.getpid)
+    folder.rmdir()
+
+    def end() -> None:
+        while not folder.exists():
+            time.sleep(0.01)
+        os.kill(process, number)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    try:
+        return list(measure_cell(cell))
+    finally:
+        thread.join()
+        assert not folder.exists()
+
+
+@needs_valgrind
+def test_a_crash_is_a_skipped_row_and_a_kill_is_tried_again(load: Load) -> None:
+    (cell,) = cells_of(load, '"encode"')
+    (row,) = end_while_counting(cell, signal.SIGABRT)
+    assert row["status"] == "skipped" and row["error"] == "valgrind ended its process: signal 6"
+    with pytest.raises(ChildKilled, match="signal 9"):
+        end_while_counting(cell, signal.SIGKILL)
+    (row,) = measure_cell(cell)
+    assert row["status"] == "ok"
