@@ -8,12 +8,12 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh profile bench history broker notebooks readme reference workloads results proposal intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh profile bench history ledger broker notebooks readme reference workloads results proposal intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
 	@echo "make test       set up, compile the kernels, run the quick tests"
-	@echo "make check      run the linters, the type checker and the import contracts, then make test"
+	@echo "make check      run the linters, the type checker and the import contracts, compare the ledger, then make test"
 	@echo "make lint       run ruff, mypy and the import contracts"
 	@echo "make matrix     run the combinations of formats, codecs and vectors that make test leaves out"
 	@echo "make portable   run the tests of kernels without the instructions that only some processors have"
@@ -27,6 +27,7 @@ help:
 	@echo "make jmh        time formats in Java with JMH (needs a JDK, Maven and its registry); writes datasets/second-opinion/jmh.json"
 	@echo "make profile    profile a real broker under load (needs JDK 25, Maven and its registry; 75 minutes); writes docs/broker-profile.md"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
+	@echo "make ledger     write benchmarks/ledger.csv: bytes and instructions per record, a line per cell (needs valgrind)"
 	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
@@ -58,7 +59,11 @@ test: kernels
 	$(TWO_WORKERS) -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
 
 check: lint
+	$(PY) -m tools.ledger --check
 	$(MAKE) test
+
+ledger: setup
+	$(PY) -m tools.ledger
 
 matrix: kernels
 	$(TWO_WORKERS) -m "matrix and not ($(TAKES_MORE))" $(PYTEST_ARGS)

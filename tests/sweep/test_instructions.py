@@ -1,6 +1,7 @@
 """Counts of instructions: what callgrind's files say, and the rows of cells, counted under the real valgrind."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -139,7 +140,7 @@ def end_while_counting(cell: Cell, number: int) -> list[Row]:
     folder = instruction_rows._folder()
     folder.mkdir()  # callgrind does not start without it
     process = call_under(instruction_rows.valgrind(folder), os.getpid)
-    folder.rmdir()
+    shutil.rmtree(folder)
 
     def end() -> None:
         while not folder.exists():
