@@ -145,7 +145,7 @@ class StoredRow:
         "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
         "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker, dictionary-broker: the "
         "path; dictionary-cpu: compress or decompress (codec alone); rivals-cpu: encode, decode, read-times or "
-        "fetch-record",
+        "fetch-record; instructions: any of these operations, sizes or a path",
     )
     arm: str | None = _column(
         _TEXT,

@@ -192,7 +192,7 @@ BAD = {
     ),
     "a name twice": (block() + block(), "name: two blocks"),
     "broker without paths": (block(measure='["broker"]'), "paths: measure = "),
-    "paths without broker": (block('paths = ["append"]'), "paths: measure = "),
+    "paths without broker": (block('paths = ["append"]'), "paths: they need measure = "),
     "unknown path": (block('paths = ["teleport"]', **BROKER), "paths: no path 'teleport' .paths: append, "),
     "convert to nothing": (block('paths = ["convert"]', **BROKER), "to: convert needs formats"),
     "to without convert": (block('paths = ["append"]\nto = ["v2"]', **BROKER), "to: no path converts"),
@@ -306,7 +306,7 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidConfig,
-        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, machine, rivals, smoke",
+        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, instructions, instructions-full, machine, rivals, smoke",
     ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):
