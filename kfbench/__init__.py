@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kfbench.limits import Limits
     from kfbench.log import read_log, write_log
     from kfbench.measure.bytes import compare
+    from kfbench.measure.instructions import instructions_per_record
     from kfbench.records import Records, Shapes
     from kfbench.whatif.ask import what_if
     from kfbench.workloads import WORKLOADS
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CODECS", "FORMATS", "WORKLOADS", "BatchFields", "DecodedLog", "Dictionary", "EncodedLog", "KfbenchError",
-    "Limits", "Records", "Shapes", "compare", "read_log", "train_dictionary", "what_if", "write_log",
+    "Limits", "Records", "Shapes", "compare", "instructions_per_record", "read_log", "train_dictionary", "what_if",
+    "write_log",
 ]  # fmt: skip
 
 # These names are imported on first use, so that `kfbench --help` compiles nothing.
@@ -32,6 +34,7 @@ _NAMES: Final = {
     "limits": ("Limits",),
     "log": ("read_log", "write_log"),
     "measure.bytes": ("compare",),
+    "measure.instructions": ("instructions_per_record",),
     "records": ("Records", "Shapes"),
     "whatif.ask": ("what_if",),
     "workloads": ("WORKLOADS",),

@@ -128,7 +128,7 @@ def _shell() -> _Result:
 
 
 def _valgrind() -> _Result:
-    from kfbench.measure.instructions import version, why_not_counted
+    from kfbench.measure.callgrind import version, why_not_counted
 
     if reason := why_not_counted():
         return _Result(

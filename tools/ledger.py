@@ -17,8 +17,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kfbench.measure.callgrind import FEATURES, PROCESSOR, version, why_not_counted
 from kfbench.measure.container import workers
-from kfbench.measure.instructions import FEATURES, PROCESSOR, version, why_not_counted
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
 

@@ -1,199 +1,201 @@
-"""Count the instructions of calls with callgrind, a tool of valgrind. The counts repeat on a busy machine.
+"""Count the instructions of an operation or a broker path in several formats, on the same records.
 
-The process that counts runs under valgrind (`command`). Everything that would move a count is fixed (`ENVIRONMENT`):
-the processor that kernels are compiled for, how libc copies, the hash seed, and the addresses. `count_calls` warms the
-arms up, then switches the counting on and off around each call. Callgrind writes one file per call, which `read_counts`
-adds up by the library that the instructions belong to.
-
-Source: the client requests of valgrind.h and callgrind.h, and "Callgrind Format Specification", in valgrind's manual.
+A process under callgrind counts (`kfbench.measure.callgrind`). It is kept, because it takes some 20 s to start.
 """
 
-import ctypes
-import mmap
-import platform
-import re
+import os
 import shutil
-import subprocess
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from functools import lru_cache
+import signal
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, cast
 
-from kfbench.measure.cpu import Arm, no_garbage_collection
+import numpy as np
 
-WARM_UP_CALLS: Final = 5  # of each arm; Python specializes the bytecode of all arms during the first eight
-COUNTED_CALLS: Final = 5
-OLDEST_VALGRIND: Final = (3, 19)
-PROCESSOR: Final = "haswell"  # AVX2 without AVX-512, which valgrind cannot run
-FEATURES: Final = (
-    "+64bit,+adx,+aes,+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fsgsbase,+fxsr,+lzcnt,+mmx,+movbe,"
-    "+pclmul,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+xsave"
-)
-KERNELS: Final = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": FEATURES}
-ENVIRONMENT: Final = KERNELS | {
-    "PYTHONHASHSEED": "0",
-    # libc copies in one way, whatever the processor has and whatever its caches hold.
-    "GLIBC_TUNABLES": (
-        "glibc.cpu.x86_rep_movsb_threshold=100000000:glibc.cpu.x86_non_temporal_threshold=1000000000:"
-        "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
-    ),
-}
-# Size, ways and line size in bytes of the simulated caches: those of the processor that kernels are compiled for.
-_CACHES: Final = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "8388608,16,64"}
-# Lines of callgrind's file: an object (of a called function: "cob"), a call with the cost of what it called, own costs.
-_LINES: Final = re.compile(
-    r"^(?:(c?ob)=\((\d+)\)(?: (.+))?|calls=.*\n.*|[-+*\d]\S* (.+))$",
-    re.MULTILINE,
-)
-_MISSES: Final = (("I1mr", "D1mr", "D1mw"), ("ILmr", "DLmr", "DLmw"))
-_PARTS: Final = re.compile(
-    r"(?P<library>/(?:cramjam|lz4|xxhash|zstandard)/|/(?:libz|zlib)\.)"
-    r"|(?P<python>/(?:libpython|python|_ctypes\.|libffi|libc[.-]|libm[.-]|libpthread|ld-)[^/]*$)"
-)
+from kfbench.errors import IllegalCombination
+from kfbench.formats import FORMATS, Format
+from kfbench.kernels.jit import before_compiling
+from kfbench.measure.callgrind import ENVIRONMENT, KERNELS, Counts, command, count_calls, read_counts, why_not_counted
+from kfbench.measure.child import Program, call_under, end_child
+from kfbench.measure.cpu import Arm, Operation
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.format_arms import prepare
+from kfbench.measure.path_arms import prepare_path
+from kfbench.measure.paths import PATHS
+from kfbench.records import Records
 
-# `rol` four times and `xchg rbx, rbx`: the machine code in which valgrind finds a request. Without valgrind it does
-# nothing. rdi: the address of the request, a number and five arguments.
-_REQUEST_CODE: Final = bytes.fromhex("4889f831d248c1c70348c1c70d48c1c73d48c1c7334887db4889d0c3")
-_RUNNING: Final = 0x1001
-_ZERO, _TOGGLE, _DUMP, _START, _STOP = (0x43540000 + number for number in range(1, 6))
-
-L1_CYCLES, LAST_LEVEL_CYCLES = 10, 100
+LOADED_FORMATS: Final = ("v2", "v3")
+_COMPILER: Final = Program("the compiler of kernels", environment=tuple(KERNELS.items()))
 
 
-class Counts(NamedTuple):
-    """The counts of one call.
+class NotCompiled(Exception):
+    """A kernel is not in the cache. To compile it under valgrind would take minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What to count.
 
     Args:
-        instructions: the instructions of kernels and NumPy. They are exact: every call has the same.
-        library_instructions: those of the codec's library. They are exact, too.
-        python_instructions: those of Python and libc, around the kernels. They vary by up to some percent.
-        l1_misses: simulated misses of the first-level caches, for instructions and data.
-        last_level_misses: simulated misses of the last-level cache.
+        operation: an operation of `cpu.Operation`, or a broker path of `PATHS`.
+        make_source: makes the records, in two batches or more, and how to encode them. The process that counts calls it
+            in a fork, because records in the process itself would move later counts.
+        to: the name of the format that the path converts to.
+        seed: the seed for the records that a path changes.
     """
 
-    instructions: int
-    library_instructions: int
-    python_instructions: int
-    l1_misses: int
-    last_level_misses: int
+    operation: str
+    make_source: Callable[[], EncodeInput]
+    to: str | None = None
+    seed: int = 0
+
+    def halves(self) -> list[EncodeInput]:
+        """Return the first half of the batches, and all. What a record takes is the difference of both counts."""
+        source = self.make_source()
+        return [source.between(0, (len(source.bounds) - 1) // 2), source]
+
+    def arm(self, fmt: Format, source: EncodeInput) -> Arm:
+        if self.operation in PATHS:
+            return prepare_path(PATHS[self.operation], fmt, FORMATS[self.to] if self.to else None, source, self.seed)
+        (arm,) = prepare([fmt], [source.encode(fmt).data], cast(Operation, self.operation), source)
+        return arm
+
+    def arms(self, names: Sequence[str]) -> list[Arm]:
+        halves = self.halves()
+        return [self.arm(FORMATS[name], source) for name in names for source in halves]
 
 
-def estimated_cycles(instructions: float, l1_misses: float, last_level_misses: float) -> float:
-    """Return callgrind's estimate of the cost. It knows neither branches nor instructions that run side by side."""
-    return instructions + L1_CYCLES * l1_misses + LAST_LEVEL_CYCLES * last_level_misses
+def count_instructions(counted: Counted, names: Sequence[str]) -> Mapping[str, tuple[Counts, Counts] | Exception]:
+    """Count each format's call, once with the first half of the batches and once with all.
 
-
-@lru_cache
-def why_not_counted() -> str | None:
-    """Return the reason why instructions cannot be counted here; None if they can."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        return "instructions are counted on Linux x86-64 only"
-    if not shutil.which("valgrind"):
-        return "instructions are counted by valgrind, which is not installed (Debian's package valgrind)"
-    wanted = ".".join(map(str, OLDEST_VALGRIND))
-    found = re.search(r"(\d+)\.(\d+)", version())
-    if not found:
-        return f"instructions are counted by valgrind {wanted} or newer, but `valgrind --version` names none"
-    if tuple(map(int, found.groups())) < OLDEST_VALGRIND:
-        return f"instructions are counted by valgrind {wanted} or newer, but {found[0]} is installed"
-    return None
-
-
-@lru_cache
-def version() -> str:
-    """Return what `valgrind --version` prints, such as "valgrind-3.19.0"; empty if it fails."""
+    Formats are counted together, because switching callgrind on takes long. If that fails, each is counted alone. A
+    format that fails has its error: LibraryEnded if valgrind crashed.
+    """
     try:
-        done = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
+        try:
+            return _counts(counted, names)
+        except NotCompiled:
+            call_under(_COMPILER, _compile, counted, names)
+            return _counts(counted, names)
+    except Exception as error:
+        if len(names) > 1:
+            return {name: found for each in names for name, found in count_instructions(counted, [each]).items()}
+        return dict.fromkeys(names, error)
+    finally:
+        end_child(_COMPILER)
 
 
-def command(folder: Path) -> tuple[str, ...]:
-    """Return the words that run a program under callgrind, which writes its files into `folder`.
-
-    setarch switches the random layout of addresses off.
-    """
-    caches = (f"--{name}={sizes}" for name, sizes in _CACHES.items())
-    return (
-        "setarch", "-R", "valgrind", "--quiet", "--log-file=/dev/null", "--tool=callgrind",
-        "--instr-atstart=no", "--collect-atstart=no",
-        "--dump-line=no", "--cache-sim=yes", *caches, "--vgdb=no", f"--callgrind-out-file={folder / 'counts'}",
-    )  # fmt: skip
+def _counts(counted: Counted, names: Sequence[str]) -> dict[str, tuple[Counts, Counts] | Exception]:
+    folder = _folder()
+    folder.mkdir(mode=0o700)
+    try:
+        call_under(valgrind(folder), _count_in_fork, counted, names)
+        counts = read_counts(folder)
+    finally:
+        shutil.rmtree(folder)
+    return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
 
-def count_calls(arms: Sequence[Arm]) -> None:
-    """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per arm.
-
-    Callgrind is on only during the calls, because Python would be 50 times slower otherwise. The first call with
-    callgrind on does not count.
-    """
-    if not _ask(_RUNNING):
-        raise RuntimeError("this process does not run under valgrind")
-    for arm in arms:
-        for _ in range(WARM_UP_CALLS):
-            arm.before()
-            arm.call()
-        arm.verify()
-    with no_garbage_collection():
-        _ask(_START)
-        for i, arm in enumerate(arms):
-            for call in range(1 + COUNTED_CALLS):
-                arm.before()
-                if call == 1:
-                    _ask(_ZERO)
-                _ask(_TOGGLE)
-                arm.call()
-                _ask(_TOGGLE)
-            _ask(_DUMP, f"arm {i}")
-        _ask(_STOP)
-
-
-def read_counts(folder: Path) -> list[Counts]:
-    """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder."""
-    found = {}
-    for file in folder.glob("counts.*"):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        if arm := re.search(r"^desc: Trigger: Client Request: arm (\d+)$", text, re.MULTILINE):
-            found[int(arm[1])] = Counts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
-    return [found[arm] for arm in sorted(found)]
-
-
-def _totals(text: str) -> Counts:
-    """Add up one file of callgrind. A line of costs has a position and a number per event, without zeros at the end."""
-    events = re.findall(r"^events: (.*)$", text, re.MULTILINE)[0].split()
-    sums = defaultdict[str, Counter[str]](Counter)  # part of the program -> event -> count
-    parts = dict[str, str]()
-    totals = sums[""]
-    for line in _LINES.finditer(text):
-        key, number, path, costs = line.groups()
-        if costs:
-            for event, count in zip(events, costs.split(), strict=False):
-                totals[event] += int(count)
-        elif key:  # the first line of an object has its path and number, the others only its number
-            if path:
-                found = _PARTS.search(path)
-                parts[number] = found.lastgroup or "" if found else ""
-            if key == "ob":
-                totals = sums[parts[number]]
-    l1, last = (sum(part[event] for part in sums.values() for event in misses) for misses in _MISSES)
-    return Counts(sums[""]["Ir"], sums["library"]["Ir"], sums["python"]["Ir"], l1, last)
-
-
-def _ask(number: int, text: str = "") -> int:
-    """Send a client request to valgrind. Return its answer; 0 without valgrind."""
-    encoded = ctypes.create_string_buffer(text.encode())
-    request = (ctypes.c_ulong * 6)(number, ctypes.addressof(encoded))
-    return int(_requester()(ctypes.addressof(request)))
+def valgrind(folder: Path) -> Program:
+    return Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
 
 
 @lru_cache
-def _requester() -> "ctypes._FuncPointer":
-    code = mmap.mmap(-1, len(_REQUEST_CODE), prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    code.write(_REQUEST_CODE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(code))
-    function = ctypes.PYFUNCTYPE(ctypes.c_ulong, ctypes.c_void_p)(address)
-    function.code = code  # type: ignore[attr-defined]  # it must live as long as the function
-    return function
+def _folder() -> Path:
+    """Return the path of a folder that does not exist, in which callgrind writes during a call."""
+    folder = Path(tempfile.mkdtemp(prefix="kfbench-instructions-"))
+    folder.rmdir()
+    return folder
+
+
+def _count_in_fork(counted: Counted, names: Sequence[str]) -> None:
+    """Count in a fork of this process, which runs under valgrind.
+
+    The layout of memory moves some counts of Python and NumPy. A fork's does not depend on earlier counts.
+    """
+    with before_compiling(_refuse):
+        _load_kernels()
+    fork = get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+    process = fork.Process(target=_count, args=(there, counted, names))
+    process.start()
+    there.close()
+    try:
+        error = here.recv()
+    except EOFError:  # this process ends as its fork has ended
+        process.join()
+        os.kill(os.getpid(), -(process.exitcode or -signal.SIGABRT))
+    process.join()
+    if error:
+        raise error
+
+
+def _count(there: Connection, counted: Counted, names: Sequence[str]) -> None:
+    try:
+        with before_compiling(_refuse):
+            count_calls(counted.arms(names))
+    except Exception as error:
+        there.send(error)
+    else:
+        there.send(None)
+
+
+def _refuse() -> None:
+    raise NotCompiled("a kernel is not compiled for the processor that instructions are counted on")
+
+
+@lru_cache
+def _load_kernels() -> None:
+    """Load the kernels that most counts need, always the same ones. Loading the first takes valgrind 7 s."""
+    records = Records.from_lists([b"value"] * 4, keys=[b"key"] * 4, timestamps_ms=[1, 2, 3, 4])
+    for name in LOADED_FORMATS:
+        log = FORMATS[name].encode(records, np.array([0, 2, 4]))
+        FORMATS[name].decode(log.data)
+
+
+def _compile(counted: Counted, names: Sequence[str]) -> None:
+    """Compile the kernels of a count, in a process that does not run under valgrind."""
+    _load_kernels()
+    for arm in counted.arms(names):
+        arm.before()
+        arm.call()
+        arm.verify()
+
+
+def instructions_per_record(
+    format: str,  # noqa: A002
+    operation: str,
+    records: Records,
+    *,
+    batch_size: int,
+    codec: str = "none",
+    level: int | None = None,
+) -> float:
+    """Count the instructions that a record takes in a format, without those of the codec's library and of Python.
+
+    Args:
+        format: the name of the format.
+        operation: "encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes", or a broker path such
+            as "append".
+        records: the records, more than one batch of them.
+        batch_size: records per batch.
+        codec, level: the codec.
+
+    Raises IllegalCombination if the format does not have the operation, or instructions cannot be counted here.
+    """
+    bounds = np.append(np.arange(0, len(records), batch_size), len(records))
+    if reason := why_not_counted() or ("one batch only" if len(bounds) < 3 else None):
+        raise IllegalCombination(reason)
+    make_source = partial(EncodeInput, records=records, bounds=bounds, codec=codec, level=level)
+    counted = Counted(operation=operation, make_source=make_source)
+    found = count_instructions(counted, [format])[format]
+    if isinstance(found, Exception):
+        raise found
+    first, whole = found
+    few, many = (len(half.records) for half in counted.halves())
+    return (whole.instructions - first.instructions) / (many - few)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.measure import instructions
-from kfbench.measure.instructions import Counts, read_counts, why_not_counted
+from kfbench.measure import callgrind, instructions
+from kfbench.measure.callgrind import Counts, read_counts, why_not_counted
+from kfbench.measure.child import ChildKilled, call_under
 from kfbench.measure.schema import Row
 from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.host.child import ChildKilled, call_under
-from kfbench.sweep.run import instruction_rows
 from kfbench.sweep.run.cell import measure_cell
 from tests.sweep.profiles import Load
 
@@ -91,12 +90,12 @@ def test_valgrind_that_is_absent_or_too_old_is_named(
         fake.write_text(f"#!/bin/sh\necho {prints}\n", encoding="utf-8")
         fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for cached in (why_not_counted, instructions.version):
+    for cached in (why_not_counted, callgrind.version):
         cached.cache_clear()
     try:
         (row,) = measure_cell(cells_of(load, '"encode"')[0])
     finally:
-        for cached in (why_not_counted, instructions.version):
+        for cached in (why_not_counted, callgrind.version):
             cached.cache_clear()
     assert row["status"] == "skipped" and words in row["error"]
 
@@ -137,9 +136,9 @@ def test_broker_paths_and_reasons(load: Load) -> None:
 
 def end_while_counting(cell: Cell, number: int) -> list[Row]:
     """Measure the cell, and send a signal to the process under valgrind as soon as it counts."""
-    folder = instruction_rows._folder()
+    folder = instructions._folder()
     folder.mkdir()  # callgrind does not start without it
-    process = call_under(instruction_rows.valgrind(folder), os.getpid)
+    process = call_under(instructions.valgrind(folder), os.getpid)
     shutil.rmtree(folder)
 
     def end() -> None:

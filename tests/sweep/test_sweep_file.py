@@ -306,7 +306,7 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidConfig,
-        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, instructions, instructions-full, machine, rivals, smoke",
+        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, instructions",
     ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.measure.callgrind import estimated_cycles
 from kfbench.measure.cpu import OPERATIONS, READINGS
-from kfbench.measure.instructions import estimated_cycles
 from kfbench.report.data.arms import Arm, arms_of, paired
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order

@@ -8,9 +8,9 @@ does not have were fitted to some cells of the profile `full`. Those of dictiona
 
 from typing import Final
 
+from kfbench.measure.callgrind import COUNTED_CALLS
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
 from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
-from kfbench.measure.instructions import COUNTED_CALLS
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.sweep.definition.cell import Cell

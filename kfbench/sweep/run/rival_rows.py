@@ -12,6 +12,7 @@ import numpy as np
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
+from kfbench.measure.child import LibraryEnded, call_in_child
 from kfbench.measure.noise import counted_since, host_counters, yardstick_ns
 from kfbench.measure.rivals import measure_rival
 from kfbench.measure.rivals_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
@@ -25,7 +26,6 @@ from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize
 from kfbench.rivals.streams import MIDDLE, middle_of, stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
-from kfbench.sweep.host.child import LibraryEnded, call_in_child
 from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
 from kfbench.workloads import Sample
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kfbench.errors import CorruptLog
-from kfbench.sweep.host.child import ChildKilled, LibraryEnded, call_in_child
+from kfbench.measure.child import ChildKilled, LibraryEnded, call_in_child
 from kfbench.sweep.run.time_limit import TookTooLong, time_limit
 
 

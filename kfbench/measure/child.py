@@ -92,9 +92,11 @@ def _kept_child(program: Program) -> _Child:
     if kept is None or kept.parent != os.getpid() or kept.process.poll() is not None:
         here, there = Pipe()
         own = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **dict(program.environment)}
-        code = f"from kfbench.sweep.host.child import serve; serve({there.fileno()})"
+        code = f"from kfbench.measure.child import serve; serve({there.fileno()})"
         command = [*program.command, sys.executable, "-c", code]
-        process = subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()])
+        process = subprocess.Popen(
+            command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], start_new_session=True
+        )
         there.close()
         kept = _KEPT[program] = _Child(process=process, connection=here, parent=os.getpid())
     return kept
@@ -111,7 +113,7 @@ def _ending(program: Program, child: _Child) -> LibraryEnded | ChildKilled:
 def end_child(program: Program) -> None:
     """End the child process that the program runs, if there is one."""
     if child := _KEPT.pop(program, None):
-        child.process.kill()
+        os.killpg(child.process.pid, signal.SIGKILL)  # it may have forked
         child.process.wait()
 
 
