@@ -15,15 +15,16 @@ from typing import Any, Final
 import pytest
 
 import kfbench
-from benchmarks import broker, codecs, formats, samples, workloads
+from benchmarks import broker, codecs, formats, instructions, samples, workloads
 from kfbench import CODECS, FORMATS, WORKLOADS
 from kfbench.errors import IllegalCombination
+from kfbench.measure.callgrind import why_not_counted
 
 ROOT: Final = Path(__file__).parents[1]
 PREFIXES: Final = ("time_", "peakmem_", "track_")
 CLASSES: Final[list[Any]] = [
     found
-    for module in (formats, codecs, broker, workloads)
+    for module in (formats, codecs, broker, workloads, instructions)
     for name, found in inspect.getmembers(module, inspect.isclass)
     if found.__module__ == module.__name__
 ]
@@ -106,23 +107,30 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
     return benchmark is not formats.ReadLog or is_found_by_magic(named["format"])
 
 
-@pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize(
+    "benchmark",
+    [pytest.param(each, marks=[pytest.mark.thorough] * hasattr(each, "setup_cache")) for each in CLASSES],
+    ids=lambda each: str(each.__name__),
+)
 def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parameter set is skipped only if the format cannot do it. A defect is not skipped."""
+    if benchmark is instructions.Instructions and (reason := why_not_counted()):
+        pytest.skip(reason)
     monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
     monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version
     assert len(benchmark.params) == len(benchmark.param_names)
+    cached = [benchmark().setup_cache()] if hasattr(benchmark, "setup_cache") else []
     not_applicable = []
     for parameters in product(*benchmark.params):
         prepared = benchmark()
         try:
-            prepared.setup(*parameters)
+            prepared.setup(*cached, *parameters)
         except NotImplementedError:
             not_applicable.append(parameters)
             continue
         for method in methods(benchmark):
-            found = getattr(prepared, method)(*parameters)
+            found = getattr(prepared, method)(*cached, *parameters)
             if method.startswith("track_"):
                 assert (found >= 0 or isnan(found)) and (hasattr(benchmark, "unit") or getattr(benchmark, method).unit)
             elif method.startswith("time_"):

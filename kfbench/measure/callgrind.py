@@ -2,7 +2,7 @@
 
 The process that counts runs under valgrind (`command`). Everything that would move a count is fixed (`ENVIRONMENT`):
 the processor that kernels are compiled for, how libc copies, the hash seed, and the addresses. `count_calls` warms the
-arms up, then switches the counting on and off around each call. Callgrind writes one file per call, which `read_counts`
+arms up, then switches the counting on and off around each call. Callgrind writes one file per arm, which `read_counts`
 adds up by the library that the instructions belong to.
 
 Source: the client requests of valgrind.h and callgrind.h, and "Callgrind Format Specification", in valgrind's manual.
@@ -34,6 +34,7 @@ FEATURES: Final = (
 KERNELS: Final = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": FEATURES}
 ENVIRONMENT: Final = KERNELS | {
     "PYTHONHASHSEED": "0",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
     # libc copies in one way, whatever the processor has and whatever its caches hold.
     "GLIBC_TUNABLES": (
         "glibc.cpu.x86_rep_movsb_threshold=100000000:glibc.cpu.x86_non_temporal_threshold=1000000000:"

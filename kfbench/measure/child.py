@@ -91,9 +91,10 @@ def _kept_child(program: Program) -> _Child:
     kept = _KEPT.get(program)
     if kept is None or kept.parent != os.getpid() or kept.process.poll() is not None:
         here, there = Pipe()
-        own = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **dict(program.environment)}
+        places = os.pathsep.join(each or os.getcwd() for each in sys.path)
+        own = {**os.environ, "PYTHONPATH": places, **dict(program.environment)}
         code = f"from kfbench.measure.child import serve; serve({there.fileno()})"
-        command = [*program.command, sys.executable, "-c", code]
+        command = [*program.command, sys.executable, "-P", "-c", code]
         process = subprocess.Popen(
             command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], start_new_session=True
         )

@@ -47,7 +47,7 @@ CELLS_OF_EVERY_KIND = [
     a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
-    a_cell("instructions", path="encode"),
+    a_cell("instructions", path="encode", formats=("v2", "v3"), batches=3),
     dictionary_cell(),
     dictionary_cell("dictionary-codecs"),
     dictionary_cell("dictionary-cpu"),

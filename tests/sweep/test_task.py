@@ -12,12 +12,12 @@ import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure import host_lock
+from kfbench.measure import host_lock, instructions
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.schema import SCHEMA
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run import cell as cell_module
-from kfbench.sweep.run import dictionary_rows, rival_rows
+from kfbench.sweep.run import dictionary_rows, instruction_rows, rival_rows
 from kfbench.sweep.run import task as task_module
 from kfbench.sweep.run.task import measure_task
 from kfbench.workloads import Sample
@@ -72,9 +72,12 @@ class Crowded(BatchedFormat):
 def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
     name = cell.formats[-1]
     broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    for module in (cell_module, dictionary_rows, rival_rows):
+    for module in (cell_module, dictionary_rows, instructions, rival_rows):
         monkeypatch.setattr(module, "FORMATS", {**FORMATS, name: broken})
-    monkeypatch.setattr(rival_rows, "call_in_child", lambda call, *args: call(*args))  # where the format is replaced
+    # Other processes do not have the replaced format.
+    monkeypatch.setattr(rival_rows, "call_in_child", lambda call, *args: call(*args))
+    monkeypatch.setattr(instructions, "call_under", lambda _, __, counted, names: counted.arms(names))
+    monkeypatch.setattr(instruction_rows, "why_not_counted", lambda: None)
     found = measure_task([cell])
     assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
     assert set(found.passing["format"].to_pylist()) == set(cell.formats)

@@ -23,7 +23,8 @@ from kfbench.store.manifest import MANIFEST, read_complete
 FOLDER: Final = "joined"
 DICTIONARY: Final = "dictionary"  # the profile, and the kind of its sizes
 RIVALS: Final = "rivals"  # the profile, and the kind of its sizes
-PROFILES: Final = (DICTIONARY, RIVALS)  # the profiles that a report joins
+INSTRUCTIONS: Final = "instructions"  # the profile, and the kind of its counts
+PROFILES: Final = (DICTIONARY, RIVALS, INSTRUCTIONS)  # the profiles that a report joins
 DICTIONARY_CPU: Final = "dictionary-cpu"
 DICTIONARY_CODECS: Final = "dictionary-codecs"
 SAMPLES: Final = ("cpu_ns", "wall_ns")
@@ -46,7 +47,7 @@ class Joined:
         manifest: Mapping[str, Any] = self.run.manifest
         environment = manifest["environment"]
         machine = environment.get("cpu") or environment.get("machine")
-        whose = "This run was" if self.is_own else "The numbers of this page are of another run,"
+        whose = "This run was" if self.is_own else "These numbers are of another run,"
         command = f"kfbench sweep {manifest['profile']}"
         return (
             f"{whose} measured {str(manifest['started'])[:10]} on {machine}. "

@@ -7,7 +7,7 @@ from typing import Final
 
 from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.dictionaries import Dictionaries
-from kfbench.report.data.joined import DICTIONARY, RIVALS, Joined
+from kfbench.report.data.joined import DICTIONARY, INSTRUCTIONS, RIVALS, Joined
 from kfbench.report.data.named import Named
 from kfbench.report.data.noise import Facts
 from kfbench.report.data.paths import Paths
@@ -37,6 +37,11 @@ class Views:
     def rivals(self) -> Rivals | None:
         joined = self._joined.get(RIVALS)
         return Rivals(joined) if joined else None
+
+    @property
+    def counted(self) -> Joined | None:
+        """The run that counted instructions."""
+        return self._joined.get(INSTRUCTIONS)
 
     @cached_property
     def named(self) -> Named:

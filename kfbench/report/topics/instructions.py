@@ -11,13 +11,13 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.callgrind import estimated_cycles
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.report.data.arms import Arm, arms_of, paired
+from kfbench.report.data.joined import INSTRUCTIONS
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.data.views import Views
 from kfbench.report.section import Answer, Texts
 from kfbench.tables import Cell, Column, Interval, Table, plain_columns
 
-KIND: Final = "instructions"
 TIMED: Final = ("cpu", *READINGS, "broker")
 SIDE: Final = 0.005  # a ratio of counts within this of 1 is on neither side
 
@@ -61,14 +61,13 @@ class Pair:
 
 
 def instructions_answer(run: Views) -> Answer | str:
-    results = run.results
-    counted = counts_of(results)
-    if not counted:
+    if not run.counted or not (counted := counts_of(results := Results(run.counted.rows))):
         return "no counts of instructions"
     pairs = list(pairs_of(counted))
     return Answer(
         means=agreement(pairs),
-        texts=Texts(rows=results.ok[results.ok["kind"] == KIND], of="any"),
+        prose=(run.counted.origin,),
+        texts=Texts(rows=results.ok[results.ok["kind"] == INSTRUCTIONS], of="any"),
         tables=(beside_time(counted), disagreements(pairs)),
     )
 
@@ -81,14 +80,14 @@ def counts_of(results: Results) -> dict[tuple[Place, str], Counted]:
         for arm in arms_of(results.grid_arms(kind))
         if arm.is_ok and not arm.is_aa and arm.cache != "cold"
     }
-    rows = results.grid_arms(KIND)
+    rows = results.grid_arms(INSTRUCTIONS)
     counted = {}
     for arm, (_, row) in zip(arms_of(rows), rows.iterrows(), strict=True):
         key = _place(arm), arm.format
         instructions, l1, last = (
             _per_record(row, *names)
             for names in (
-                ("instructions", "library_instructions", "python_instructions"),
+                ("instructions", "library_instructions"),  # Python's part does not repeat exactly
                 ("l1_misses",),
                 ("last_level_misses",),
             )
