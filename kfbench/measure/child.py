@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from kfbench.errors import KfbenchError
@@ -91,7 +92,7 @@ def _kept_child(program: Program) -> _Child:
     kept = _KEPT.get(program)
     if kept is None or kept.parent != os.getpid() or kept.process.poll() is not None:
         here, there = Pipe()
-        places = os.pathsep.join(each or os.getcwd() for each in sys.path)
+        places = os.pathsep.join(each or str(Path.cwd()) for each in sys.path)
         own = {**os.environ, "PYTHONPATH": places, **dict(program.environment)}
         code = f"from kfbench.measure.child import serve; serve({there.fileno()})"
         command = [*program.command, sys.executable, "-P", "-c", code]
