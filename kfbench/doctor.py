@@ -128,7 +128,7 @@ def _shell() -> _Result:
 
 
 def _valgrind() -> _Result:
-    from kfbench.measure.callgrind import version, why_not_counted
+    from kfbench.measure.callgrind import valgrind_version, why_not_counted
 
     if reason := why_not_counted():
         return _Result(
@@ -137,7 +137,7 @@ def _valgrind() -> _Result:
             "install valgrind with the system's package manager; only `kfbench run "
             "instructions` and `make ledger` need it",
         )
-    return _Result("ok", f"{version()}, for counts of instructions")
+    return _Result("ok", f"{valgrind_version()}, for counts of instructions")
 
 
 def _kernels() -> _Result:

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kfbench.measure.callgrind import FEATURES, PROCESSOR, version, why_not_counted
+from kfbench.measure.callgrind import FEATURES, PROCESSOR, valgrind_version, why_not_counted
 from kfbench.measure.container import workers
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
@@ -46,7 +46,7 @@ class Ledger(NamedTuple):
 def header() -> dict[str, str]:
     """Return what counts depend on besides the code: never the host, but what it runs."""
     return {
-        "valgrind": version(),
+        "valgrind": valgrind_version(),
         "processor": f"{PROCESSOR} {FEATURES}",
         "python": platform.python_version(),
         "lock": hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16],
@@ -58,10 +58,10 @@ def measure() -> Lines:
     wanted = load_profile(SWEEP).cells
     with ProcessPoolExecutor(workers(PROCESS_BYTES), mp_context=get_context("spawn")) as pool:
         rows = [row for found in pool.map(measure_cell, wanted) for row in found]
-    if failed := [row["error"] for row in rows if row["status"] == "error"]:
-        raise SystemExit(failed[0])
+    if absent := [row["error"] for row in rows if row["status"] != "ok"]:
+        raise SystemExit(absent[0])
     of_bytes, lines = dict[Key, float](), dict[Key, tuple[float, ...]]()
-    for row in (row for row in rows if row["status"] == "ok"):
+    for row in rows:
         key = row["format"], str(row["batch_size"]), row["codec"]
         if row["kind"] == "bytes":
             of_bytes[key] = row["size_bytes"] / row["records"]
@@ -102,7 +102,7 @@ def check(stored: Ledger, *, must: bool) -> str | None:
     """Compare with the ledger. Return the text of a failure; None if there is none."""
     here = header()
     reason = why_not_counted() or next(
-        (f"it is of {name} {fact}, here is {here[name]}" for name, fact in stored.header.items() if here[name] != fact),
+        (f"it is of {key} {fact}, not {here.get(key)}" for key, fact in stored.header.items() if here.get(key) != fact),
         None,
     )
     if reason:

@@ -27,6 +27,7 @@ SECTIONS: Final = {
     "Logs": {"kfbench": "read_log write_log"},
     "Dictionaries": {"kfbench": "Dictionary train_dictionary", "kfbench.log": "dictionary_batch"},
     "Sizes in all formats": {"kfbench": "compare"},
+    "Instructions": {"kfbench": "instructions_per_record"},
     "Workloads": {"kfbench.workloads": "Workload Sample"},
     "Broker paths": {
         **{f"kfbench.broker.{path}": path for path in "append fetch convert upgrade compact mirror expire".split()},

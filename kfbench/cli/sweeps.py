@@ -117,9 +117,12 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         except InvalidConfig as error:
             raise typer.BadParameter(str(error), param_hint="--filter") from None
 
+    from kfbench.measure.callgrind import why_not_counted
     from kfbench.sweep.run.published import command
     from kfbench.sweep.run.runner import RunOptions, plan_sweep, run_sweep
 
+    if (reason := why_not_counted()) and any(cell.kind == "instructions" for cell in loaded.cells):
+        complain(reason)
     if options.dry_run:
         _print_plan(loaded, plan_sweep(loaded, options.cell_budget_s, options.resume), options.as_json)
         raise typer.Exit

@@ -1,9 +1,9 @@
 """Count the instructions of calls with callgrind, a tool of valgrind. The counts repeat on a busy machine.
 
-The process that counts runs under valgrind (`command`). Everything that would move a count is fixed (`ENVIRONMENT`):
-the processor that kernels are compiled for, how libc copies, the hash seed, and the addresses. `count_calls` warms the
-arms up, then switches the counting on and off around each call. Callgrind writes one file per arm, which `read_counts`
-adds up by the library that the instructions belong to.
+The process that counts runs under valgrind (`command`), which always gives the same addresses. What else would move a
+count is fixed (`ENVIRONMENT`), such as the processor that kernels are compiled for. `count_calls` warms the arms up,
+then switches the counting on and off around each call. Callgrind writes one file per arm, which `read_counts` adds up
+by the library that the instructions belong to.
 
 Source: the client requests of valgrind.h and callgrind.h, and "Callgrind Format Specification", in valgrind's manual.
 """
@@ -31,14 +31,20 @@ FEATURES: Final = (
     "+64bit,+adx,+aes,+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fsgsbase,+fxsr,+lzcnt,+mmx,+movbe,"
     "+pclmul,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+xsave"
 )
-KERNELS: Final = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": FEATURES}
+KERNELS: Final = {
+    "NUMBA_CPU_NAME": PROCESSOR,
+    "NUMBA_CPU_FEATURES": FEATURES,
+    "NUMBA_DISABLE_JIT": "0",
+    "KFBENCH_PORTABLE": "0",
+}
 ENVIRONMENT: Final = KERNELS | {
     "PYTHONHASHSEED": "0",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    # libc copies in one way, whatever the processor has and whatever its caches hold.
+    # libc copies in one way, whatever the processor's caches hold. An array begins on a page of its own, because its
+    # place moves what NumPy does with it.
     "GLIBC_TUNABLES": (
         "glibc.cpu.x86_rep_movsb_threshold=100000000:glibc.cpu.x86_non_temporal_threshold=1000000000:"
-        "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
+        "glibc.malloc.mmap_threshold=4096:glibc.malloc.trim_threshold=1073741824"
     ),
 }
 # Size, ways and line size in bytes of the simulated caches: those of the processor that kernels are compiled for.
@@ -50,7 +56,7 @@ _LINES: Final = re.compile(
 )
 _MISSES: Final = (("I1mr", "D1mr", "D1mw"), ("ILmr", "DLmr", "DLmw"))
 _PARTS: Final = re.compile(
-    r"(?P<library>/(?:cramjam|lz4|xxhash|zstandard)/|/(?:libz|zlib)\.)"
+    r"(?P<library>-packages/(?:cramjam|lz4|xxhash|zstandard)/|/(?:libz|zlib)\.)"
     r"|(?P<python>/(?:libpython|python|_ctypes\.|libffi|libc[.-]|libm[.-]|libpthread|ld-)[^/]*$)"
 )
 
@@ -63,7 +69,7 @@ _ZERO, _TOGGLE, _DUMP, _START, _STOP = (0x43540000 + number for number in range(
 L1_CYCLES, LAST_LEVEL_CYCLES = 10, 100
 
 
-class Counts(NamedTuple):
+class CallCounts(NamedTuple):
     """The counts of one call.
 
     Args:
@@ -94,7 +100,7 @@ def why_not_counted() -> str | None:
     if not shutil.which("valgrind"):
         return "instructions are counted by valgrind, which is not installed (Debian's package valgrind)"
     wanted = ".".join(map(str, OLDEST_VALGRIND))
-    found = re.search(r"(\d+)\.(\d+)", version())
+    found = re.search(r"(\d+)\.(\d+)", valgrind_version())
     if not found:
         return f"instructions are counted by valgrind {wanted} or newer, but `valgrind --version` names none"
     if tuple(map(int, found.groups())) < OLDEST_VALGRIND:
@@ -103,7 +109,7 @@ def why_not_counted() -> str | None:
 
 
 @lru_cache
-def version() -> str:
+def valgrind_version() -> str:
     """Return what `valgrind --version` prints, such as "valgrind-3.19.0"; empty if it fails."""
     try:
         done = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, timeout=60, check=True)
@@ -113,13 +119,10 @@ def version() -> str:
 
 
 def command(folder: Path) -> tuple[str, ...]:
-    """Return the words that run a program under callgrind, which writes its files into `folder`.
-
-    setarch switches the random layout of addresses off.
-    """
+    """Return the words that run a program under callgrind, which writes its files into `folder`."""
     caches = (f"--{name}={sizes}" for name, sizes in _CACHES.items())
     return (
-        "setarch", "-R", "valgrind", "--quiet", "--log-file=/dev/null", "--tool=callgrind",
+        "valgrind", "--command-line-only=yes", "--quiet", "--log-file=/dev/null", "--tool=callgrind",
         "--instr-atstart=no", "--collect-atstart=no",
         "--dump-line=no", "--cache-sim=yes", *caches, "--vgdb=no", f"--callgrind-out-file={folder / 'counts'}",
     )  # fmt: skip
@@ -128,8 +131,8 @@ def command(folder: Path) -> tuple[str, ...]:
 def count_calls(arms: Sequence[Arm]) -> None:
     """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per arm.
 
-    Callgrind is on only during the calls, because Python would be 50 times slower otherwise. The first call with
-    callgrind on does not count.
+    Callgrind is on only during the calls, because Python would be 50 times slower otherwise. The first call of each arm
+    does not count. The first arm runs once more before all, else it would fill the simulated caches for the others.
     """
     if not _ask(_RUNNING):
         raise RuntimeError("this process does not run under valgrind")
@@ -140,7 +143,7 @@ def count_calls(arms: Sequence[Arm]) -> None:
         arm.verify()
     with no_garbage_collection():
         _ask(_START)
-        for i, arm in enumerate(arms):
+        for i, arm in enumerate((arms[0], *arms)):
             for call in range(1 + COUNTED_CALLS):
                 arm.before()
                 if call == 1:
@@ -148,21 +151,22 @@ def count_calls(arms: Sequence[Arm]) -> None:
                 _ask(_TOGGLE)
                 arm.call()
                 _ask(_TOGGLE)
-            _ask(_DUMP, f"arm {i}")
+            if i:
+                _ask(_DUMP, f"arm {i - 1}")
         _ask(_STOP)
 
 
-def read_counts(folder: Path) -> list[Counts]:
+def read_counts(folder: Path) -> list[CallCounts]:
     """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder."""
     found = {}
     for file in folder.glob("counts.*"):
         text = file.read_text(encoding="utf-8", errors="replace")
         if arm := re.search(r"^desc: Trigger: Client Request: arm (\d+)$", text, re.MULTILINE):
-            found[int(arm[1])] = Counts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
+            found[int(arm[1])] = CallCounts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
     return [found[arm] for arm in sorted(found)]
 
 
-def _totals(text: str) -> Counts:
+def _totals(text: str) -> CallCounts:
     """Add up one file of callgrind. A line of costs has a position and a number per event, without zeros at the end."""
     events = re.findall(r"^events: (.*)$", text, re.MULTILINE)[0].split()
     sums = defaultdict[str, Counter[str]](Counter)  # part of the program -> event -> count
@@ -179,8 +183,10 @@ def _totals(text: str) -> Counts:
                 parts[number] = found.lastgroup or "" if found else ""
             if key == "ob":
                 totals = sums[parts[number]]
+    if not re.search(rf"^totals: {sum(part['Ir'] for part in sums.values())}\b", text, re.MULTILINE):
+        raise OSError("a file of callgrind was cut short: its total is not the sum of its lines")
     l1, last = (sum(part[event] for part in sums.values() for event in misses) for misses in _MISSES)
-    return Counts(sums[""]["Ir"], sums["library"]["Ir"], sums["python"]["Ir"], l1, last)
+    return CallCounts(sums[""]["Ir"], sums["library"]["Ir"], sums["python"]["Ir"], l1, last)
 
 
 def _ask(number: int, text: str = "") -> int:

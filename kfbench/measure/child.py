@@ -34,7 +34,7 @@ _FROM_OUTSIDE: Final = {signal.SIGKILL, signal.SIGTERM}
 
 
 @dataclass(frozen=True)
-class Program:
+class ChildProgram:
     """A program that runs the child's Python, such as valgrind.
 
     Args:
@@ -48,7 +48,7 @@ class Program:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-_PYTHON: Final = Program("the library")
+_PYTHON: Final = ChildProgram("the library")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class _Child:
     parent: int
 
 
-_KEPT: Final[dict[Program, _Child]] = {}
+_KEPT: Final[dict[ChildProgram, _Child]] = {}
 
 
 def call_in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -72,7 +72,7 @@ def call_in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
     return call_under(_PYTHON, function, *args, **kwargs)
 
 
-def call_under(program: Program, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def call_under(program: ChildProgram, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return what the function returns in a child process that a program runs. See `call_in_child`."""
     child = _kept_child(program)
     try:
@@ -88,7 +88,7 @@ def call_under(program: Program, function: Callable[P, R], *args: P.args, **kwar
     return result  # type: ignore[no-any-return]
 
 
-def _kept_child(program: Program) -> _Child:
+def _kept_child(program: ChildProgram) -> _Child:
     kept = _KEPT.get(program)
     if kept is None or kept.parent != os.getpid() or kept.process.poll() is not None:
         here, there = Pipe()
@@ -96,15 +96,13 @@ def _kept_child(program: Program) -> _Child:
         own = {**os.environ, "PYTHONPATH": places, **dict(program.environment)}
         code = f"from kfbench.measure.child import serve; serve({there.fileno()})"
         command = [*program.command, sys.executable, "-P", "-c", code]
-        process = subprocess.Popen(
-            command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], start_new_session=True
-        )
+        process = subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL, pass_fds=[there.fileno()])
         there.close()
         kept = _KEPT[program] = _Child(process=process, connection=here, parent=os.getpid())
     return kept
 
 
-def _ending(program: Program, child: _Child) -> LibraryEnded | ChildKilled:
+def _ending(program: ChildProgram, child: _Child) -> LibraryEnded | ChildKilled:
     del _KEPT[program]
     code = child.process.wait()
     if -code in _FROM_OUTSIDE:
@@ -112,10 +110,10 @@ def _ending(program: Program, child: _Child) -> LibraryEnded | ChildKilled:
     return LibraryEnded(f"{program.name} ended its process: {f'signal {-code}' if code < 0 else f'exit status {code}'}")
 
 
-def end_child(program: Program) -> None:
+def end_child(program: ChildProgram) -> None:
     """End the child process that the program runs, if there is one."""
     if child := _KEPT.pop(program, None):
-        os.killpg(child.process.pid, signal.SIGKILL)  # it may have forked
+        child.process.kill()
         child.process.wait()
 
 
@@ -131,11 +129,11 @@ def serve(descriptor: int) -> None:
         try:
             answer: tuple[bool, Any] = True, function(*args, **kwargs)
         except Exception as error:
-            answer = False, _sendable(error)
+            answer = False, sendable(error)
         connection.send(answer)
 
 
-def _sendable(error: Exception) -> Exception:
+def sendable(error: Exception) -> Exception:
     """Return the error, or a RuntimeError with its text if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))

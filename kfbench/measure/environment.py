@@ -18,6 +18,7 @@ import psutil
 from kfbench.codecs import CODECS
 from kfbench.kernels import FAST_CRC, FAST_DEPOSIT, WIDE_CRC
 from kfbench.kernels.instructions import host_vectors, kernel_vectors
+from kfbench.measure.callgrind import valgrind_version
 from kfbench.measure.container import cores
 
 PACKAGES: Final = (
@@ -59,6 +60,7 @@ def environment() -> dict[str, Any]:
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
         "load_1_min": load,
         "kernel_features": kernel_features(),
+        "valgrind": valgrind_version() or None,
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},

@@ -3,6 +3,7 @@
 A process under callgrind counts (`kfbench.measure.callgrind`). It is kept, because it takes some 20 s to start.
 """
 
+import ctypes
 import os
 import shutil
 import signal
@@ -13,24 +14,36 @@ from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 import numpy as np
 
+from kfbench.batch_plan import plan
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS, Format
 from kfbench.kernels.jit import before_compiling
-from kfbench.measure.callgrind import ENVIRONMENT, KERNELS, Counts, command, count_calls, read_counts, why_not_counted
-from kfbench.measure.child import Program, call_under, end_child
+from kfbench.measure.callgrind import (
+    ENVIRONMENT,
+    KERNELS,
+    CallCounts,
+    command,
+    count_calls,
+    read_counts,
+    why_not_counted,
+)
+from kfbench.measure.child import ChildProgram, call_under, end_child, sendable
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare
 from kfbench.measure.path_arms import prepare_path
 from kfbench.measure.paths import PATHS
+from kfbench.measure.verify import verify_records
 from kfbench.records import Records
 
 LOADED_FORMATS: Final = ("v2", "v3")
-_COMPILER: Final = Program("the compiler of kernels", environment=tuple(KERNELS.items()))
+PR_SET_PDEATHSIG: Final = 1  # of prctl
+COUNTED_OPERATIONS: Final = (*get_args(Operation), *(name for name, path in PATHS.items() if not path.converts))
+_COMPILER: Final = ChildProgram("the compiler of kernels", environment=tuple(KERNELS.items()))
 
 
 class NotCompiled(Exception):
@@ -38,7 +51,7 @@ class NotCompiled(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class CountRequest:
     """What to count.
 
     Args:
@@ -70,7 +83,9 @@ class Counted:
         return [self.arm(FORMATS[name], source) for name in names for source in halves]
 
 
-def count_instructions(counted: Counted, names: Sequence[str]) -> Mapping[str, tuple[Counts, Counts] | Exception]:
+def count_instructions(
+    counted: CountRequest, names: Sequence[str]
+) -> Mapping[str, tuple[CallCounts, CallCounts] | Exception]:
     """Count each format's call, once with the first half of the batches and once with all.
 
     Formats are counted together, because switching callgrind on takes long. If that fails, each is counted alone. A
@@ -83,37 +98,37 @@ def count_instructions(counted: Counted, names: Sequence[str]) -> Mapping[str, t
             call_under(_COMPILER, _compile, counted, names)
             return _counts(counted, names)
     except Exception as error:
-        if len(names) > 1:
+        if len(names) > 1 and not isinstance(error, (OSError, MemoryError)):  # of a busy host
             return {name: found for each in names for name, found in count_instructions(counted, [each]).items()}
         return dict.fromkeys(names, error)
     finally:
         end_child(_COMPILER)
 
 
-def _counts(counted: Counted, names: Sequence[str]) -> dict[str, tuple[Counts, Counts] | Exception]:
-    folder = _folder()
-    folder.mkdir(mode=0o700)
+def _counts(counted: CountRequest, names: Sequence[str]) -> dict[str, tuple[CallCounts, CallCounts] | Exception]:
+    folder = _folder(os.getpid())
     try:
+        folder.mkdir(mode=0o700)
         call_under(valgrind(folder), _count_in_fork, counted, names)
         counts = read_counts(folder)
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
 
-def valgrind(folder: Path) -> Program:
-    return Program("valgrind", command(folder), tuple(ENVIRONMENT.items()))
+def valgrind(folder: Path) -> ChildProgram:
+    return ChildProgram("valgrind", command(folder), tuple(ENVIRONMENT.items()))
 
 
 @lru_cache
-def _folder() -> Path:
-    """Return the path of a folder that does not exist, in which callgrind writes during a call."""
+def _folder(process: int) -> Path:  # noqa: ARG001
+    """Return the path of a folder that does not exist, in which callgrind writes during a call of this process."""
     folder = Path(tempfile.mkdtemp(prefix="kfbench-instructions-"))
     folder.rmdir()
     return folder
 
 
-def _count_in_fork(counted: Counted, names: Sequence[str]) -> None:
+def _count_in_fork(counted: CountRequest, names: Sequence[str]) -> None:
     """Count in a fork of this process, which runs under valgrind.
 
     The layout of memory moves some counts of Python and NumPy. A fork's does not depend on earlier counts.
@@ -129,19 +144,21 @@ def _count_in_fork(counted: Counted, names: Sequence[str]) -> None:
         error = here.recv()
     except EOFError:  # this process ends as its fork has ended
         process.join()
-        os.kill(os.getpid(), -(process.exitcode or -signal.SIGABRT))
+        code = process.exitcode or 0
+        os.kill(os.getpid(), -code if code < 0 else signal.SIGABRT)
     process.join()
     if error:
         raise error
 
 
-def _count(there: Connection, counted: Counted, names: Sequence[str]) -> None:
+def _count(there: Connection, counted: CountRequest, names: Sequence[str]) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it ends with its parent
     os.urandom = bytes  # zeros, for the secret seed of compaction's table of keys
     try:
         with before_compiling(_refuse):
             count_calls(counted.arms(names))
     except Exception as error:
-        there.send(error)
+        there.send(sendable(error))
     else:
         there.send(None)
 
@@ -159,9 +176,12 @@ def _load_kernels() -> None:
         FORMATS[name].decode(log.data)
 
 
-def _compile(counted: Counted, names: Sequence[str]) -> None:
-    """Compile the kernels of a count, in a process that does not run under valgrind."""
+def _compile(counted: CountRequest, names: Sequence[str]) -> None:
+    """Compile the kernels of a count and verify what they write, in a process that does not run under valgrind."""
     _load_kernels()
+    source = counted.make_source()
+    for fmt in (FORMATS[name] for name in names):
+        verify_records(fmt, source.records, source.bounds, source.batch_fields, source.encode(fmt))
     for arm in counted.arms(names):
         arm.before()
         arm.call()
@@ -179,21 +199,29 @@ def instructions_per_record(
 ) -> float:
     """Count the instructions that a record takes in a format, without those of the codec's library and of Python.
 
+    A process under valgrind counts. It takes some 20 s to start, and is kept until this process ends.
+
     Args:
         format: the name of the format.
-        operation: "encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes", or a broker path such
-            as "append".
+        operation: "encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes", or a broker path that
+            converts to no other format, such as "append".
         records: the records, more than one batch of them.
         batch_size: records per batch.
         codec, level: the codec.
 
-    Raises IllegalCombination if the format does not have the operation, or instructions cannot be counted here.
+    Raises IllegalCombination if the format does not have the operation, or instructions cannot be counted here;
+    LibraryEnded if valgrind crashes, and ChildKilled if something else ends it.
     """
-    bounds = np.append(np.arange(0, len(records), batch_size), len(records))
+    bounds = plan(len(records), batch_size)
+    if format not in FORMATS:
+        raise IllegalCombination(f"no format {format!r} (formats: {', '.join(FORMATS)})")
+    if operation not in COUNTED_OPERATIONS:
+        raise IllegalCombination(f"no operation {operation!r} (operations: {', '.join(COUNTED_OPERATIONS)})")
+    FORMATS[format].check_codec(codec, level)
     if reason := why_not_counted() or ("one batch only" if len(bounds) < 3 else None):
         raise IllegalCombination(reason)
     make_source = partial(EncodeInput, records=records, bounds=bounds, codec=codec, level=level)
-    counted = Counted(operation=operation, make_source=make_source)
+    counted = CountRequest(operation=operation, make_source=make_source)
     found = count_instructions(counted, [format])[format]
     if isinstance(found, Exception):
         raise found

@@ -6,13 +6,18 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kfbench.errors import IllegalCombination
 from kfbench.measure import callgrind, instructions
-from kfbench.measure.callgrind import Counts, read_counts, why_not_counted
-from kfbench.measure.child import ChildKilled, call_under
+from kfbench.measure.callgrind import CallCounts, read_counts, why_not_counted
+from kfbench.measure.child import ChildKilled, LibraryEnded, call_under
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.instructions import CountRequest, count_instructions, instructions_per_record
 from kfbench.measure.schema import Row
+from kfbench.records import Records
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run.cell import measure_cell
 from tests.sweep.profiles import Load
@@ -54,6 +59,7 @@ fn=(2)
 ob=(3) /usr/lib/libpython3.11.so.1.0
 fn=(3) _PyEval
 0 250
+totals: 1750 5 6
 """
 
 
@@ -72,10 +78,13 @@ def test_costs_are_added_up_by_library(tmp_path: Path) -> None:
     for arm in (1, 0):
         (tmp_path / f"counts.{arm}").write_text(FILE.format(arm=arm), encoding="utf-8")
     (tmp_path / "counts.7").write_text("desc: Trigger: Program termination\n", encoding="utf-8")
-    of_call = Counts(
+    of_call = CallCounts(
         instructions=200, library_instructions=100, python_instructions=50, l1_misses=1, last_level_misses=3
     )
     assert read_counts(tmp_path) == [of_call, of_call]
+    (tmp_path / "counts.1").write_text(FILE.format(arm=1).replace("+3 500 1\n", ""), encoding="utf-8")
+    with pytest.raises(OSError, match="cut short"):
+        read_counts(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +99,26 @@ def test_valgrind_that_is_absent_or_too_old_is_named(
         fake.write_text(f"#!/bin/sh\necho {prints}\n", encoding="utf-8")
         fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for cached in (why_not_counted, callgrind.version):
+    for cached in (why_not_counted, callgrind.valgrind_version):
         cached.cache_clear()
     try:
         (row,) = measure_cell(cells_of(load, '"encode"')[0])
     finally:
-        for cached in (why_not_counted, callgrind.version):
+        for cached in (why_not_counted, callgrind.valgrind_version):
             cached.cache_clear()
     assert row["status"] == "skipped" and words in row["error"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"format": "v9"}, {"operation": "frobnicate"}, {"operation": "convert"}, {"codec": "brotli"}, {"level": 99}],
+    ids=str,
+)
+def test_a_wrong_question_is_refused(wrong: dict[str, Any]) -> None:
+    records = Records.from_lists([b"value"] * 20)
+    given: dict[str, Any] = {"format": "v2", "operation": "encode", "records": records, "batch_size": 10}
+    with pytest.raises(IllegalCombination):
+        instructions_per_record(**given | {"codec": "zstd"} | wrong)
 
 
 @needs_valgrind
@@ -106,12 +127,13 @@ def test_counts_are_those_of_the_records_and_repeat(load: Load) -> None:
     first, again = ([row for cell in cells for row in measure_cell(cell)] for _ in range(2))
     assert [row["status"] for row in first] == ["ok"] * 4
     assert [row["counted_records"] for row in first] == [[100, 200]] * 4
-    assert [per_record(row) for row in first] == [per_record(row) for row in again]
+    assert [per_record(row) for row in first] == pytest.approx([per_record(row) for row in again], rel=1e-3)
     encode, encode_v3, *_ = map(per_record, first)
     assert 200 < encode < 350 and encode < encode_v3 < 1.1 * encode
 
 
 @needs_valgrind
+@pytest.mark.thorough
 def test_the_library_of_a_codec_is_counted_apart(load: Load) -> None:
     (cell,) = cells_of(load, '"encode"', codec="zstd")
     (row,) = measure_cell(cell)
@@ -119,6 +141,7 @@ def test_the_library_of_a_codec_is_counted_apart(load: Load) -> None:
 
 
 @needs_valgrind
+@pytest.mark.thorough
 def test_broker_paths_and_reasons(load: Load) -> None:
     rows = [
         row
@@ -136,7 +159,7 @@ def test_broker_paths_and_reasons(load: Load) -> None:
 
 def end_while_counting(cell: Cell, number: int) -> list[Row]:
     """Measure the cell, and send a signal to the process under valgrind as soon as it counts."""
-    folder = instructions._folder()
+    folder = instructions._folder(os.getpid())
     folder.mkdir()  # callgrind does not start without it
     process = call_under(instructions.valgrind(folder), os.getpid)
     shutil.rmtree(folder)
@@ -155,7 +178,19 @@ def end_while_counting(cell: Cell, number: int) -> list[Row]:
         assert not folder.exists()
 
 
+def end_the_fork() -> EncodeInput:
+    os._exit(1)
+
+
 @needs_valgrind
+@pytest.mark.thorough
+def test_a_fork_that_ends_is_a_crash() -> None:
+    found = count_instructions(CountRequest(operation="encode", make_source=end_the_fork), ["v2"])
+    assert isinstance(found["v2"], LibraryEnded)
+
+
+@needs_valgrind
+@pytest.mark.thorough
 def test_a_crash_is_a_skipped_row_and_a_kill_is_tried_again(load: Load) -> None:
     (cell,) = cells_of(load, '"encode"')
     (row,) = end_while_counting(cell, signal.SIGABRT)

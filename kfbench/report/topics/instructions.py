@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,8 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.callgrind import estimated_cycles
 from kfbench.measure.cpu import OPERATIONS, READINGS
-from kfbench.report.data.arms import Arm, arms_of, paired
+from kfbench.measure.paths import PATHS
+from kfbench.report.data.arms import Arm, Band, arms_of, paired, ties
 from kfbench.report.data.joined import INSTRUCTIONS
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
@@ -20,13 +21,18 @@ from kfbench.tables import Cell, Column, Interval, Table, plain_columns
 
 TIMED: Final = ("cpu", *READINGS, "broker")
 SIDE: Final = 0.005  # a ratio of counts within this of 1 is on neither side
+MISSES: Final = 0.01  # the simulated misses move an estimate by up to so much between runs
+INSTRUCTION_COLUMNS: Final = ("instructions", "library_instructions", "python_instructions")
 
-Place = tuple[str, str, str, str]  # cell id, codec with level, operation, format that a path converts to
+CellName = tuple[str, str, str, str]  # cell id, codec with level, operation, format that a path converts to
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """The counts of one format per record, beside its CPU time. estimate: cycles, as callgrind estimates them."""
+class ArmCounts:
+    """The counts of one format per record, beside its CPU time; of paths that are shown per call, per call.
+
+    instructions: of kernels, libraries, libc and Python. estimate: cycles, as callgrind estimates them.
+    """
 
     format: str
     operation: str
@@ -37,11 +43,11 @@ class Counted:
     timed: Arm | None
 
 
-class Pair:
-    """A format and the base in the same place: ratios of instructions, of estimated cycles and of CPU time."""
+class CountRatio:
+    """A format and the base at the same place: ratios of instructions, of estimated cycles and of CPU time."""
 
-    def __init__(self, of: Counted, base: Counted) -> None:
-        self.of = of
+    def __init__(self, of: ArmCounts, base: ArmCounts, noise: Band | None) -> None:
+        self.of, self._noise = of, noise
         self.instructions = of.instructions / base.instructions
         self.estimate = of.estimate / base.estimate
         self.time: Interval | None = paired(of.timed, base.timed) if of.timed and base.timed else None
@@ -49,50 +55,53 @@ class Pair:
     @property
     def disagrees(self) -> bool:
         """True if instructions and time are on different sides of 1, both beyond their error."""
-        if self.time is None or abs(self.instructions - 1) <= SIDE or self.time.low <= 1 <= self.time.high:
+        if self.time is None or abs(self.instructions - 1) <= SIDE or ties(self.time, self._noise):
             return False
         return (self.instructions > 1) != (self.time.median > 1)
 
     @property
     def reason(self) -> str:
         """What may explain a disagreement: the simulated caches, or what callgrind does not know."""
-        caches = (self.estimate > 1) == (self.time is not None and self.time.median > 1)
-        return "misses of caches" if caches else "branches, stalls, or instructions that run side by side"
+        is_of_caches = self.time and (self.estimate > 1) == (self.time.median > 1) and abs(self.estimate - 1) > MISSES
+        return "misses of caches" if is_of_caches else "branches, stalls, or instructions that run side by side"
 
 
 def instructions_answer(run: Views) -> Answer | str:
-    if not run.counted or not (counted := counts_of(results := Results(run.counted.rows))):
+    if not run.counted:
         return "no counts of instructions"
-    pairs = list(pairs_of(counted))
+    results = Results(run.counted.rows)
+    counts = counts_of(results)
+    if not counts:
+        reasons = results.all.loc[results.all["kind"] == INSTRUCTIONS, "error"]
+        return f"no counts of instructions: {reasons.iloc[0]}"
+    ratios = list(ratios_of(counts, results.noise))
     return Answer(
-        means=agreement(pairs),
+        means=agreement(ratios),
         prose=(run.counted.origin,),
         texts=Texts(rows=results.ok[results.ok["kind"] == INSTRUCTIONS], of="any"),
-        tables=(beside_time(counted), disagreements(pairs)),
+        tables=(beside_time(counts), disagreements(ratios)),
     )
 
 
-def counts_of(results: Results) -> dict[tuple[Place, str], Counted]:
-    """Return the counts of each place and format on the grid, per record."""
+def counts_of(results: Results) -> dict[tuple[CellName, str], ArmCounts]:
+    """Return the counts at each place of the grid, by format."""
     timed = {
-        (_place(arm), arm.format): arm
+        (_cell_name(arm), arm.format): arm
         for kind in TIMED
         for arm in arms_of(results.grid_arms(kind))
         if arm.is_ok and not arm.is_aa and arm.cache != "cold"
     }
     rows = results.grid_arms(INSTRUCTIONS)
-    counted = {}
+    counts = {}
     for arm, (_, row) in zip(arms_of(rows), rows.iterrows(), strict=True):
-        key = _place(arm), arm.format
+        key = _cell_name(arm), arm.format
+        by_call = arm.operation in PATHS and PATHS[arm.operation].is_per_call
         instructions, l1, last = (
-            _per_record(row, *names)
-            for names in (
-                ("instructions", "library_instructions"),  # Python's part does not repeat exactly
-                ("l1_misses",),
-                ("last_level_misses",),
-            )
+            float(sum(row[name][1] - (0 if by_call else row[name][0]) for name in names))
+            / (1 if by_call else row["counted_records"][1] - row["counted_records"][0])
+            for names in (INSTRUCTION_COLUMNS, ("l1_misses",), ("last_level_misses",))
         )
-        counted[key] = Counted(
+        counts[key] = ArmCounts(
             format=arm.format,
             operation=f"{arm.operation} to {arm.to_format}" if arm.to_format else arm.operation,
             batch_size=arm.point["batch_size"],
@@ -101,29 +110,23 @@ def counts_of(results: Results) -> dict[tuple[Place, str], Counted]:
             estimate=estimated_cycles(instructions, l1, last),
             timed=timed.get(key),
         )
-    return counted
+    return counts
 
 
-def _place(arm: Arm) -> Place:
+def _cell_name(arm: Arm) -> CellName:
     return arm.cell_id, arm.with_codec, arm.operation, arm.to_format
 
 
-def _per_record(row: "pd.Series[Any]", *names: str) -> float:
-    """Return what a record adds to the sum of these columns: the difference of the two calls."""
-    few, many = row["counted_records"]
-    return float(sum(row[name][1] - row[name][0] for name in names) / (many - few))
+def ratios_of(counts: dict[tuple[CellName, str], ArmCounts], noise: Band | None) -> Iterator[CountRatio]:
+    for (place, name), of in counts.items():
+        if name != BASE_FORMAT and (base := counts.get((place, BASE_FORMAT))):
+            yield CountRatio(of, base, noise)
 
 
-def pairs_of(counted: dict[tuple[Place, str], Counted]) -> Iterator[Pair]:
-    for (place, name), of in counted.items():
-        if name != BASE_FORMAT and (base := counted.get((place, BASE_FORMAT))):
-            yield Pair(of, base)
-
-
-def beside_time(counted: dict[tuple[Place, str], Counted]) -> Table:
+def beside_time(counts: dict[tuple[CellName, str], ArmCounts]) -> Table:
     """Return a table of encode and decode without a codec: instructions and ns per record of each main format."""
-    cells: dict[tuple[str, float], dict[str, Counted]] = {}
-    for of in counted.values():
+    cells: dict[tuple[str, float], dict[str, ArmCounts]] = {}
+    for of in counts.values():
         if of.operation in OPERATIONS and of.codec == "none" and of.format in MAIN:
             cells.setdefault((of.operation, of.batch_size), {})[of.format] = of
     rows = []
@@ -141,17 +144,19 @@ def beside_time(counted: dict[tuple[Place, str], Counted]) -> Table:
             *(Column(name=name, unit=unit, digits=1) for name in MAIN for unit in ("instructions", "ns")),
         ),
         rows=tuple(rows),
-        notes=("Instructions are of kernels for AVX2, under valgrind. Times are of kernels for this processor.",),
+        notes=("Instructions are of kernels for AVX2. Times are of kernels for the processor that was timed.",),
     )
 
 
-def disagreements(pairs: list[Pair]) -> Table | None:
+def disagreements(ratios: list[CountRatio]) -> Table | None:
     """Return a table of the cells in which a format takes more instructions than v2 and less time, or the reverse."""
-    found = [pair for pair in pairs if pair.disagrees]
+    found = [ratio for ratio in ratios if ratio.disagrees]
     if not found:
         return None
-    order = in_order({pair.of.format for pair in found})
-    found.sort(key=lambda pair: (order.index(pair.of.format), pair.of.operation, pair.of.batch_size, pair.of.codec))
+    order = in_order({ratio.of.format for ratio in found})
+    found.sort(
+        key=lambda ratio: (order.index(ratio.of.format), ratio.of.operation, ratio.of.batch_size, ratio.of.codec)
+    )
     return Table(
         name="instructions-disagree",
         caption=f"Where instructions and time are on different sides of {BASE_FORMAT}",
@@ -164,22 +169,22 @@ def disagreements(pairs: list[Pair]) -> Table | None:
         ),
         rows=tuple(
             (
-                pair.of.format, pair.of.operation, f"{pair.of.batch_size:,.0f}", pair.of.codec,
-                pair.instructions, pair.estimate, pair.time, pair.reason,
+                ratio.of.format, ratio.of.operation, f"{ratio.of.batch_size:,.0f}", ratio.of.codec,
+                ratio.instructions, ratio.estimate, ratio.time, ratio.reason,
             )
-            for pair in found
+            for ratio in found
         ),
         notes=("The estimate is callgrind's: instructions + 10 first-level misses + 100 last-level misses.",),
     )  # fmt: skip
 
 
-def agreement(pairs: list[Pair]) -> str:
+def agreement(ratios: list[CountRatio]) -> str:
     """Say how well ratios of instructions and of time agree: Spearman's rank correlation over all cells."""
-    both = [(pair.instructions, pair.time.median) for pair in pairs if pair.time]
+    both = [(ratio.instructions, ratio.time.median) for ratio in ratios if ratio.time]
     if len(both) < 3:
         return "The run has no CPU times beside the counts."
     counts, times = (pd.Series(column).rank() for column in zip(*both, strict=True))
-    differ = sum(pair.disagrees for pair in pairs)
+    differ = sum(ratio.disagrees for ratio in ratios)
     return (
         f"Over {len(both)} ratios to {BASE_FORMAT}, the rank correlation of instructions and CPU time is "
         f"{np.corrcoef(counts, times)[0, 1]:.2f}. In {differ} of them the two disagree about which format is dearer."

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.measure.cpu import READINGS
+from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.paths import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.sweep.definition.points import named_workloads
@@ -69,7 +69,8 @@ def targets(grid: Grid, kind: Kind) -> list[PathTarget]:
     """
     if kind not in ("broker", "instructions"):
         return [PathTarget("", None)]
-    operations = dict.fromkeys(grid.operations if kind == "instructions" else ())
+    counted = OPERATIONS if grid.operations is None else grid.operations
+    operations = dict.fromkeys(counted if kind == "instructions" else ())
     return [PathTarget(operation, None) for operation in operations] + [
         PathTarget(path, to)
         for path in dict.fromkeys(grid.paths)
@@ -102,8 +103,10 @@ def _path_problems(grid: Grid) -> Iterator[str]:
         yield 'paths: measure = ["broker"] needs paths'
     if grid.paths and not {"broker", "instructions"} & set(grid.measure):
         yield 'paths: they need measure = ["broker"] or ["instructions"]'
-    if "instructions" in grid.measure and not (grid.operations or grid.paths):
+    if "instructions" in grid.measure and not targets(grid, "instructions"):
         yield 'operations: measure = ["instructions"] needs operations or paths'
+    if "instructions" not in grid.measure and grid.operations is not None:
+        yield 'operations: they need measure = ["instructions"]'
     for path in grid.paths:
         if path not in PATHS:
             yield f"paths: no path {path!r} (paths: {', '.join(PATHS)})"

@@ -15,7 +15,7 @@ import msgspec
 from kfbench.codecs.dictionary import MOST_BYTES
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import InvalidConfig
-from kfbench.measure.cpu import OPERATIONS, Operation
+from kfbench.measure.cpu import Operation
 from kfbench.shipped import DATASETS
 from kfbench.workloads.fingerprinted.files import is_fingerprint_path
 
@@ -152,7 +152,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
         seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
         paths: the broker paths, such as "append", for the kinds "broker" and "instructions".
-        operations: what the kind "instructions" counts beside the broker paths.
+        operations: what the kind "instructions" counts beside the broker paths; None: encode and decode.
         to: the target formats of the paths that convert.
         illegal: what happens if a format does not support a cell, for example zstd or headers in v0 and v1. With
             "refuse", the sweep is invalid. With "skip", the result has a row with the reason.
@@ -175,7 +175,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     seeds: list[int] = []
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
-    operations: tuple[Operation, ...] = OPERATIONS
+    operations: tuple[Operation, ...] | None = None
     to: list[str] = []
     illegal: Illegal = "refuse"
 

@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from functools import partial
 
 from kfbench.formats import FORMATS
-from kfbench.measure.callgrind import Counts, why_not_counted
+from kfbench.measure.callgrind import CallCounts, why_not_counted
 from kfbench.measure.child import LibraryEnded
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import why_no_fetch
-from kfbench.measure.instructions import Counted, count_instructions
+from kfbench.measure.instructions import CountRequest, count_instructions
 from kfbench.measure.paths import PATHS
 from kfbench.measure.schema import Row
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.run.cell_rows import encode_input, failed, sample_of, skipped
+from kfbench.workloads import Sample
 
 
 def instruction_rows(cell: Cell) -> Iterator[Row]:
@@ -22,9 +23,14 @@ def instruction_rows(cell: Cell) -> Iterator[Row]:
     What a record takes is the difference, divided by the records of the second half. What a call takes beside its
     records is the rest.
     """
-    rows = {name: skipped(name, reason) for name in cell.formats if (reason := _why_not(cell, name))}
+    try:
+        sample = sample_of(cell)
+    except Exception as error:
+        rows = {name: failed(cell, name, error) for name in cell.formats}
+    else:
+        rows = {name: skipped(name, reason) for name in cell.formats if (reason := _why_not(cell, name, sample))}
     if names := [name for name in cell.formats if name not in rows]:
-        counted = Counted(operation=cell.path, make_source=partial(_source, cell), to=cell.to, seed=cell.seed)
+        counted = CountRequest(operation=cell.path, make_source=partial(_source, cell), to=cell.to, seed=cell.seed)
         common: Row = {
             "status": "ok",
             "records": cell.records,
@@ -37,7 +43,7 @@ def instruction_rows(cell: Cell) -> Iterator[Row]:
             elif isinstance(found, Exception):
                 rows[name] = failed(cell, name, found)
             else:
-                columns = zip(Counts._fields, map(list, zip(*found, strict=True)), strict=True)
+                columns = zip(CallCounts._fields, map(list, zip(*found, strict=True)), strict=True)
                 rows[name] = {"format": name} | common | dict(columns)
     yield from ({"operation": cell.path, "to_format": cell.to, "arm": "measure"} | rows[name] for name in cell.formats)
 
@@ -46,16 +52,14 @@ def _source(cell: Cell) -> EncodeInput:
     return encode_input(cell, sample_of(cell))
 
 
-def _why_not(cell: Cell, name: str) -> str | None:
+def _why_not(cell: Cell, name: str, sample: Sample) -> str | None:
     """Return the reason why a format's operation cannot be counted with these records; None if it can."""
     if reason := why_not_counted():
         return reason
     if cell.batches < 2:
         return "one batch only: what a record takes is the difference of two counts"
     if cell.path in PATHS:
-        return illegal(name, sample_of(cell), cell.codec, cell.path, cell.to)
+        return illegal(name, sample, cell.codec, cell.path, cell.to)
     if cell.path == "fetch-record" and cell.codec != "none":
         return "a codec cannot decompress one record alone"
-    return illegal(name, sample_of(cell), cell.codec) or (
-        why_no_fetch(FORMATS[name]) if cell.path == "fetch-record" else None
-    )
+    return illegal(name, sample, cell.codec) or (why_no_fetch(FORMATS[name]) if cell.path == "fetch-record" else None)
