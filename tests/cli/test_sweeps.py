@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.formats import FORMATS
+from kfbench.measure.callgrind import why_not_counted
 from kfbench.measure.schema import table
 from kfbench.store import create_run
 from kfbench.sweep.definition.profile import Profile, load_profile
@@ -35,6 +36,18 @@ def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run,
     line = kfbench("run", sweep, "--out", tmp_path / "reports").refused()
     assert all(word in line for word in ("sweep.toml", "'g'", "codecs.zstd", "v1"))
     assert list(tmp_path.iterdir()) == [sweep]
+
+
+def test_one_line_names_the_valgrind_that_is_absent(
+    kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    why_not_counted.cache_clear()
+    try:
+        printed = [kfbench("run", profile, "--dry-run").err for profile in ("instructions", "smoke")]
+    finally:
+        why_not_counted.cache_clear()
+    assert [text.count("valgrind") for text in printed] == [2, 0] and printed[0].count("\n") == 1
 
 
 @pytest.mark.spark
