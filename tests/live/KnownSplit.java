@@ -14,7 +14,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class KnownSplit {
     private static final int STEPS = 60_000;
-    private static final int REPEATS = 100; // of each part in turn: longer than a tick of the kernel, at which samples are taken
+    private static final int REPEATS = 400; // a part takes longer than a tick of the kernel, at which samples are taken
     private static long computed;
 
     public static void main(String[] arguments) throws Exception {
@@ -32,7 +32,7 @@ final class KnownSplit {
                 for (int i = 0; i < REPEATS; i++) file.read(buffer.clear(), 0);
                 reading += clock.getCurrentThreadCpuTime() - between;
                 computing += between - before;
-                LockSupport.parkNanos(300_000);
+                LockSupport.parkNanos(REPEATS * 300_000L);
             }
             System.out.println(begin + " " + System.currentTimeMillis() + " " + computing + " " + reading);
         }
