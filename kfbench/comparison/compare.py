@@ -245,6 +245,8 @@ def _is_ok(table: pa.Table) -> NDArray[np.bool_]:
 def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
     """Return for each row True if a column differs. A null differs from every value, but not from a null."""
     one, other = before[name], after[name]
+    if pa.types.is_list(one.type):  # Arrow compares no lists
+        one, other = (pc.binary_join(column.cast(pa.list_(pa.string())), " ") for column in (one, other))
     equal = pc.fill_null(pc.equal(one, other), False)
     differs: NDArray[np.bool_] = ~np.asarray(pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other))))
     return differs

@@ -41,6 +41,13 @@ def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int)
     assert (entry["batch_size"], entry["before"], entry["after"]) == (5, change.before, change.after)
 
 
+def test_a_list_of_numbers_is_exact(against: Against) -> None:
+    first = (each(ONE, counted_records=[50, 99]),)
+    assert not against(*first, first=first).changed
+    (change,) = against(each(ONE, counted_records=[50, 100]), first=first).changed
+    assert (change.column, change.before, change.after) == ("counted_records", [50, 99], [50, 100])
+
+
 def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> None:
     one = of(kind="floor", batch_size=5)
     found = against(each(one, overhead_bytes=lambda size: size + 1))
