@@ -2,8 +2,8 @@
 
 The process that counts runs under valgrind (`command`), which always gives the same addresses. What else would move a
 count is fixed (`ENVIRONMENT`), such as the processor that kernels are compiled for. `count_calls` warms the arms up,
-then switches the counting on and off around each call. Callgrind writes one file per arm, which `read_counts` adds up
-by the library that the instructions belong to.
+then switches the counting on and off around each call. Callgrind writes one file per call. `read_counts` adds up that
+of the median call, by the library that the instructions belong to.
 
 Source: the client requests of valgrind.h and callgrind.h, and "Callgrind Format Specification", in valgrind's manual.
 """
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from kfbench.measure.cpu import Arm, no_garbage_collection
 
-WARM_UP_CALLS: Final = 5  # of each arm; Python specializes the bytecode of all arms during the first eight
+WARM_UP_CALLS: Final = 5  # of each arm; Python rewrites the bytecode of all arms during the first eight
 COUNTED_CALLS: Final = 5
 OLDEST_VALGRIND: Final = (3, 19)
 PROCESSOR: Final = "haswell"  # AVX2 without AVX-512, which valgrind cannot run
@@ -54,6 +54,9 @@ _LINES: Final = re.compile(
     r"^(?:(c?ob)=\((\d+)\)(?: (.+))?|calls=.*\n.*|[-+*\d]\S* (.+))$",
     re.MULTILINE,
 )
+_HEADER: Final = re.compile(
+    r"^desc: Trigger: Client Request: arm (?P<arm>\d+)$.*?^summary: (?P<instructions>\d+)", re.MULTILINE | re.DOTALL
+)
 _MISSES: Final = (("I1mr", "D1mr", "D1mw"), ("ILmr", "DLmr", "DLmw"))
 _PARTS: Final = re.compile(
     r"(?P<library>-packages/(?:cramjam|lz4|xxhash|zstandard)/|/(?:libz|zlib)\.)"
@@ -73,14 +76,14 @@ class CallCounts(NamedTuple):
     """The counts of one call.
 
     Args:
-        instructions: the instructions of kernels and NumPy. They are exact: every call has the same.
-        library_instructions: those of the codec's library. They are exact, too.
+        kernel_instructions: the instructions of kernels and NumPy. They repeat.
+        library_instructions: those of the codec's library. They repeat, too.
         python_instructions: those of Python and libc, around the kernels. They vary by up to some percent.
         l1_misses: simulated misses of the first-level caches, for instructions and data.
         last_level_misses: simulated misses of the last-level cache.
     """
 
-    instructions: int
+    kernel_instructions: int
     library_instructions: int
     python_instructions: int
     l1_misses: int
@@ -129,7 +132,7 @@ def command(folder: Path) -> tuple[str, ...]:
 
 
 def count_calls(arms: Sequence[Arm]) -> None:
-    """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per arm.
+    """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per call.
 
     Callgrind is on only during the calls, because Python would be 50 times slower otherwise. The first call of each arm
     does not count. The first arm runs once more before all, else it would fill the simulated caches for the others.
@@ -146,24 +149,30 @@ def count_calls(arms: Sequence[Arm]) -> None:
         for i, arm in enumerate((arms[0], *arms)):
             for call in range(1 + COUNTED_CALLS):
                 arm.before()
-                if call == 1:
-                    _ask(_ZERO)
+                _ask(_ZERO)
                 _ask(_TOGGLE)
                 arm.call()
                 _ask(_TOGGLE)
-            if i:
-                _ask(_DUMP, f"arm {i - 1}")
+                if i and call:
+                    _ask(_DUMP, f"arm {i - 1}")
         _ask(_STOP)
 
 
-def read_counts(folder: Path) -> list[CallCounts]:
-    """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder."""
-    found = {}
+def read_counts(folder: Path, arms: int) -> list[CallCounts]:
+    """Return the counts of the median call of each arm, from the files that callgrind wrote into the folder.
+
+    In some calls, Python rewrites bytecode for the types that it meets.
+
+    Raises OSError if a file is missing or was cut short.
+    """
+    calls = defaultdict[int, list[tuple[int, str]]](list)  # arm -> instructions of a call, and its file
     for file in folder.glob("counts.*"):
         text = file.read_text(encoding="utf-8", errors="replace")
-        if arm := re.search(r"^desc: Trigger: Client Request: arm (\d+)$", text, re.MULTILINE):
-            found[int(arm[1])] = CallCounts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
-    return [found[arm] for arm in sorted(found)]
+        if found := _HEADER.search(text):
+            calls[int(found["arm"])].append((int(found["instructions"]), text))
+    if any(len(calls[arm]) != COUNTED_CALLS for arm in range(arms)):
+        raise OSError(f"callgrind wrote {sum(map(len, calls.values()))} counts instead of {arms * COUNTED_CALLS}")
+    return [_totals(sorted(calls[arm])[COUNTED_CALLS // 2][1]) for arm in range(arms)]
 
 
 def _totals(text: str) -> CallCounts:
