@@ -76,7 +76,7 @@ def slope(row: Row) -> float:
 
 
 def test_costs_of_the_median_call_are_added_up_by_library(tmp_path: Path) -> None:
-    texts = [FILE.format(arm=arm, python=n, total=1500 + n) for arm in (1, 0) for n in (251, 250, 900, 251, 250)]
+    texts = [FILE.format(arm=arm, python=n, total=1500 + n) for arm in (1, 0) for n in (251, 250, 900)]
     paths = [tmp_path / f"counts.{number}" for number in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text, encoding="utf-8")
@@ -85,14 +85,14 @@ def test_costs_of_the_median_call_are_added_up_by_library(tmp_path: Path) -> Non
         kernel_instructions=1000, library_instructions=500, python_instructions=251, l1_misses=6, last_level_misses=15
     )
     assert read_counts(tmp_path, 2) == [of_call, of_call]
-    with pytest.raises(OSError, match="10 counts instead of 15"):
+    with pytest.raises(OSError, match="6 counts instead of 9"):
         read_counts(tmp_path, 3)
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text.replace("+3 500 1\n", ""), encoding="utf-8")
     with pytest.raises(OSError, match="cut short"):
         read_counts(tmp_path, 2)
     paths[0].write_text(texts[0].partition("events:")[0], encoding="utf-8")
-    with pytest.raises(OSError, match="9 counts instead of 10"):
+    with pytest.raises(OSError, match="5 counts instead of 6"):
         read_counts(tmp_path, 2)
 
 
