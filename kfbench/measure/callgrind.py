@@ -2,8 +2,8 @@
 
 The process that counts runs under valgrind (`command`), which always gives the same addresses. What else would move a
 count is fixed (`ENVIRONMENT`), such as the processor that kernels are compiled for. `count_calls` warms the arms up,
-then switches the counting on and off around each call. Callgrind writes one file per call. `read_counts` adds up that
-of the median call, by the library that the instructions belong to.
+then switches the counting on and off around each call. Callgrind writes one file per arm, which `read_counts` adds up
+by the library that the instructions belong to.
 
 Source: the client requests of valgrind.h and callgrind.h, and "Callgrind Format Specification", in valgrind's manual.
 """
@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from kfbench.measure.cpu import Arm, no_garbage_collection
 
 WARM_UP_CALLS: Final = 5  # of each arm; Python rewrites the bytecode of all arms during the first eight
-COUNTED_CALLS: Final = 3  # the median counts; each more would take a sixth of the time again
+COUNTED_CALLS: Final = 5  # a median needs a file per call, which takes a third of the time again
 OLDEST_VALGRIND: Final = (3, 19)
 PROCESSOR: Final = "haswell"  # AVX2 without AVX-512, which valgrind cannot run
 FEATURES: Final = (
@@ -54,9 +54,6 @@ _LINES: Final = re.compile(
     r"^(?:(c?ob)=\((\d+)\)(?: (.+))?|calls=.*\n.*|[-+*\d]\S* (.+))$",
     re.MULTILINE,
 )
-_HEADER: Final = re.compile(
-    r"^desc: Trigger: Client Request: arm (?P<arm>\d+)$.*?^summary: (?P<instructions>\d+)", re.MULTILINE | re.DOTALL
-)
 _MISSES: Final = (("I1mr", "D1mr", "D1mw"), ("ILmr", "DLmr", "DLmw"))
 _PARTS: Final = re.compile(
     r"(?P<library>-packages/(?:cramjam|lz4|xxhash|zstandard)/|/(?:libz|zlib)\.)"
@@ -78,7 +75,8 @@ class CallCounts(NamedTuple):
     Args:
         kernel_instructions: the instructions of kernels and NumPy. They repeat.
         library_instructions: those of the codec's library. They repeat, too.
-        python_instructions: those of Python and libc, around the kernels. They vary by up to some percent.
+        python_instructions: those of Python and libc, around the kernels. They vary by up to some percent, because
+            Python rewrites bytecode in some calls.
         l1_misses: simulated misses of the first-level caches, for instructions and data.
         last_level_misses: simulated misses of the last-level cache.
     """
@@ -132,10 +130,10 @@ def command(folder: Path) -> tuple[str, ...]:
 
 
 def count_calls(arms: Sequence[Arm]) -> None:
-    """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per call.
+    """Count COUNTED_CALLS calls of each arm, in a process that callgrind runs. It writes one file per arm.
 
     Callgrind is on only during the calls, because Python would be 50 times slower otherwise. The first call of each arm
-    does not count, because it fills the simulated caches.
+    does not count. The first arm runs once more before all, else it would fill the simulated caches for the others.
     """
     if not _ask(_RUNNING):
         raise RuntimeError("this process does not run under valgrind")
@@ -146,42 +144,37 @@ def count_calls(arms: Sequence[Arm]) -> None:
         arm.verify()
     with no_garbage_collection():
         _ask(_START)
-        for i, arm in enumerate(arms):
-            _count_call(arm)
-            _ask(_ZERO)
-            for _ in range(COUNTED_CALLS):
-                _count_call(arm)
-                _ask(_DUMP, f"arm {i}")  # it sets the counts to zero, too
+        for i, arm in enumerate((arms[0], *arms)):
+            for call in range(1 + COUNTED_CALLS):
+                arm.before()
+                if call == 1:
+                    _ask(_ZERO)
+                _ask(_TOGGLE)
+                arm.call()
+                _ask(_TOGGLE)
+            if i:
+                _ask(_DUMP, f"arm {i - 1}")
         _ask(_STOP)
 
 
-def _count_call(arm: Arm) -> None:
-    arm.before()
-    _ask(_TOGGLE)
-    arm.call()
-    _ask(_TOGGLE)
-
-
 def read_counts(folder: Path, arms: int) -> list[CallCounts]:
-    """Return the counts of the median call of each arm, from the files that callgrind wrote into the folder.
-
-    In some calls, Python rewrites bytecode for the types that it meets.
+    """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder.
 
     Raises OSError if a file is missing or was cut short.
     """
-    calls = defaultdict[int, list[tuple[int, str]]](list)  # arm -> instructions of a call, and its file
+    found = {}
     for file in folder.glob("counts.*"):
         text = file.read_text(encoding="utf-8", errors="replace")
-        if found := _HEADER.search(text):
-            calls[int(found["arm"])].append((int(found["instructions"]), text))
-    if any(len(calls[arm]) != COUNTED_CALLS for arm in range(arms)):
-        raise OSError(f"callgrind wrote {sum(map(len, calls.values()))} counts instead of {arms * COUNTED_CALLS}")
-    return [_totals(sorted(calls[arm])[COUNTED_CALLS // 2][1]) for arm in range(arms)]
+        if arm := re.search(r"^desc: Trigger: Client Request: arm (\d+)$", text, re.MULTILINE):
+            found[int(arm[1])] = CallCounts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
+    if sorted(found) != list(range(arms)):
+        raise OSError(f"callgrind wrote the counts of {len(found)} calls instead of {arms}")
+    return [found[arm] for arm in range(arms)]
 
 
 def _totals(text: str) -> CallCounts:
     """Add up one file of callgrind. A line of costs has a position and a number per event, without zeros at the end."""
-    events = re.findall(r"^events: (.*)$", text, re.MULTILINE)[0].split()
+    events = " ".join(re.findall(r"^events: (.*)$", text, re.MULTILINE)).split()
     sums = defaultdict[str, Counter[str]](Counter)  # part of the program -> event -> count
     parts = dict[str, str]()
     totals = sums[""]
