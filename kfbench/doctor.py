@@ -134,8 +134,8 @@ def _valgrind() -> _Result:
         return _Result(
             "warning",
             reason,
-            "install valgrind with the system's package manager; only `kfbench run "
-            "instructions` and `make ledger` need it",
+            "only `kfbench run instructions` and `make ledger` need it: on Linux x86-64, install valgrind with the "
+            "system's package manager",
         )
     return _Result("ok", f"{valgrind_version()}, for counts of instructions")
 

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from kfbench.measure.callgrind import FEATURES, PROCESSOR, valgrind_version, why_not_counted
 from kfbench.measure.container import workers
+from kfbench.measure.instructions import per_record
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
 
@@ -57,7 +58,10 @@ def measure() -> Lines:
     """Measure the cells of ledger.toml on all cores."""
     wanted = load_profile(SWEEP).cells
     with ProcessPoolExecutor(workers(PROCESS_BYTES), mp_context=get_context("spawn")) as pool:
-        rows = [row for found in pool.map(measure_cell, wanted) for row in found]
+        try:
+            rows = [row for found in pool.map(measure_cell, wanted) for row in found]
+        except OSError as error:  # valgrind was killed
+            raise SystemExit(str(error)) from None
     if absent := [row["error"] for row in rows if row["status"] != "ok"]:
         raise SystemExit(absent[0])
     of_bytes, lines = dict[Key, float](), dict[Key, tuple[float, ...]]()
@@ -66,8 +70,8 @@ def measure() -> Lines:
         if row["kind"] == "bytes":
             of_bytes[key] = row["size_bytes"] / row["records"]
         else:
-            (few, many), (less, more) = row["counted_records"], row["instructions"]
-            lines[*key, row["operation"]] = of_bytes[key], (more - less) / (many - few)
+            count = per_record(row["kernel_instructions"], row["counted_records"])
+            lines[*key, row["operation"]] = of_bytes[key], count
     return lines
 
 
@@ -84,7 +88,7 @@ def write(path: Path, ledger: Ledger) -> None:
         out = csv.writer(file, lineterminator="\n")
         out.writerows((f"# {name}", fact) for name, fact in ledger.header.items())
         out.writerow((*KEY, *NUMBERS))
-        out.writerows((*key, *(f"{number:.2f}" for number in ledger.lines[key])) for key in sorted(ledger.lines))
+        out.writerows((*key, *(f"{number:.4f}" for number in ledger.lines[key])) for key in sorted(ledger.lines))
 
 
 def differences(stored: Lines, found: Lines) -> Iterator[str]:

@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 
 from kfbench.measure.cpu import Arm, no_garbage_collection
 
-WARM_UP_CALLS: Final = 5  # of each arm; Python specializes the bytecode of all arms during the first eight
-COUNTED_CALLS: Final = 5
+WARM_UP_CALLS: Final = 5  # of each arm; Python rewrites the bytecode of all arms during the first eight
+COUNTED_CALLS: Final = 5  # a median needs a file per call, which takes a third of the time again
 OLDEST_VALGRIND: Final = (3, 19)
 PROCESSOR: Final = "haswell"  # AVX2 without AVX-512, which valgrind cannot run
 FEATURES: Final = (
@@ -73,14 +73,15 @@ class CallCounts(NamedTuple):
     """The counts of one call.
 
     Args:
-        instructions: the instructions of kernels and NumPy. They are exact: every call has the same.
-        library_instructions: those of the codec's library. They are exact, too.
-        python_instructions: those of Python and libc, around the kernels. They vary by up to some percent.
+        kernel_instructions: the instructions of kernels and NumPy. They repeat.
+        library_instructions: those of the codec's library. They repeat, too.
+        python_instructions: those of Python and libc, around the kernels. They vary by up to some percent, because
+            Python rewrites bytecode in some calls.
         l1_misses: simulated misses of the first-level caches, for instructions and data.
         last_level_misses: simulated misses of the last-level cache.
     """
 
-    instructions: int
+    kernel_instructions: int
     library_instructions: int
     python_instructions: int
     l1_misses: int
@@ -156,19 +157,24 @@ def count_calls(arms: Sequence[Arm]) -> None:
         _ask(_STOP)
 
 
-def read_counts(folder: Path) -> list[CallCounts]:
-    """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder."""
+def read_counts(folder: Path, arms: int) -> list[CallCounts]:
+    """Return the mean counts of a call of each arm, from the files that callgrind wrote into the folder.
+
+    Raises OSError if a file is missing or was cut short.
+    """
     found = {}
     for file in folder.glob("counts.*"):
         text = file.read_text(encoding="utf-8", errors="replace")
         if arm := re.search(r"^desc: Trigger: Client Request: arm (\d+)$", text, re.MULTILINE):
             found[int(arm[1])] = CallCounts(*(round(total / COUNTED_CALLS) for total in _totals(text)))
-    return [found[arm] for arm in sorted(found)]
+    if sorted(found) != list(range(arms)):
+        raise OSError(f"callgrind wrote the counts of {len(found)} calls instead of {arms}")
+    return [found[arm] for arm in range(arms)]
 
 
 def _totals(text: str) -> CallCounts:
     """Add up one file of callgrind. A line of costs has a position and a number per event, without zeros at the end."""
-    events = re.findall(r"^events: (.*)$", text, re.MULTILINE)[0].split()
+    events = " ".join(re.findall(r"^events: (.*)$", text, re.MULTILINE)).split()
     sums = defaultdict[str, Counter[str]](Counter)  # part of the program -> event -> count
     parts = dict[str, str]()
     totals = sums[""]

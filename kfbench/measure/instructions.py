@@ -34,7 +34,7 @@ from kfbench.measure.callgrind import (
 from kfbench.measure.child import ChildProgram, call_under, end_child, sendable
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.format_arms import prepare
+from kfbench.measure.format_arms import prepare, why_no_fetch
 from kfbench.measure.path_arms import prepare_path
 from kfbench.measure.paths import PATHS
 from kfbench.measure.verify import verify_records
@@ -56,8 +56,8 @@ class CountRequest:
 
     Args:
         operation: an operation of `cpu.Operation`, or a broker path of `PATHS`.
-        make_source: makes the records, in two batches or more, and how to encode them. The process that counts calls it
-            in a fork, because records in the process itself would move later counts.
+        make_source: makes the records, in two batches or more, and how to encode them. It is called in the fork that
+            counts.
         to: the name of the format that the path converts to.
         seed: the seed for the records that a path changes.
     """
@@ -110,7 +110,7 @@ def _counts(counted: CountRequest, names: Sequence[str]) -> dict[str, tuple[Call
     try:
         folder.mkdir(mode=0o700)
         call_under(valgrind(folder), _count_in_fork, counted, names)
-        counts = read_counts(folder)
+        counts = read_counts(folder, 2 * len(names))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
@@ -209,7 +209,8 @@ def instructions_per_record(
         batch_size: records per batch.
         codec, level: the codec.
 
-    Raises IllegalCombination if the format does not have the operation, or instructions cannot be counted here;
+    Raises IllegalCombination if the format does not have the operation under the codec, or instructions cannot be
+    counted here;
     LibraryEnded if valgrind crashes, and ChildKilled if something else ends it.
     """
     bounds = plan(len(records), batch_size)
@@ -218,13 +219,26 @@ def instructions_per_record(
     if operation not in COUNTED_OPERATIONS:
         raise IllegalCombination(f"no operation {operation!r} (operations: {', '.join(COUNTED_OPERATIONS)})")
     FORMATS[format].check_codec(codec, level)
-    if reason := why_not_counted() or ("one batch only" if len(bounds) < 3 else None):
+    one_batch = "one batch only" if len(bounds) < 3 else None
+    if reason := why_not_counted() or one_batch or why_no_operation(FORMATS[format], operation, codec):
         raise IllegalCombination(reason)
     make_source = partial(EncodeInput, records=records, bounds=bounds, codec=codec, level=level)
     counted = CountRequest(operation=operation, make_source=make_source)
     found = count_instructions(counted, [format])[format]
     if isinstance(found, Exception):
         raise found
-    first, whole = found
-    few, many = (len(half.records) for half in counted.halves())
-    return (whole.instructions - first.instructions) / (many - few)
+    return per_record([call.kernel_instructions for call in found], [len(half.records) for half in counted.halves()])
+
+
+def why_no_operation(fmt: Format, operation: str, codec: str) -> str | None:
+    """Return the reason why a format does not have an operation under a codec; None if it has."""
+    if operation == "sizes" and codec != "none":
+        return "sizes are computed from lengths, without a codec"
+    if operation == "fetch-record":
+        return "a codec cannot decompress one record alone" if codec != "none" else why_no_fetch(fmt)
+    return None
+
+
+def per_record(counts: Sequence[int], records: Sequence[int]) -> float:
+    """Return what a record takes: the difference of both calls, divided by the records of the second half."""
+    return (counts[1] - counts[0]) / (records[1] - records[0])

@@ -241,7 +241,7 @@ class StoredRow:
     )
     # kind instructions: lists of two calls, for the first half of the batches and for all
     counted_records: Sequence[int] | None = _added(_INT64_LIST, "records", "records of each call")
-    instructions: Sequence[int] | None = _added(
+    kernel_instructions: Sequence[int] | None = _added(
         _INT64_LIST, "instructions", "instructions of kernels and NumPy in each call"
     )
     library_instructions: Sequence[int] | None = _added(
@@ -270,7 +270,7 @@ SCHEMA: Final = pa.schema(
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
-    "training_ns", "call_bytes", "instructions", "library_instructions", "python_instructions", "l1_misses",
+    "training_ns", "call_bytes", "kernel_instructions", "library_instructions", "python_instructions", "l1_misses",
     "last_level_misses",
     "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip

@@ -1,8 +1,10 @@
 """Counts of instructions: what callgrind's files say, and the rows of cells, counted under the real valgrind."""
 
 import os
+import platform
 import shutil
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +17,7 @@ from kfbench.measure import callgrind, instructions
 from kfbench.measure.callgrind import CallCounts, read_counts, why_not_counted
 from kfbench.measure.child import ChildKilled, LibraryEnded, call_under
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.instructions import CountRequest, count_instructions, instructions_per_record
+from kfbench.measure.instructions import CountRequest, count_instructions, instructions_per_record, per_record
 from kfbench.measure.schema import Row
 from kfbench.records import Records
 from kfbench.sweep.definition.cell import Cell
@@ -68,10 +70,8 @@ def cells_of(load: Load, operations: str = "", paths: str = "", **given: str) ->
     return load(BLOCK.format(operations=operations, paths=paths, **text), head=HEAD).cells
 
 
-def per_record(row: Row) -> float:
-    few, many = row["counted_records"]
-    less, more = row["instructions"]
-    return float((more - less) / (many - few))
+def slope(row: Row) -> float:
+    return per_record(row["kernel_instructions"], row["counted_records"])
 
 
 def test_costs_are_added_up_by_library(tmp_path: Path) -> None:
@@ -79,14 +79,18 @@ def test_costs_are_added_up_by_library(tmp_path: Path) -> None:
         (tmp_path / f"counts.{arm}").write_text(FILE.format(arm=arm), encoding="utf-8")
     (tmp_path / "counts.7").write_text("desc: Trigger: Program termination\n", encoding="utf-8")
     of_call = CallCounts(
-        instructions=200, library_instructions=100, python_instructions=50, l1_misses=1, last_level_misses=3
+        kernel_instructions=200, library_instructions=100, python_instructions=50, l1_misses=1, last_level_misses=3
     )
-    assert read_counts(tmp_path) == [of_call, of_call]
-    (tmp_path / "counts.1").write_text(FILE.format(arm=1).replace("+3 500 1\n", ""), encoding="utf-8")
-    with pytest.raises(OSError, match="cut short"):
-        read_counts(tmp_path)
+    assert read_counts(tmp_path, 2) == [of_call, of_call]
+    with pytest.raises(OSError, match="2 calls instead of 4"):
+        read_counts(tmp_path, 4)
+    for text in (FILE.replace("+3 500 1\n", ""), FILE.partition("events:")[0]):
+        (tmp_path / "counts.1").write_text(text.format(arm=1), encoding="utf-8")
+        with pytest.raises(OSError, match="cut short"):
+            read_counts(tmp_path, 2)
 
 
+@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="counts are of Linux x86-64")
 @pytest.mark.parametrize(
     ("prints", "words"),
     [("valgrind-3.9.0", "3.19 or newer, but 3.9 is installed"), ("nonsense", "names none"), (None, "not installed")],
@@ -111,7 +115,14 @@ def test_valgrind_that_is_absent_or_too_old_is_named(
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"format": "v9"}, {"operation": "frobnicate"}, {"operation": "convert"}, {"codec": "brotli"}, {"level": 99}],
+    [
+        {"format": "v9"},
+        {"operation": "frobnicate"},
+        {"operation": "convert"},
+        {"operation": "sizes"},
+        {"codec": "brotli"},
+        {"level": 99},
+    ],
     ids=str,
 )
 def test_a_wrong_question_is_refused(wrong: dict[str, Any]) -> None:
@@ -127,8 +138,8 @@ def test_counts_are_those_of_the_records_and_repeat(load: Load) -> None:
     first, again = ([row for cell in cells for row in measure_cell(cell)] for _ in range(2))
     assert [row["status"] for row in first] == ["ok"] * 4
     assert [row["counted_records"] for row in first] == [[100, 200]] * 4
-    assert [per_record(row) for row in first] == pytest.approx([per_record(row) for row in again], rel=1e-3)
-    encode, encode_v3, *_ = map(per_record, first)
+    assert [slope(row) for row in first] == pytest.approx([slope(row) for row in again], rel=1e-3)
+    encode, encode_v3, *_ = map(slope, first)
     assert 200 < encode < 350 and encode < encode_v3 < 1.1 * encode
 
 
@@ -137,7 +148,7 @@ def test_counts_are_those_of_the_records_and_repeat(load: Load) -> None:
 def test_the_library_of_a_codec_is_counted_apart(load: Load) -> None:
     (cell,) = cells_of(load, '"encode"', codec="zstd")
     (row,) = measure_cell(cell)
-    assert row["library_instructions"][1] > row["library_instructions"][0] > row["instructions"][0] > 0
+    assert row["library_instructions"][1] > row["library_instructions"][0] > row["kernel_instructions"][0] > 0
 
 
 @needs_valgrind

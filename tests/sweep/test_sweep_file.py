@@ -147,6 +147,11 @@ BAD = {
     "one record of compressed batches": (
         block("codecs = { zstd = [] }", measure='["record"]'), "codecs: record"
     ),
+    "unknown counted path": (block('paths = ["teleport"]', measure='["instructions"]'), "paths: no path 'teleport'"),
+    "nothing to count": (block("operations = []", measure='["instructions"]'), "operations: "),
+    "nothing to convert to": (
+        block('operations = []\npaths = ["convert"]', measure='["instructions"]'), "to: convert needs formats"
+    ),
     "metadata without the base": (block(formats='["v3"]', measure='["metadata"]'), "metadata cells need v2"),
     "workloads and workload": (block('workload = "user-activity"\nworkloads = ["user-activity"]'), "replace workload"),
     "a name for an axis": (block('workload = "user-activity"\naxes = { name = ["x"] }'), "has no axis 'name'"),

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kfbench.errors import RunError
@@ -59,12 +60,18 @@ def joined_run(run: Run, profile: str) -> Joined | None:
     """Return the run itself if it has rows of the kind `profile`. Otherwise return the newest run of the profile.
 
     It is the newest by the manifest's `started`. Candidates lie in the folder of `run`, in `runs/` next to it, in the
-    report itself, and among the shipped files. Filtered and unfinished runs do not count.
+    report itself, and among the shipped files. Filtered and unfinished runs do not count, nor runs that measured
+    nothing of the kind, such as counts on a machine without valgrind.
     """
     if profile in run.table["kind"].unique().to_pylist():
         return Joined(run=run, is_own=True)
     started = {path: manifest["started"] for path, manifest in _candidates(run.path, profile)}
-    return _opened(max(started, key=lambda path: started[path])) if started else None
+    newest_first = sorted(started, key=lambda path: started[path], reverse=True)
+    return next((found for found in map(_opened, newest_first) if _has_numbers(found.run, profile)), None)
+
+
+def _has_numbers(run: Run, kind: str) -> bool:
+    return bool(pc.any(pc.and_(pc.equal(run.table["kind"], kind), pc.equal(run.table["status"], "ok"))).as_py())
 
 
 def joined_runs(run: Run) -> dict[str, Joined]:

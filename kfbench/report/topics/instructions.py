@@ -11,7 +11,8 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.callgrind import estimated_cycles
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.paths import PATHS
-from kfbench.report.data.arms import Arm, Band, arms_of, paired, ties
+from kfbench.report.data.arms import COLD, Arm, Band, arms_of, middle_95, one_per_arm, paired, ties
+from kfbench.report.data.axes import GRID
 from kfbench.report.data.joined import INSTRUCTIONS
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
@@ -22,14 +23,14 @@ from kfbench.tables import Cell, Column, Interval, Table, plain_columns
 TIMED: Final = ("cpu", *READINGS, "broker")
 SIDE: Final = 0.005  # a ratio of counts within this of 1 is on neither side
 MISSES: Final = 0.01  # the simulated misses move an estimate by up to so much between runs
-INSTRUCTION_COLUMNS: Final = ("instructions", "library_instructions", "python_instructions")
+INSTRUCTION_COLUMNS: Final = ("kernel_instructions", "library_instructions", "python_instructions")
 
 CellName = tuple[str, str, str, str]  # cell id, codec with level, operation, format that a path converts to
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmCounts:
-    """The counts of one format per record, beside its CPU time; of paths that are shown per call, per call.
+    """The counts of one format's call per record, beside its CPU time; of paths that are shown per call, per call.
 
     instructions: of kernels, libraries, libc and Python. estimate: cycles, as callgrind estimates them.
     """
@@ -69,36 +70,32 @@ class CountRatio:
 def instructions_answer(run: Views) -> Answer | str:
     if not run.counted:
         return "no counts of instructions"
-    results = Results(run.counted.rows)
-    counts = counts_of(results)
+    rows = Results(run.counted.rows).research  # without the times of other hosts
+    is_counted = rows["kind"] == INSTRUCTIONS
+    grid = rows[(rows["status"] == "ok") & (rows["workload"] == GRID) & (is_counted | rows["kind"].isin(TIMED))]
+    counts = counts_of(grid)
     if not counts:
-        reasons = results.all.loc[results.all["kind"] == INSTRUCTIONS, "error"]
-        return f"no counts of instructions: {reasons.iloc[0]}"
-    ratios = list(ratios_of(counts, results.noise))
+        reasons = rows.loc[is_counted, "error"].dropna()
+        return f"no counts of instructions: {reasons.iloc[0] if len(reasons) else 'none is of the grid'}"
+    ratios = list(ratios_of(counts, noise_of(grid)))
     return Answer(
         means=agreement(ratios),
         prose=(run.counted.origin,),
-        texts=Texts(rows=results.ok[results.ok["kind"] == INSTRUCTIONS], of="any"),
+        texts=Texts(rows=grid[grid["kind"] == INSTRUCTIONS], of="any"),
         tables=(beside_time(counts), disagreements(ratios)),
     )
 
 
-def counts_of(results: Results) -> dict[tuple[CellName, str], ArmCounts]:
-    """Return the counts at each place of the grid, by format."""
-    timed = {
-        (_cell_name(arm), arm.format): arm
-        for kind in TIMED
-        for arm in arms_of(results.grid_arms(kind))
-        if arm.is_ok and not arm.is_aa and arm.cache != "cold"
-    }
-    rows = results.grid_arms(INSTRUCTIONS)
+def counts_of(grid: pd.DataFrame) -> dict[tuple[CellName, str], ArmCounts]:
+    """Return the counts of the call with all records, in each cell and format."""
+    timed = {(_cell_name(arm), arm.format): arm for arm in _timed(grid) if not arm.is_aa}
+    rows = one_per_arm(grid[grid["kind"] == INSTRUCTIONS])
     counts = {}
     for arm, (_, row) in zip(arms_of(rows), rows.iterrows(), strict=True):
         key = _cell_name(arm), arm.format
         by_call = arm.operation in PATHS and PATHS[arm.operation].is_per_call
         instructions, l1, last = (
-            float(sum(row[name][1] - (0 if by_call else row[name][0]) for name in names))
-            / (1 if by_call else row["counted_records"][1] - row["counted_records"][0])
+            sum(row[name][1] for name in names) / (1 if by_call else row["counted_records"][1])
             for names in (INSTRUCTION_COLUMNS, ("l1_misses",), ("last_level_misses",))
         )
         counts[key] = ArmCounts(
@@ -111,6 +108,17 @@ def counts_of(results: Results) -> dict[tuple[CellName, str], ArmCounts]:
             timed=timed.get(key),
         )
     return counts
+
+
+def _timed(grid: pd.DataFrame) -> list[Arm]:
+    return [arm for arm in arms_of(one_per_arm(grid[grid["kind"].isin(TIMED)])) if arm.cache != COLD]
+
+
+def noise_of(grid: pd.DataFrame) -> Band | None:
+    """Return the middle 95 % of the ratios of v2 to itself, over all kinds."""
+    timed = _timed(grid)
+    bases = {(_cell_name(arm), arm.format): arm for arm in timed if not arm.is_aa}
+    return middle_95([paired(arm, bases[_cell_name(arm), arm.format]).median for arm in timed if arm.is_aa])
 
 
 def _cell_name(arm: Arm) -> CellName:

@@ -103,14 +103,14 @@ def _path_problems(grid: Grid) -> Iterator[str]:
         yield 'paths: measure = ["broker"] needs paths'
     if grid.paths and not {"broker", "instructions"} & set(grid.measure):
         yield 'paths: they need measure = ["broker"] or ["instructions"]'
-    if "instructions" in grid.measure and not targets(grid, "instructions"):
+    if "instructions" in grid.measure and grid.operations == () and not grid.paths:
         yield 'operations: measure = ["instructions"] needs operations or paths'
     if "instructions" not in grid.measure and grid.operations is not None:
         yield 'operations: they need measure = ["instructions"]'
     for path in grid.paths:
         if path not in PATHS:
             yield f"paths: no path {path!r} (paths: {', '.join(PATHS)})"
-    converting = [path for path in grid.paths if PATHS[path].converts]
+    converting = [path for path in grid.paths if path in PATHS and PATHS[path].converts]
     if bool(converting) != bool(grid.to):
         yield "to: " + (f"{converting[0]} needs formats" if converting else "no path converts")
     for name in grid.to:

@@ -7,8 +7,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.callgrind import CallCounts, why_not_counted
 from kfbench.measure.child import LibraryEnded
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.format_arms import why_no_fetch
-from kfbench.measure.instructions import CountRequest, count_instructions
+from kfbench.measure.instructions import CountRequest, count_instructions, why_no_operation
 from kfbench.measure.paths import PATHS
 from kfbench.measure.schema import Row
 from kfbench.sweep.definition.cell import Cell
@@ -60,6 +59,4 @@ def _why_not(cell: Cell, name: str, sample: Sample) -> str | None:
         return "one batch only: what a record takes is the difference of two counts"
     if cell.path in PATHS:
         return illegal(name, sample, cell.codec, cell.path, cell.to)
-    if cell.path == "fetch-record" and cell.codec != "none":
-        return "a codec cannot decompress one record alone"
-    return illegal(name, sample, cell.codec) or (why_no_fetch(FORMATS[name]) if cell.path == "fetch-record" else None)
+    return illegal(name, sample, cell.codec) or why_no_operation(FORMATS[name], cell.path, cell.codec)
