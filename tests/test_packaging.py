@@ -100,11 +100,6 @@ def test_the_wheel_holds_the_runs_that_reports_join(installed: Path) -> None:
     assert run(installed, code).split() == [f"{profile}/{name}" for profile in sorted(PROFILES) for name in files]
 
 
-def test_the_wheel_holds_the_files_of_machines(installed: Path) -> None:
-    code = "from kfbench.machines.file import FOLDER; print(*sorted(path.name for path in FOLDER.iterdir()))"
-    assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "machines").iterdir())
-
-
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
     assert {path.name for path in installed.iterdir()} == {"kfbench", "kfbench-0.1.0.dist-info"}
     ours = {

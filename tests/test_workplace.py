@@ -15,7 +15,6 @@ ROOT: Final = Path(__file__).parents[1]
 # folders of committed files that programs wrote on a person's machine -> least number of files
 WRITTEN: Final = {
     "benchmarks/history": 6,
-    "datasets/machines": 5,
     "datasets/peers": 1,
     "datasets/recorded": 2,
     "datasets/second-opinion": 2,

@@ -12,7 +12,6 @@ __all__ = ["app", "main", "run"]
 for _group in (
     "sweeps",
     "reports",
-    "contribute",
     "what_if",
     "fingerprint",
     "migrate",

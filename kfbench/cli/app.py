@@ -31,6 +31,11 @@ NO_THREADS: Final = (
     "this user or container may start no more processes and threads: end some, or raise the limit (ulimit -u, pids.max)"
 )
 
+# Commands that earlier versions had, and what to use instead.
+REMOVED: Final = {
+    "contribute": "send the run's folder; `kfbench compare RUN_A RUN_B` shows the CPU ratios of two hosts side by side",
+}
+
 app = typer.Typer(
     help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
     pretty_exceptions_enable=False,
@@ -69,6 +74,9 @@ def main() -> int:
     sys.setswitchinterval(TURN_S)
     os.environ["PYTHONSAFEPATH"] = "1"  # processes that a command starts do not import from the working folder
     _find_temporary_folder()
+    if options and options[0] in REMOVED:
+        complain(f"there is no {options[0]} any more: {REMOVED[options[0]]}")
+        return 2
     try:
         status = app([*options, *names] or ["--help"], prog_name="kfbench", standalone_mode=False)
     except BrokenPipeError:  # from typer's own help

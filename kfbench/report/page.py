@@ -29,7 +29,6 @@ from kfbench.report.topics import (
     front,
     instructions,
     java,
-    machines,
     migration,
     pareto,
     prefix,
@@ -201,12 +200,6 @@ CHAPTERS: Final = (
                 "Second opinion",
                 "Does Java find the same CPU ratios for v3 and columnar?",
                 second_opinion.second_opinion_answer,
-            ),
-            Entry(
-                "machines",
-                "Machines",
-                "Where do the CPU ratios differ on other processors?",
-                machines.machines_answer,
             ),
             Entry(
                 "prefix",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.cli import app
+from kfbench.cli.app import REMOVED
 from tests.cli.command import Run
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
@@ -18,7 +19,6 @@ COMMANDS = {
     "sweep",
     "report",
     "compare",
-    "contribute",
     "what-if",
     "fingerprint",
     "migrate",
@@ -101,6 +101,12 @@ def test_debug_shows_the_traceback_wherever_it_stands(kfbench: Run, tmp_path: Pa
     assert done.status == 1
     assert done.err.startswith("Traceback")
     assert done.err.splitlines()[-1].startswith("kfbench: ")
+
+
+@pytest.mark.parametrize("command", REMOVED)
+def test_a_removed_command_is_answered_by_what_to_use(kfbench: Run, command: str) -> None:
+    line = kfbench(command, "RUN", "--out", "file.json").refused(status=2)
+    assert REMOVED[command] in line and command not in COMMANDS
 
 
 def test_a_name_after_two_dashes_is_no_option(kfbench: Run) -> None:

@@ -196,7 +196,7 @@ json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": diges
 """
 
 
-# The settings of docs/contribute.md.
+# A processor with AVX2 and without AVX-512.
 AVX2 = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "+sse4.2,+crc32,+pclmul,+avx2,+bmi,+bmi2,+fma,+lzcnt,+popcnt,+movbe,+f16c",

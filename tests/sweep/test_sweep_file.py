@@ -56,7 +56,7 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
 def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
     said = [
         (name, sweep_file.read(name)[1].publish)
-        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals", "machine")
+        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals")
     ]
     assert said == [
         ("default", True),
@@ -65,7 +65,6 @@ def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Ext
         ("smoke", False),
         ("dictionary", True),
         ("rivals", True),
-        ("machine", False),
     ]
     below = HEAD + "publish = true\n" + block()
     assert not extend(below, 'extends = "below.toml"').publish

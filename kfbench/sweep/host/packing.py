@@ -37,7 +37,6 @@ SHIPPED: Final = ("golden", "sweeps", "workloads")
 _NO_RESULT: Final = (  # no result depends on these files; sweeps are here because a run stores the text of its sweep
     "code/kfbench/report/",
     "code/kfbench/cli/",
-    "code/kfbench/machines/",
     "code/kfbench/doctor.py",
     "code/kfbench/datasets/golden/",
     "code/kfbench/datasets/sweeps/",
