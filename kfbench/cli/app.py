@@ -34,6 +34,7 @@ NO_THREADS: Final = (
 # Commands that earlier versions had, and what to use instead.
 REMOVED: Final = {
     "contribute": "send the run's folder; `kfbench compare RUN_A RUN_B` shows the CPU ratios of two hosts side by side",
+    "index": "`kfbench compare REPORT_A REPORT_B` compares two reports, and reports/README.md lists them",
 }
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""The commands that read stored runs: report, index and compare."""
+"""The commands that read stored runs: report and compare."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.options import REPORTS, AsJson, ReportOut, existing
-from kfbench.cli.output import busy, print_json, print_result, tracked
+from kfbench.cli.output import busy, print_json, print_result
 from kfbench.comparison import THRESHOLD
 
 
@@ -23,16 +23,6 @@ def report(
     with busy("rendering"):
         published = publish(run, out or place_of(run, REPORTS))
     print_result(published)
-
-
-@app.command()
-def index(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that has the reports.")] = REPORTS,
-) -> None:
-    """Write FOLDER/index.html, which lists the reports and compares them in pairs; print its path."""
-    from kfbench.comparison.report_index import index_html, place
-
-    print_result(place(index_html(existing(folder), lambda pairs: tracked(pairs, "comparing")), folder))
 
 
 @app.command()

@@ -22,7 +22,6 @@ COMMANDS = {
     "what-if",
     "fingerprint",
     "migrate",
-    "index",
     "dictionary",
     "inspect",
     "verify",
@@ -84,7 +83,7 @@ def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str]
     assert said in kfbench(*arguments).refused(status=2)
 
 
-@pytest.mark.parametrize("command", ["index", "inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
     line = kfbench(command, tmp_path / "nowhere.toml").refused()
     assert str(tmp_path / "nowhere.toml") in line

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.comparison.report_index import index_html
 from kfbench.report.data.results import Results
 from kfbench.report.files import blocks, files_of
 from kfbench.report.page import page
@@ -57,11 +56,6 @@ def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> N
     assert sum(map(len, pages)) <= 2_000_000
     assert run.table.num_rows == sum(run.manifest["counts"][state] for state in ("ok", "skipped", "error"))
     assert run.manifest["counts"]["error"] == 0
-
-
-@pytest.mark.thorough
-def test_the_index_page_is_that_of_these_reports() -> None:
-    assert index_html(FOLDER) == (FOLDER / "index.html").read_text(encoding="utf-8"), "run: kfbench index"
 
 
 def profile_of(report: Path) -> str:
