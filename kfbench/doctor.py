@@ -155,14 +155,15 @@ def _kernels() -> _Result:
 def _cached_code() -> _Result:
     """Measure the compiled kernels and unpacked code that other versions of kfbench left in the cache.
 
-    Each version has its own folder. A sweep deletes folders that were not used for a month. More than MOST_CACHED_BYTES
-    is a warning.
+    Each version has its own folder. More than MOST_CACHED_BYTES is a warning.
     """
     from kfbench.kernels import CACHE_FOLDER
-    from kfbench.sweep.host.prune_cache import others
+    from kfbench.sweep.host.packing import code_digest
 
     root, size_bytes = CACHE_FOLDER.parent, 0
-    for folder in others():
+    # Executors on this host may run from an unpacked copy of the same code.
+    ours = {CACHE_FOLDER, root / f"code-{code_digest()}", Path(__file__).parents[1]}
+    for folder in {*root.glob("kernels-*"), *root.glob("code-*")} - ours:
         for file in folder.rglob("*"):
             with suppress(OSError):  # another process may delete the file
                 size_bytes += file.lstat().st_size if file.is_file() else 0

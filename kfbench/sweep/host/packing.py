@@ -63,7 +63,6 @@ for cache in "$KFBENCH_CACHE_DIR" "$XDG_CACHE_HOME" "${{HOME:+$HOME/.cache}}" "$
     fi
     if [ -O "$kept" ]; then
         code=$kept
-        touch "$kept" 2>/dev/null  # mark it as used: unused copies are deleted (kfbench.sweep.host.prune_cache)
         break
     fi
 done

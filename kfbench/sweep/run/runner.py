@@ -26,7 +26,6 @@ from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
-from kfbench.sweep.host.prune_cache import prune
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, left, planned
 from kfbench.sweep.run.published import without_hosts
@@ -77,7 +76,6 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts) if resume else None
         writer = stack.enter_context(_resumed(resume, facts, console) if resume else create_run(out, facts))
         stack.enter_context(_showing_how_to_resume(writer.path, console))
-        prune()
         cells = left(profile.cells, writer.found)
         history = History(writer, executors.hosts)
         with counting(console, is_spoken=True) as progress:
