@@ -1,7 +1,6 @@
 """The chapter about rivals: its numbers computed apart, and the run that it joins."""
 
 import math
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,18 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.formats import FORMATS
 from kfbench.report.data.joined import FOLDER, RIVALS, Joined
 from kfbench.report.data.results import Results
 from kfbench.report.data.rivals import COLUMNAR, JSON, METADATA, STREAM, Rivals, crossing, quantile
 from kfbench.report.files import files_of
 from kfbench.report.topics.front import _counts
-from kfbench.report.topics.rivals import sentences, tables, trial
+from kfbench.report.topics.rivals import sentences, tables
 from kfbench.shipped import DATASETS
 from kfbench.store import Run, open_run
-from kfbench.sweep.run.cell_rows import sample_at
 from kfbench.tables import Table
-from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.test_sentences import long_of_run
 
 JOINS = True
@@ -182,27 +178,6 @@ def test_memory_is_shown_without_a_codec_and_under_zstd(measured: pd.DataFrame, 
     for codec in ("none", "zstd"):
         wanted = part.loc[part["codec"] == codec, "call_bytes"].median() / 1000
         assert by(tables.memory_table(found), "decode", codec, "parquet")["100"] == pytest.approx(wanted)
-
-
-def test_differences_from_the_trial_above_5_percent_have_a_reason(found: Rivals) -> None:
-    rows = trial.trial_table(found).rows
-    assert len(rows) == 4 * len(trial.BATCHES)
-    for name, batch, tried, size, _, reason in rows:
-        assert isinstance(tried, int | float) and isinstance(size, float)
-        assert bool(reason) == (abs(size / tried - 1) > 0.05), (name, batch)
-    one = found.size("rivals", "user-activity", 1, "v2")
-    assert f"v2 234 ({one:.0f} here)" in " ".join(trial.trial_sentences(found))
-
-
-def test_the_trial_took_few_batches_of_small_records() -> None:
-    """v2 of seed 7: the first 50 batches of a record have the trial's bytes, all 10,000 have the run's."""
-    workload = replace(CATALOGUE["user-activity"], batch_size=1)
-    sample = sample_at(workload, 10_000, 7)
-    log = FORMATS["v2"].encode(sample.records, 1, "zstd", 3)
-    sizes = np.diff(log.positions)
-    tried = trial.TRIED["v2"].sizes[0]
-    assert sizes[:50].mean() == pytest.approx(tried, rel=0.02)  # its zstd was one-shot
-    assert sizes.mean() > 1.04 * tried
 
 
 def test_the_front_page_counts_what_the_run_has(shipped: Run) -> None:

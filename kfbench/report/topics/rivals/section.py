@@ -8,7 +8,7 @@ from kfbench.report.data.views import Views
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Texts
-from kfbench.report.topics.rivals import sentences, tables, trial
+from kfbench.report.topics.rivals import sentences, tables
 from kfbench.report.topics.rivals.tables import BASE, MEANS
 
 CHAPTER: Final = "rivals"
@@ -28,7 +28,7 @@ def bytes_answer(run: Views) -> Answer | str:
         return "the run of rivals has no batches of several sizes"
     return Answer(
         means=" ".join((sentences.lead_sentence(found), sentences.losses_sentence(found))),
-        prose=(found.origin, TERMS, *sentences.failed_sentences(found), *trial.trial_sentences(found)),
+        prose=(found.origin, TERMS, *sentences.failed_sentences(found)),
         texts=_texts(found, OPAQUE),
         figures=(
             Figure(
@@ -47,7 +47,7 @@ def bytes_answer(run: Views) -> Answer | str:
             tables.bytes_table(found),
             tables.failed_table(found),
         ),
-        more=(tables.codecs_table(found), trial.trial_table(found)),
+        more=(tables.codecs_table(found),),
     )
 
 
