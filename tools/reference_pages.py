@@ -32,7 +32,6 @@ SECTIONS: Final = {
     "Broker paths": {
         **{f"kfbench.broker.{path}": path for path in "append fetch convert upgrade compact mirror expire".split()},
         "kfbench.broker.seek": "seek_offset seek_time",
-        "kfbench.broker.dictionaries": "merge_segments renumber find_dictionary check_dictionaries",
         "kfbench.broker": "Work",
     },
     "Errors": {

@@ -10,7 +10,6 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.codecs import Dictionary
 from kfbench.codecs.zstd_dictionary import FRAMES
-from kfbench.dictionary_policy import follow_policy
 from kfbench.dictionary_sizes import RAW_BYTES
 from kfbench.dictionary_training import raw_tail, samples
 from kfbench.errors import IllegalCombination, InvalidDictionary
@@ -94,7 +93,7 @@ def measure_dictionaries(
     """Yield the rows of one format: each arm of each share and part. Each encoded log is verified.
 
     An arm that the topic is too small for has a row with the reason. The share 0 stands for the whole topic: without a
-    codec, with the codec alone, and as the policy writes it.
+    codec, and with the codec alone.
     """
     for share in (0.0, *shares):
         try:
@@ -105,7 +104,6 @@ def measure_dictionaries(
         for arm in _plain_arms(fmt, source, split):
             yield from (row | {"trained_share": share} for row in arm)
         if not share:
-            yield _policy_row(fmt, source) | {"trained_share": share}
             continue
         for size_bytes in sizes_bytes:
             common: Row = {"dictionary": "trained", "dictionary_size_bytes": size_bytes, "trained_share": share}
@@ -148,18 +146,3 @@ def _rows(fmt: Format, source: EncodeInput, split: Split, dictionary: Dictionary
 
 def _row(records: int, batches: int, size_bytes: int, part: int) -> Row:
     return {"status": "ok", "records": records, "batches": batches, "size_bytes": size_bytes, "part": part}
-
-
-def _policy_row(fmt: Format, source: EncodeInput) -> Row:
-    found = follow_policy(fmt, source.records, source.bounds, source.level, source.batch_fields)
-    for stretch in found.stretches:
-        part = source.between(stretch.first, stretch.end)
-        used = [stretch.choice] if isinstance(stretch.choice, Dictionary) else []
-        verify_records(fmt, part.records, part.bounds, part.batch_fields, stretch.log, used)
-    row = _row(len(source.records), len(source.bounds) - 1, found.size_bytes, part=1)
-    return row | {
-        "dictionary": "policy",
-        "payload_bytes": source.records.shapes.payload_bytes,
-        "dictionary_stored_bytes": found.stored_bytes,
-        "dictionary_switches": found.switches,
-    }

@@ -20,7 +20,6 @@ from kfbench.batches import BatchFields
 from kfbench.broker.append import append as append_requests
 from kfbench.broker.batch_headers import headers
 from kfbench.broker.convert import convert
-from kfbench.broker.dictionaries import renumber
 from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
@@ -94,7 +93,7 @@ def exercise() -> None:
         FORMATS[name].fetch(log, log.positions, [1])
         FORMATS[name].read_times(log, log.positions)
     dictionary = Dictionary(number=1, data=b"a raw dictionary", is_raw=True)
-    renumber(FORMATS["v2"].encode(records_of(messages), 7, "zstd", dictionary=dictionary), {1: 2})
+    FORMATS["v2"].encode(records_of(messages), 7, "zstd", dictionary=dictionary)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 

@@ -62,7 +62,6 @@ def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: 
 
     monkeypatch.setattr(module, "samples", samples)
     monkeypatch.setattr(module, "verify_records", verified)
-    monkeypatch.setattr(module, "_policy_row", lambda *_: {})
     split = split_topic(source.bounds, 0.5, 1)
     module.trained(source, FORMATS[name], split, 4_096, 10)
     list(measure_dictionaries(FORMATS[name], source, **SETTINGS | {"shares": (0.5,)}))

@@ -93,7 +93,7 @@ def test_a_set_that_was_not_fetched_is_skipped_with_the_reason() -> None:
     with pytest.raises(public.NotFetched, match="make public"):
         topic.generate(records=3, seed=0)
     cells = [cell for cell in load_profile("dictionary").cells if cell.workload.name == "public-json-movies"]
-    assert {cell.kind for cell in cells} == {"dictionary", "dictionary-codecs"}
+    assert {cell.kind for cell in cells} == {"dictionary"}
     for cell in cells:
         rows = measure_cell(cell)
         assert {row["format"] for row in rows} == {"v2", "columnar"}

@@ -17,7 +17,7 @@ from kfbench.sweep.definition.sweep_file import DictionarySettings, Grid, Kind, 
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
 from kfbench.workloads.recorded.topics import TOPICS
 
-DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker"})
+DICTIONARY_KINDS: Final = frozenset({"dictionary", "dictionary-cpu"})
 MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 
 

@@ -23,7 +23,7 @@ SWEEPS: Final = DATASETS / "sweeps"
 
 Kind = Literal[
     "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
-    "dictionary", "dictionary-codecs", "dictionary-cpu", "dictionary-broker",
+    "dictionary", "dictionary-cpu",
     "rivals", "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu", "instructions",
 ]  # fmt: skip
 SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals", "instructions")
@@ -86,11 +86,11 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of the four kinds of measurement that begin with "dictionary".
+    """The settings of the kinds "dictionary" and "dictionary-cpu".
 
     Args:
         records, payload_bytes: the size of the topic, as in BytesSettings.
-        size_bytes: the largest size of each dictionary. "dictionary-broker" uses the first one.
+        size_bytes: the largest size of each dictionary.
         trained_share: shares of the topic's records, from its beginning, that dictionaries are trained on. The rest is
             measured. The other kinds use the first one.
         parts: the rest is measured in this many equal parts, to show how a dictionary ages.

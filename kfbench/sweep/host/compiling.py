@@ -27,11 +27,9 @@ from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.container import workers
 from kfbench.measure.cpu import READINGS, Operation
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare
 from kfbench.measure.path_arms import measure_path
-from kfbench.measure.paths import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.progress import counting
 from kfbench.records import Records
@@ -99,9 +97,6 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
                 readings[name]["decode-metadata"] = None
         if cell.path and not cell.to:  # a conversion needs only the readers and writers of its formats
             paths[cell.path].update(dict.fromkeys(cell.formats))
-        if cell.kind == "dictionary-broker":
-            for path in DICTIONARY_PATHS.keys() & PATHS.keys():
-                paths[path].update(dict.fromkeys(cell.formats))
     families = by_family(formats)
     calls: list[Call] = [
         (compile_formats, tuple(FormatKernels(name, name in with_headers, tuple(readings[name])) for name in names))

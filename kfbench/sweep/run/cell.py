@@ -31,8 +31,6 @@ from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.cell_rows import encode_input, failed, parts_of, sample_at, sample_of, skipped, times_of
 from kfbench.sweep.run.dictionary_rows import (
-    dictionary_broker_rows,
-    dictionary_codec_rows,
     dictionary_cpu_rows,
     dictionary_rows,
 )
@@ -299,8 +297,7 @@ def _floor_rows(cell: Cell) -> Iterator[Row]:
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
-    "dictionary": dictionary_rows, "dictionary-codecs": dictionary_codec_rows,
-    "dictionary-cpu": dictionary_cpu_rows, "dictionary-broker": dictionary_broker_rows,
+    "dictionary": dictionary_rows, "dictionary-cpu": dictionary_cpu_rows,
     "rivals": rival_rows, "rivals-metadata": rival_metadata_rows, "rivals-json": rival_json_rows,
     "rivals-stream": rival_stream_rows, "rivals-cpu": rival_cpu_rows, "instructions": instruction_rows,
 }  # fmt: skip

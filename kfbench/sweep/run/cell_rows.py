@@ -7,10 +7,8 @@ from typing import Final
 import numpy as np
 
 from kfbench.batches import NO_FIELDS
-from kfbench.codecs.dictionary_arms import DICTIONARY_ARMS
 from kfbench.log.segment import join_records
 from kfbench.measure.cpu import READINGS, Samples
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.rivals_cpu import EACH, RIVAL_OPERATIONS
@@ -81,10 +79,6 @@ def parts_of(cell: Cell) -> list[Row]:
             return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
         case "rivals-cpu":
             return [{"arm": EACH, "operation": operation} for operation in RIVAL_OPERATIONS]
-        case "dictionary-broker":
-            return [{"arm": "measure", "operation": path} for path in DICTIONARY_PATHS]
-        case "dictionary-codecs":
-            return [{"arm": arm} for arm in DICTIONARY_ARMS]
         case "broker" | "instructions":
             return [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
         case "model":

@@ -10,7 +10,6 @@ from typing import Final
 
 from kfbench.measure.callgrind import COUNTED_CALLS
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
-from kfbench.measure.dictionary_broker import DICTIONARY_PATHS
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS
 from kfbench.sweep.definition.cell import Cell
@@ -45,8 +44,6 @@ _FLOOR_RECORD_NS: Final = 150  # generating a record and counting its values for
 
 _DICTIONARY_S: Final = 0.05
 _DICTIONARY_RECORD_NS: Final = 420  # encoding, verifying and making samples
-_POLICY_LOGS: Final = 5  # the policy takes as long as encoding and verifying this many logs
-_OTHER_CODECS_LOGS: Final = 7
 _DICTIONARY_CPU_S: Final = 0.2  # training, and compressing for the sizes, in one format
 _TRAINED_BYTES_PER_S: Final = 3e7
 _DIGEST_S: Final = 1e-3  # making, checking and digesting a copy of a dictionary
@@ -91,25 +88,16 @@ def estimate_s(cell: Cell) -> float:
         case "dictionary":
             assert cell.dictionary is not None
             sizes, shares = len(cell.dictionary.size_bytes), len(cell.dictionary.trained_share)
-            logs = _POLICY_LOGS + shares * (sizes + 3) / 2 + 2
+            logs = shares * (sizes + 3) / 2 + 2
             trained_s = shares * sizes * payload / _TRAINED_BYTES_PER_S
             once_s = cell.records * _DICTIONARY_RECORD_NS * 1e-9 + codec_s
             return _DICTIONARY_S + len(cell.formats) * (logs * once_s + trained_s)
-        case "dictionary-codecs":
-            once_s = cell.records * _DICTIONARY_RECORD_NS * 1e-9 + codec_s
-            return _DICTIONARY_S + len(cell.formats) * (_OTHER_CODECS_LOGS * once_s + payload / _TRAINED_BYTES_PER_S)
         case "dictionary-cpu":
             assert cell.dictionary is not None
             arms, lives = len(cell.dictionary.size_bytes) + 3, cell.dictionary.live
             once_s = max(codec_s / 4, sample_s)
             timed_s = sum(arms * (2 * rounds * once_s + live * _DIGEST_S) for live in lives)
             return len(cell.formats) * (_DICTIONARY_CPU_S + timed_s)
-        case "dictionary-broker":
-            assert cell.dictionary is not None
-            share = 1 - cell.dictionary.trained_share[0]
-            once_s = share * (2 * codec_s + 2 * plain_s + payload / _BROKER_BYTES_PER_S)
-            arms = len(DICTIONARY_PATHS) * (2 * len(cell.formats) + 1)
-            return _CPU_S + payload / _TRAINED_BYTES_PER_S + arms * rounds * max(once_s, sample_s)
         case "rivals-cpu":
             arms = len(RIVAL_OPERATIONS) * (len(cell.formats) + 3)
             return _RIVAL_CPU_S + arms * 2 * rounds * (
