@@ -144,7 +144,7 @@ def test_a_run_of_the_profile_has_the_chapter_from_its_own_rows(shipped: Run) ->
     page = files["dictionaries.html"].decode()
     assert "This run was measured" in page and not any(name.startswith(f"{FOLDER}/{DICTIONARY}") for name in files)
     assert {name for name in files if name.endswith(".html")} == {
-        "index.html", "dictionaries.html", "rivals.html", "claims.html", "trust.html",
+        "index.html", "cpu.html", "dictionaries.html", "rivals.html", "claims.html", "trust.html",
     }  # fmt: skip
     assert "columnar + dictionary takes" in files["README.md"].decode()
     assert long_of_run(shipped) == []
