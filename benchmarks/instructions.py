@@ -1,4 +1,4 @@
-"""Instructions per record, which repeat exactly on a busy machine. Without valgrind each is n/a."""
+"""Instructions per record, which repeat on a busy machine. Without valgrind each is n/a."""
 
 from contextlib import suppress
 from itertools import product

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from kfbench.measure.cpu import Arm, no_garbage_collection
 
 WARM_UP_CALLS: Final = 5  # of each arm; Python rewrites the bytecode of all arms during the first eight
-COUNTED_CALLS: Final = 5  # a median needs a file per call, which takes a third of the time again
+COUNTED_CALLS: Final = 5  # their mean counts; with a file per call, for a median, counts repeated worse (1.6 %)
 OLDEST_VALGRIND: Final = (3, 19)
 PROCESSOR: Final = "haswell"  # AVX2 without AVX-512, which valgrind cannot run
 FEATURES: Final = (

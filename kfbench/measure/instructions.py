@@ -52,7 +52,7 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class CountRequest:
-    """What to count.
+    """An operation or a broker path to count, and its records.
 
     Args:
         operation: an operation of `cpu.Operation`, or a broker path of `PATHS`.

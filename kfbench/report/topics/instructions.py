@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
@@ -62,7 +61,7 @@ class CountRatio:
 
     @property
     def reason(self) -> str:
-        """What may explain a disagreement: the simulated caches, or what callgrind does not know."""
+        """A possible cause of a disagreement: the simulated caches, or an effect that callgrind does not simulate."""
         is_of_caches = self.time and (self.estimate > 1) == (self.time.median > 1) and abs(self.estimate - 1) > MISSES
         return "misses of caches" if is_of_caches else "branches, stalls, or instructions that run side by side"
 
@@ -73,11 +72,12 @@ def instructions_answer(run: Views) -> Answer | str:
     rows = Results(run.counted.rows).research  # without the times of other hosts
     is_counted = rows["kind"] == INSTRUCTIONS
     grid = rows[(rows["status"] == "ok") & (rows["workload"] == GRID) & (is_counted | rows["kind"].isin(TIMED))]
-    counts = counts_of(grid)
+    timed = [arm for arm in arms_of(one_per_arm(grid[grid["kind"].isin(TIMED)])) if arm.cache != COLD]
+    counts = counts_of(grid[grid["kind"] == INSTRUCTIONS], timed)
     if not counts:
         reasons = rows.loc[is_counted, "error"].dropna()
         return f"no counts of instructions: {reasons.iloc[0] if len(reasons) else 'none is of the grid'}"
-    ratios = list(ratios_of(counts, noise_of(grid)))
+    ratios = list(ratios_of(counts, noise_of(timed)))
     return Answer(
         means=agreement(ratios),
         prose=(run.counted.origin,),
@@ -86,10 +86,10 @@ def instructions_answer(run: Views) -> Answer | str:
     )
 
 
-def counts_of(grid: pd.DataFrame) -> dict[tuple[CellName, str], ArmCounts]:
-    """Return the counts of the call with all records, in each cell and format."""
-    timed = {(_cell_name(arm), arm.format): arm for arm in _timed(grid) if not arm.is_aa}
-    rows = one_per_arm(grid[grid["kind"] == INSTRUCTIONS])
+def counts_of(counted: pd.DataFrame, timed: list[Arm]) -> dict[tuple[CellName, str], ArmCounts]:
+    """Return the counts of the call with all records, in each cell and format, beside its CPU time."""
+    times = _without_aa(timed)
+    rows = one_per_arm(counted)
     counts = {}
     for arm, (_, row) in zip(arms_of(rows), rows.iterrows(), strict=True):
         key = _cell_name(arm), arm.format
@@ -105,19 +105,18 @@ def counts_of(grid: pd.DataFrame) -> dict[tuple[CellName, str], ArmCounts]:
             codec=arm.with_codec,
             instructions=instructions,
             estimate=estimated_cycles(instructions, l1, last),
-            timed=timed.get(key),
+            timed=times.get(key),
         )
     return counts
 
 
-def _timed(grid: pd.DataFrame) -> list[Arm]:
-    return [arm for arm in arms_of(one_per_arm(grid[grid["kind"].isin(TIMED)])) if arm.cache != COLD]
+def _without_aa(timed: list[Arm]) -> dict[tuple[CellName, str], Arm]:
+    return {(_cell_name(arm), arm.format): arm for arm in timed if not arm.is_aa}
 
 
-def noise_of(grid: pd.DataFrame) -> Band | None:
+def noise_of(timed: list[Arm]) -> Band | None:
     """Return the middle 95 % of the ratios of v2 to itself, over all kinds."""
-    timed = _timed(grid)
-    bases = {(_cell_name(arm), arm.format): arm for arm in timed if not arm.is_aa}
+    bases = _without_aa(timed)
     return middle_95([paired(arm, bases[_cell_name(arm), arm.format]).median for arm in timed if arm.is_aa])
 
 
@@ -195,5 +194,5 @@ def agreement(ratios: list[CountRatio]) -> str:
     differ = sum(ratio.disagrees for ratio in ratios)
     return (
         f"Over {len(both)} ratios to {BASE_FORMAT}, the rank correlation of instructions and CPU time is "
-        f"{np.corrcoef(counts, times)[0, 1]:.2f}. In {differ} of them the two disagree about which format is dearer."
+        f"{counts.corr(times):.2f}. In {differ} of them the two disagree about which format is dearer."
     )
