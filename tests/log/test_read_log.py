@@ -36,7 +36,7 @@ def logs(draw: st.DrawFn) -> bytes:
     """Draw a log of several segments, each of any format and codec."""
     data = b""
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=5)):
-        case = draw(strategies.legacy_cases(name) if name in LEGACY else strategies.cases(max_batches=2))
+        case = draw(strategies.cases_of(name, max_batches=2))
         codec = draw(st.sampled_from(FORMATS[name].capabilities.codecs))
         log = FORMATS[name].encode(
             records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case)

@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.kernels.workload import periods, strata, waits
+from kfbench.kernels.workload import waits
+from kfbench.kernels.workload.arrivals import periodic_times, stratified
 from kfbench.workloads.base.workload import BLOCK_RECORDS
 from kfbench.workloads.named.distributions import (
     Distribution,
@@ -213,7 +214,7 @@ def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block:
     if quantiles[0] == quantiles[-1]:
         return np.full(count, quantiles[0])
     found = np.empty(count, quantiles.dtype)
-    strata.evenly(seed, purpose, block, quantiles, found)
+    stratified(seed, purpose, block, quantiles, found)
     return found
 
 
@@ -251,7 +252,7 @@ def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
     cells = _period_cells(sine)
     count = len(cells.starts_us)
     times_us = np.empty(len(waited), np.int64)
-    periods.times(
+    periodic_times(
         waited, count / arrivals, share * count, cells.starts_us, cells.lengths_us, period_us, past * period_us,
         last_us, times_us,
     )  # fmt: skip
