@@ -3,7 +3,6 @@
 import importlib.util
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,7 +164,7 @@ def test_the_citation_is_of_this_version() -> None:
 def test_contributing_shows_code_that_works(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md works.
 
-    Its module adds a format, its file adds a workload, and its sweep measures both.
+    Its module adds a format, and its file adds a workload.
     """
     page = text(ROOT / "CONTRIBUTING.md")
     (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -177,10 +176,8 @@ def test_contributing_shows_code_that_works(tmp_path: Path) -> None:
     assert len(encoded.data) == lean.size(records).sum() < kfbench.FORMATS["v3"].size(records).sum()
     assert lean.decode(encoded).records.value(49) == b"value"
 
-    workload, sweep = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (workload,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     file = tmp_path / "orders.toml"
     file.write_text(workload, encoding="utf-8")
     assert len(sample(load(file), records=1_000, seed=1).records) == 1_000
     assert [each for each in parameters(file) if each.source is None and not isinstance(each.value, str)] == []
-    (block,) = tomllib.loads(sweep)["grid"]
-    assert block["workloads"] == [file.stem]

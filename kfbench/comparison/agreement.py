@@ -30,7 +30,7 @@ USUAL: Final = 95  # percentile of the changes of A/A arms: a smaller change is 
 
 
 class Moved(NamedTuple):
-    """A timed call (an arm) that both runs have, and the change of its CPU time.
+    """An arm that both runs have, and the change of its CPU time.
 
     Args:
         row: the arm's row in the first run.
@@ -96,7 +96,7 @@ class Base:
 
     Args:
         formats: the formats of the base.
-        change: ns per record, after / before, in the median cell (workload and codec).
+        change: ns per record, after / before, in the median cell.
         yardstick: the time of a fixed piece of work on the host, after / before; None unless both runs have it.
         unmoved: arms whose own time did not change. They show that the base changed, not the machine.
         verdict: "slower" if change / yardstick is slower and there are unmoved arms. Without unmoved arms another
@@ -116,7 +116,7 @@ class HostRatio(NamedTuple):
     """The CPU time of a format divided by v2's, on two hosts. It is shown without a verdict.
 
     Args:
-        cells: number of cells (combinations of workload and codec).
+        cells: number of cells.
         before, after: the ratio of the median cell in the first and in the second run.
     """
 

@@ -61,7 +61,7 @@ class Changed(NamedTuple):
 
 
 class LoneCell(NamedTuple):
-    """A cell (one workload with its settings and codec), or some of its formats, that only one run has.
+    """A cell, or some of its formats, that only one run has.
 
     row: one of its rows. rows: the number of its rows.
     """
@@ -100,7 +100,7 @@ class Comparison:
 
     @property
     def missing(self) -> tuple[LoneCell, ...]:
-        """The cells (workload and codec) that the second run lacks; none if the runs have different requests."""
+        """The cells that the second run lacks; none if the runs have different requests."""
         return self.lone[0] if self.has_same_request else ()
 
     @property

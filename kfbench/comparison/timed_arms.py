@@ -92,7 +92,7 @@ class Arm:
 
 
 class Timed(NamedTuple):
-    """A timed call (an arm) of one run, and the base arm that was timed in the same rounds.
+    """An arm of one run, and the base arm that was timed in the same rounds.
 
     spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
     """
@@ -227,7 +227,7 @@ def _rounds_key(row: StoredRow) -> Key:
 
 
 def _base_of(arms: Sequence[Arm]) -> Arm | None:
-    """Return the base of the given arms (timed calls): the one that the A/A arm repeats.
+    """Return the base of the given arms: the one that the A/A arm repeats.
 
     It is the last arm with the same format and operation.
     """

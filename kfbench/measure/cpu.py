@@ -87,7 +87,7 @@ class CallTimes(NamedTuple):
 
 
 def warm_up(arm: Arm, clock: Clock | None = None) -> int:
-    """Call a timed function (an arm) until it gets no faster, then verify its result. Return the number of calls.
+    """Call an arm until it gets no faster, then verify its result. Return the number of calls.
 
     Calls still get faster if one of the last two takes over STILL_FASTER (2 %) less time than the fastest call before
     both. Warming up ends early after MOST_WARM_UP_CALLS calls or MOST_WARM_UP_NS nanoseconds. Raises Unverified if the

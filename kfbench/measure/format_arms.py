@@ -17,7 +17,7 @@ ROOM_PER_ITEM: Final = 128
 
 
 def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operation, source: EncodeInput) -> list[Arm]:
-    """Return one function to time (an arm) per format. The same format may appear twice.
+    """Return one arm per format. The same format may appear twice.
 
     All arms share one buffer. With a buffer per arm, each buffer would have its own place in the caches. Then two arms
     of the same format would differ by a few percent.

@@ -1,4 +1,4 @@
-"""List the workloads (generators of records) by name.
+"""List the workloads by name.
 
 Each module in this folder is a family of workloads and defines `WORKLOADS`. The subfolders have the code that families
 use.

@@ -142,7 +142,7 @@ def arms_of(rows: pd.DataFrame) -> list[Arm]:
 
 
 def one_per_arm(rows: pd.DataFrame, *, by_block: bool = False) -> pd.DataFrame:
-    """Join the stored rows of each measurement (an arm) to one row, over all blocks of the sweep and all seeds.
+    """Join the stored rows of each arm to one row, over all blocks of the sweep and all seeds.
 
     by_block: return one row per arm and block.
 
@@ -249,7 +249,7 @@ def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64], sprea
 
 
 def paired(arm: Arm, base: Arm) -> Interval:
-    """Divide the CPU times of two arms (timed functions) in each round. Return the median ratio and its interval.
+    """Divide the CPU times of two arms in each round. Return the median ratio and its interval.
 
     Both must be from the same measurement, so that round i of both ran at the same time.
     """

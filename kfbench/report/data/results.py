@@ -94,7 +94,7 @@ class Results:
         return in_order(self.ok["format"])
 
     def grid_arms(self, kind: str) -> pd.DataFrame:
-        """Return the rows of one kind (such as "bytes" or "cpu") on the grid, one row per measurement.
+        """Return the rows of one kind on the grid, one row per measurement.
 
         The grid consists of synthetic workloads that differ in axes such as batch size.
         """

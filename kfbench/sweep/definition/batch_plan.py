@@ -1,4 +1,4 @@
-"""Choose the number of records of a cell (one measurement), in whole batches."""
+"""Choose the number of records of a cell, in whole batches."""
 
 import sys
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def whole_batches(workload: Workload, seed: int, records: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstBatches:
-    """The first batches of a workload, without payload. They show how many batches fit into a cell (measurement).
+    """The first batches of a workload, without payload. They show how many batches fit into a cell.
 
     is_uniform: True if the sample is one batch and all other batches have the same size.
     """
@@ -103,7 +103,7 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
 def first_batches(
     where: str, point: Workload, seed: int, records: int, most_bytes: int | None = None
 ) -> FirstBatches | None:
-    """Generate the first batches of a workload, to plan its cells (measurements).
+    """Generate the first batches of a workload, to plan its cells.
 
     Named workloads and fingerprints: whole blocks of 65,536 records, with at least `records` records. Recorded topics:
     `records` records, or all of them. Grid workloads: one batch.

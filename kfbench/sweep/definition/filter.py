@@ -1,4 +1,4 @@
-"""Choose cells (measurements) of a sweep by filters: COLUMN=VALUE[,VALUE...]. Other signs are != < <= > >=."""
+"""Choose cells of a sweep by filters: COLUMN=VALUE[,VALUE...]. Other signs are != < <= > >=."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ _FILTER: Final = re.compile(r"\s*([a-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DO
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A condition on one column of a cell (measurement). text: the filter as the user wrote it."""
+    """A condition on one column of a cell. text: the filter as the user wrote it."""
 
     column: str
     sign: str
@@ -56,7 +56,7 @@ class Filter:
 
 
 def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
-    """Return a copy of the profile with only the cells (measurements) and [[grid]] blocks that pass all filters.
+    """Return a copy of the profile with only the cells and [[grid]] blocks that pass all filters.
 
     The copy has publish = False. A cell of several blocks stays in the blocks that pass, with the formats that these
     blocks measure. A filter on an axis drops cells whose workload does not have this axis. Raises InvalidConfig for a

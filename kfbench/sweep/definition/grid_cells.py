@@ -1,4 +1,4 @@
-"""List the cells (measurements) of one [[grid]] block of a sweep.
+"""List the cells of one [[grid]] block of a sweep.
 
 A block has a cell for each combination of kind, workload, seed, codec and broker path.
 """
@@ -38,7 +38,7 @@ _NOT_FETCHED: Final = Extent(records=0, batches=0, payload_bytes=0)  # measuring
 
 
 def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
-    """Check a [[grid]] block at once, and return an iterator over its cells (recipes of measurements).
+    """Check a [[grid]] block at once, and return an iterator over its cells.
 
     The check and the iterator may raise InvalidConfig.
 
@@ -155,7 +155,7 @@ class Slice(NamedTuple):
 def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
     """Divide the records of a size model (sizes computed without payload) into the slices of its cells.
 
-    Each cell (measurement) has as many records as all cells before it together, so the cost is known at every doubling.
+    Each cell has as many records as all cells before it together, so the cost is known at every doubling.
     A cell has at least FIRST_MODEL_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole
     batches. Only the last cell may be smaller or end inside a batch.
     """
@@ -168,7 +168,7 @@ def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
 
 
 def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
-    """Return a cell (measurement) that has its kind, id, seed and workload, but no size, codec or formats yet.
+    """Return a cell that has its kind, id, seed and workload, but no size, codec or formats yet.
 
     The seed of a named workload does not depend on the batch size, so all batch sizes have the same records.
     """

@@ -1,4 +1,4 @@
-"""Load a profile: a sweep that is read from its TOML file and checked, with the list of its cells (measurements).
+"""Load a profile: a sweep that is read from its TOML file and checked, with the list of its cells.
 
 An invalid sweep raises InvalidConfig before anything is measured. The message names the file and the key.
 """

@@ -149,7 +149,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
             may be patterns: "*" matches the default variant of every workload, "*/*" every variant. A path that ends
             in .json, relative to this file, is that of a fingerprint: one workload per topic.
         bytes, cpu, model, dictionary, rivals, instructions: replace the settings of the file.
-        seeds: replace the seed of the file. Each cell (one measurement) is repeated for each seed.
+        seeds: replace the seed of the file. Each cell is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
         paths: the broker paths, such as "append", for the kinds "broker" and "instructions".
         operations: what the kind "instructions" counts beside the broker paths; None: encode and decode.

@@ -1,8 +1,8 @@
 """Compile Numba kernels on all cores, before anything is measured.
 
 The first call of a kernel compiles it and stores it in a cache on disk, which all processes of the machine share.
-Compiling a kernel takes up to some seconds. Without this module, they would count against the time limit of a cell (one
-measurement). Loading all kernels from the cache takes about a second.
+Compiling a kernel takes up to some seconds. Without this module, they would count against the time limit of a
+cell. Loading all kernels from the cache takes about a second.
 """
 
 import hashlib

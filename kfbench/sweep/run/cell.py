@@ -50,7 +50,7 @@ _VERIFIED_BYTES: Final = 1 << 20  # about the largest payload of these records, 
 
 
 def measure_cell(cell: Cell) -> list[Row]:
-    """Measure a cell (one recipe of a measurement) and return its rows.
+    """Measure a cell and return its rows.
 
     A cell may belong to several [[grid]] blocks of the sweep. Each of these blocks gets its own rows.
 
@@ -65,7 +65,7 @@ def measure_cell(cell: Cell) -> list[Row]:
 
 
 def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
-    """Return the rows of a cell that was not measured, for each format and operation. A cell is one measurement.
+    """Return the rows of a cell that was not measured, for each format and operation.
 
     reason: the text of the column `error`. on: the host that tried to measure it; None if no host did.
     """
@@ -112,7 +112,7 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
     """Verify the log of each format, then time each operation. Yield one row per format and operation.
 
-    A format that fails its verification, or does not support the cell (measurement), gets rows with the reason and is
+    A format that fails its verification, or does not support the cell, gets rows with the reason and is
     not timed.
     """
     logs: dict[str, Bytes] = {}

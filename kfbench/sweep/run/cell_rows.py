@@ -1,4 +1,4 @@
-"""Parts of the rows of a cell (one measurement), and the records that it measures."""
+"""Parts of the rows of a cell, and the records that it measures."""
 
 from dataclasses import replace
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Estimate the seconds that a cell (one measurement) takes when its kernels are compiled already.
+"""Estimate the seconds that a cell takes when its kernels are compiled already.
 
 The constants were fitted to the times of cells in the run ESTIMATED_FROM. The constants of codec levels that this run
 does not have were fitted to some cells of the profile `full`. Those of dictionaries were fitted to a run of the profile
@@ -62,12 +62,12 @@ _RIVAL_CALL_RECORD_S: Final = 3e-6
 
 
 def operations_of(cell: Cell) -> tuple[Operation, ...]:
-    """Return the operations, such as encode and decode, that a CPU cell (measurement) times in each format."""
+    """Return the operations, such as encode and decode, that a CPU cell times in each format."""
     return (READINGS[cell.kind],) if cell.kind in READINGS else OPERATIONS
 
 
 def estimate_s(cell: Cell) -> float:
-    """Estimate the seconds that a cell (measurement) takes.
+    """Estimate the seconds that a cell takes.
 
     The estimate decides how cells are grouped into tasks, which cells exceed the budget, and the time limit of a cell.
     """

@@ -3,7 +3,7 @@
 A run may be interrupted and resumed, on another day and by another cluster. Each part is a session. A session may be
 killed at any time. So the facts of a host (processor, libraries) are written before its rows. The facts of a stage
 (times, number of measured cells) are written when it ends or is interrupted. If a session is killed in a stage, only
-the rows of this stage are stored. A cell is one measurement of the sweep.
+the rows of this stage are stored.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class History:
     def hosts(self) -> dict[str, Mapping[str, Any]]:
         """The facts of all hosts of all sessions, by name.
 
-        If a host timed cells (measurements) in an earlier session, the facts are those of that session.
+        If a host timed cells in an earlier session, the facts are those of that session.
         """
         return {**self._hosts_before, **self._session_hosts, **self._timed}
 
@@ -79,7 +79,7 @@ class History:
     def complete(self, cells: int) -> Run:
         """Finish the run: write the facts of all its sessions into the manifest. Raises RunError.
 
-        cells: the number of cells (measurements) in its profile.
+        cells: the number of cells in its profile.
         """
         statuses = {status: self._writer.counts[status] for status in ("ok", "skipped", "error")}
         facts = {
@@ -100,7 +100,7 @@ class History:
 def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: Hosts) -> str | None:
     """Return the name of the host that must time the rest of an interrupted run; None if any host may.
 
-    Times of two machines must not share a table. So the host that timed the first cells (measurements) must time the
+    Times of two machines must not share a table. So the host that timed the first cells must time the
     others too.
 
     Args:

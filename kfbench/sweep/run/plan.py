@@ -1,4 +1,4 @@
-"""Plan a sweep: one stage per kind of cell (measurement), divided into tasks of about the same estimated time.
+"""Plan a sweep: one stage per kind of cell, divided into tasks of about the same estimated time.
 
 A stage that counts bytes runs its tasks on all cores. A stage that measures time runs one task at a time.
 """
@@ -35,7 +35,7 @@ Task = tuple[Cell, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The cells (measurements) of one kind, grouped into tasks."""
+    """The cells of one kind, grouped into tasks."""
 
     kind: Kind
     tasks: tuple[Task, ...]  # the longest first
@@ -76,7 +76,7 @@ class Stage:
 
 
 def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
-    """Group cells (measurements) into stages. Stages that count bytes come first. A kind without cells has no stage.
+    """Group cells into stages. Stages that count bytes come first. A kind without cells has no stage.
 
     Tasks of a small sweep are shorter, so that all cores have work.
 
@@ -112,7 +112,7 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
 
 
 def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
-    """Group cells (measurements) into tasks of at most `most_s` estimated seconds, and return the longest task first.
+    """Group cells into tasks of at most `most_s` estimated seconds, and return the longest task first.
 
     A task has neighbouring cells, because these often use the same records. A cell that is longer than `most_s` is a
     task alone.
@@ -134,7 +134,7 @@ def task_s(task: Sequence[Cell]) -> float:
 
 
 def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
-    """Return the cells (measurements) that a resumed run must still measure.
+    """Return the cells that a resumed run must still measure.
 
     These are the cells that lack a stored row for one of their [[grid]] blocks and formats.
 
@@ -163,7 +163,7 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
 
 
 def key_of(row: StoredRow) -> tuple[object, ...]:
-    """Return the key (`Cell.key`) of the cell that a stored row belongs to. A cell is one measurement."""
+    """Return the key (`Cell.key`) of the cell that a stored row belongs to."""
     slice_: object = (row.start, row.records) if row.kind == "model" else None
     if row.kind.startswith(("dictionary", "rivals")):
         slice_ = (row.grid,)

@@ -1,6 +1,6 @@
 """Run a sweep as Spark tasks, on this machine's cores or on a cluster. The code is the same for both.
 
-The driver sends cells (recipes of measurements) to the workers, not records. The seed of a cell comes from its axes. So
+The driver sends cells to the workers, not records. The seed of a cell comes from its axes. So
 partitioning, retries and the Spark master cannot change a result. The driver stores all rows of a task when the task is
 done. Bytes are counted on all cores first. Then CPU is measured by one task at a time, while nothing else runs.
 """

@@ -38,7 +38,7 @@ def measure_stage(
 ) -> None:
     """Measure the stage and store its rows. Also store the times of the stage, even if it is interrupted.
 
-    If a task is lost (its worker ended in every attempt), its cells (measurements) are tried again as separate tasks. A
+    If a task is lost (its worker ended in every attempt), its cells are tried again as separate tasks. A
     cell that is lost again gets an error row. A task that waits too long for the host lock returns its remaining cells.
     They are tried again.
 

@@ -1,4 +1,4 @@
-"""Measure the cells (measurements) of one Spark task, one after another.
+"""Measure the cells of one Spark task, one after another.
 
 A cell that raises an exception or takes too long gets a row with its error, because one broken cell must not end a
 sweep of hours. Errors of a busy host (such as no memory) are stored separately, because the next try may succeed.
@@ -30,7 +30,7 @@ PATIENCE_S: Final = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """The result of measuring the cells (measurements) of a task. Times are in seconds."""
+    """The result of measuring the cells of a task. Times are in seconds."""
 
     rows: pa.Table
     passing: pa.Table  # rows of errors of a busy host, which a resumed run measures again
@@ -47,7 +47,7 @@ class Measured:
 def measure_task(
     cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S, patience_s: float = PATIENCE_S
 ) -> Measured:
-    """Measure the cells (recipes of measurements) one after another. Return the rows and the cells that are left.
+    """Measure the cells one after another. Return the rows and the cells that are left.
 
     Stop if a timed cell waits for the host lock longer than `patience_s` seconds.
 

@@ -1,6 +1,6 @@
 """Check the formats on golden vectors (logs that Apache Kafka's own classes wrote) and on every cell of a profile.
 
-A cell (one measurement) is checked with its own records, batches and batch header fields, in each of its formats, under
+A cell is checked with its own records, batches and batch header fields, in each of its formats, under
 its codec and level. Encoded records must decode to the same records and fields. Without a codec, `size` must be the
 number of bytes written for every batch, and `breakdown` must add up to it. Only the first whole batches of a cell are
 checked, with about 1,024 records (RECORDS_PER_CELL).
@@ -46,7 +46,7 @@ class CheckResults:
         checks: the meaning of each check, by its name.
         passed: the number of passes, by format and check.
         failures: the failed checks.
-        skipped: the number of cells (measurements) that a format does not support, by format.
+        skipped: the number of cells that a format does not support, by format.
     """
 
     checks: Mapping[str, str]
@@ -55,7 +55,7 @@ class CheckResults:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome | str) -> None:
-        """Count the outcome of one check. A string counts a skipped cell (measurement) of the format with this name."""
+        """Count the outcome of one check. A string counts a skipped cell of the format with this name."""
         if isinstance(outcome, str):
             self.skipped[outcome] += 1
         elif outcome.problem:
@@ -99,7 +99,7 @@ class Verification:
 
     Args:
         golden_folder, vectors, golden: the folder, number and check results of the golden vectors.
-        profile, cells, records, sweep: the name, number of cells (measurements), number of records, and check results
+        profile, cells, records, sweep: the name, number of cells, number of records, and check results
             of the profile.
     """
 
@@ -144,7 +144,7 @@ class Verification:
 
 
 def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda items, _: items) -> Verification:
-    """Check every golden vector in the folder `golden` and every cell (measurement) of the profile.
+    """Check every golden vector in the folder `golden` and every cell of the profile.
 
     track: a function of items and a caption that yields the items and shows the progress. Raises InvalidConfig if the
     folder is missing.
@@ -174,7 +174,7 @@ def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda i
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
     """Merge cells that have the same workload, codec and level, and reduce them to about RECORDS_PER_CELL records.
 
-    A cell is one measurement. Cells of the size model are left out, because they verify sizes themselves when they run.
+    Cells of the size model are left out, because they verify sizes themselves when they run.
     Cells of the metadata floor are left out, because they have no format.
     """
     found: dict[tuple[object, ...], Cell] = {}
@@ -190,7 +190,7 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
-    """Check a cell (the records of one measurement) in each of its formats, and yield the outcome of each check.
+    """Check a cell in each of its formats, and yield the outcome of each check.
 
     For a format that does not support the cell, yield the name of the format instead.
 

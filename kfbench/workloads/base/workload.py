@@ -1,4 +1,4 @@
-"""The interface of a workload (a generator of records), and the laws that every workload follows.
+"""The interface of a workload, and the laws that every workload follows.
 
 A workload is an endless sequence of records per seed. A slice is any number of consecutive records of it. A block is a
 group of 65,536 records, counted from record 0.
