@@ -222,7 +222,7 @@ _CHECKS: Final[dict[str, Callable[[], _Result]]] = {
     "packages": _packages,
     "extra sweep": partial(_extra, "sweep", "run, sweep, pack, and what-if of topics and on clusters"),
     "extra peers": partial(_extra, "peers", "make peers"),
-    "extra rivals": partial(_extra, "rivals", "Avro, Vortex and packers of metadata; Lance needs pylance, too"),
+    "extra rivals": partial(_extra, "rivals", "Avro and Vortex"),
     "java": _java,
     "bash": _shell,
     "valgrind": _valgrind,

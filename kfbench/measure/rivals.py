@@ -18,11 +18,31 @@ from kfbench.records import Records
 from kfbench.rivals import Rival
 from kfbench.rivals.base import SCHEMA, Fetched, from_table, to_table
 from kfbench.rivals.envelope import headers_of, open_sealed, seal
-from kfbench.rivals.sizes import check_same, error_line, is_library_error
 
 
 class RivalFailed(KfbenchError):
     """A rival's library raised an error, or the records that were read back differ."""
+
+
+class RoundTripFailed(Exception):
+    """A library returned other data than it was given."""
+
+
+def check_same(name: str, is_same: bool) -> None:
+    """Raise RoundTripFailed unless the decoded data equal the original. name: the data, for the message."""
+    if not is_same:
+        raise RoundTripFailed(f"{name}: decoded data differ")
+
+
+def is_library_error(error: BaseException) -> bool:
+    """Return True for an error of a library. Interrupts, time limits and a lack of memory or disk space are none.
+
+    A panic in a Rust library is no Exception. An OSError of the system has a number; one of a library has none.
+    """
+    if isinstance(error, OSError):
+        return error.errno is None
+    is_panic = type(error).__name__ == "PanicException"
+    return is_panic or (isinstance(error, Exception) and not isinstance(error, MemoryError))
 
 
 @contextmanager
@@ -35,7 +55,8 @@ def library_errors() -> Iterator[None]:
     except BaseException as error:
         if not is_library_error(error):
             raise
-        raise RivalFailed(error_line(error)) from error
+        first_line = str(error).partition("\n")[0]
+        raise RivalFailed(f"{type(error).__name__}: {first_line}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

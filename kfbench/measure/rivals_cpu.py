@@ -7,12 +7,12 @@ The base is v2, once per batch. It is timed twice (arm "aa").
 A rival that searches the smallest of several settings is timed with the setting that it found for the batch, which
 favours rivals. Its arm "search" encodes with the search.
 
-The CPU time is that of the process, because Lance works in threads of its own. pyarrow's threads are off.
+The CPU time is that of the process, because a library may work in threads of its own. pyarrow's threads are off.
 
 Both sides write and check the CRC-32C of a batch in `encode` and `decode`. Both read times and single records without
 it. Kafka's formats fetch a record without its headers. Where they have no such reader (under a codec; columnar also
 with headers), they decode the batch first. Each sample starts with a call that is not timed. Otherwise an arm that
-follows a slow one, such as Lance, would pay for cold caches.
+follows a slow one would pay for cold caches.
 """
 
 import time
@@ -54,7 +54,7 @@ TOGETHER: Final = "together"
 SEARCH: Final = "search"
 CLOCK: Final = time.process_time_ns  # of all arms; a library's threads count
 CLOCK_NAME: Final = "process"  # in the result table
-_OWN_ALLOCATOR: Final = frozenset({"vortex-data", "pylance"})  # Rust's, which nobody counts
+_OWN_ALLOCATOR: Final = frozenset({"vortex-data"})  # Rust's, which nobody counts
 _POOLS: Final = list[pa.MemoryPool]()  # never freed, because a library may keep a buffer of a pool
 
 Call = Callable[[], object]

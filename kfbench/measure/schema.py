@@ -13,6 +13,10 @@ import pyarrow as pa
 
 # A reader refuses a run with another version, and an older run that lacks a column. Columns in ADDED may be missing.
 SCHEMA_VERSION: Final = 1
+# The kinds that kfbench measured up to commit d1750749. Runs may have their rows.
+REMOVED_KINDS: Final = frozenset(
+    {"dictionary-codecs", "dictionary-broker", "rivals-metadata", "rivals-json", "rivals-stream"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +71,9 @@ class StoredRow:
 
     kind: str = _key(
         _TEXT,
-        "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-codecs, "
-        "dictionary-cpu, dictionary-broker, rivals, rivals-metadata, rivals-json, rivals-stream, rivals-cpu or "
-        "instructions",
+        "bytes, cpu, metadata, lookup, record, prefix, broker, model, floor, dictionary, dictionary-cpu, rivals, "
+        "rivals-cpu or instructions; older runs also dictionary-codecs, dictionary-broker, rivals-metadata, "
+        "rivals-json or rivals-stream",
     )
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
     status: str = _key(_TEXT, "ok, skipped or error")
@@ -225,7 +229,7 @@ class StoredRow:
     dictionary_switches: int | None = _added(
         _INT32, "", "policy: changes between dictionaries, plain zstd and no codec"
     )
-    # kinds rivals, rivals-metadata, rivals-json, rivals-stream and rivals-cpu
+    # kinds rivals and rivals-cpu, and older kinds rivals*
     library: str | None = _added(_TEXT, "", "library that writes and reads a rival's container, with its version")
     cpu_clock: str | None = _added(
         _TEXT, "", "rivals-cpu: process: cpu_ns is that of all threads of the process; null: that of the calling thread"

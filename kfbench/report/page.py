@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from kfbench.measure.schema import REMOVED_KINDS
 from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import NONE
@@ -163,9 +164,6 @@ CHAPTERS: Final = (
         (
             Entry("rivals", "Bytes", "How many bytes do existing containers take?", rivals.bytes_answer),
             Entry("rivals-cpu", "CPU", "What do existing containers cost in CPU?", rivals.cpu_answer),
-            Entry("rivals-schema", "Known schema", "What if the broker knew the schema?", rivals.schema_answer),
-            Entry("rivals-state", "State", "What does state across batches save?", rivals.state_answer),
-            Entry("rivals-columns", "Metadata", "How small can the metadata be packed?", rivals.metadata_answer),
         ),
     ),
     Chapter(
@@ -349,7 +347,8 @@ def page(
 def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[Block], profile: str) -> list[Section]:
     """Add the explanations of the sweep's blocks to the sections.
 
-    A block (a set of measurements in the sweep's TOML) that fits no section gets a new section.
+    A block (a set of measurements in the sweep's TOML) that fits no section gets a new section, unless kfbench no
+    longer measures its kinds.
     """
     unused = {block.name: block for block in sweep}
     order = list(unused)
@@ -358,11 +357,21 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
         if section.texts is not None:
             names = section.texts.names(results.all, order)
             texts[section.name] = [unused.pop(name) for name in names if name in unused]
-    of_blocks = [blocks.block_section(_chapter_of(results, block), results, block) for block in unused.values()]
+    of_blocks = [
+        blocks.block_section(_chapter_of(results, block), results, block)
+        for block in unused.values()
+        if not _is_removed(results, block)
+    ]
     return [
         *(section.with_blocks(texts.get(section.name, ())) for section in sections),
         *(section.with_command(profile) for section in of_blocks),
     ]
+
+
+def _is_removed(results: Results, block: Block) -> bool:
+    """Return True if all rows of a block are of kinds that kfbench no longer measures."""
+    kinds = set(results.every.loc[results.every["grid"] == block.name, "kind"])
+    return bool(kinds) and kinds <= REMOVED_KINDS
 
 
 def _chapter_of(results: Results, block: Block) -> str:

@@ -20,15 +20,10 @@ _ARMS: Final = {
     "avro-best": "avro.AvroBest",
     "vortex": "vortex.Vortex",
     "vortex-best": "vortex.VortexBest",
-    "lance": "lance.Lance",
-    "lance-best": "lance.LanceBest",
 }
 """Module and class per arm, so that the arms of a library that is missing have names, too."""
 
 NAMES: Final = tuple(_ARMS)
-METADATA_NAMES: Final = ("pcodec", "openzl", "parquet-delta", "zstd-varint")  # the arms of metadata_columns.py
-SHREDDED_NAMES: Final = ("parquet-shredded", "arrow-shredded")  # the arms of shredded.py
-STREAM_NAMES: Final = ("arrow-stream",)  # the arms of streams.py
 
 
 class _Search(NamedTuple):
@@ -58,4 +53,4 @@ def missing() -> Mapping[str, str]:
     return _search().missing
 
 
-__all__ = ["METADATA_NAMES", "NAMES", "SHREDDED_NAMES", "STREAM_NAMES", "Rival", "missing", "rivals"]
+__all__ = ["NAMES", "Rival", "missing", "rivals"]

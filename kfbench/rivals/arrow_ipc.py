@@ -30,16 +30,16 @@ from kfbench.rivals.base import (
     Rival,
     SmallestRival,
     Times,
-    buffer_codec,
     row_of,
     schema_byte,
     schema_of_byte,
     times_of,
     with_defaults,
     without_defaults,
+    zstd_level,
 )
 
-END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
+_END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
 
 
 class ArrowIpc(Rival):
@@ -103,7 +103,7 @@ class ArrowIpcBare(SmallestRival):
         bits = schema_byte(prepared.schema.names) | choice.dictionaries << _DICTIONARIES_BIT
         batch = _with_dictionaries(prepared, choice.dictionaries)
         stream = _stream(batch, "none" if choice.is_whole else codec, level)
-        messages = stream[len(_schema_message(bits)) : -len(END)] + bytes([bits])
+        messages = stream[len(_schema_message(bits)) : -len(_END)] + bytes([bits])
         return whole.compress(messages, codec, level) if choice.is_whole else messages
 
     def decode(self, container: bytes) -> pa.RecordBatch:
@@ -111,7 +111,7 @@ class ArrowIpcBare(SmallestRival):
         bits = messages[-1]
         if not bits >> _DICTIONARIES_BIT:
             return pa.ipc.read_record_batch(pa.py_buffer(messages), schema_of_byte(bits))
-        stream = _schema_message(bits) + messages[:-1] + END
+        stream = _schema_message(bits) + messages[:-1] + _END
         return pa.ipc.open_stream(stream).read_next_batch()
 
     def read_times(self, container: bytes) -> Times:
@@ -121,11 +121,12 @@ class ArrowIpcBare(SmallestRival):
         return row_of(self.decode(container), i)
 
     def table(self, decoded: pa.RecordBatch) -> pa.Table:
-        return with_defaults(pa.table(plain(decoded)))
+        return with_defaults(pa.table(_plain(decoded)))
 
 
 def _stream(batch: pa.RecordBatch, codec: str, level: int | None) -> bytes:
-    options = pa.ipc.IpcWriteOptions(compression=buffer_codec(codec, level), use_threads=False)
+    compression = None if codec == "none" else pa.Codec(codec, zstd_level(codec, level))
+    options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
@@ -151,21 +152,21 @@ def _with_dictionaries(batch: pa.RecordBatch, dictionaries: int) -> pa.RecordBat
         keys, values = pairs.field("key").dictionary_encode(), pairs.field("value")
         if dictionaries > 1:
             values = values.dictionary_encode()
-        columns["headers"] = header_lists(columns["headers"], keys, values)
+        columns["headers"] = _header_lists(columns["headers"], keys, values)
     return pa.record_batch(columns)
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the batch without dictionaries. Raises IndexError for an index beyond the dictionary."""
     columns = {name: _without_dictionary(batch.column(name)) for name in batch.schema.names}
     if "headers" in columns:
         pairs = columns["headers"].flatten()
         parts = [_without_dictionary(pairs.field(name)) for name in ("key", "value")]
-        columns["headers"] = header_lists(columns["headers"], *parts)
+        columns["headers"] = _header_lists(columns["headers"], *parts)
     return pa.record_batch(columns)
 
 
-def header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
+def _header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
     """Return lists of the same lengths, with these header keys and values."""
     offsets = pa.array(lists.offsets.to_numpy() - lists.offsets[0].as_py(), pa.int32())
     return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([keys, values], names=["key", "value"]))

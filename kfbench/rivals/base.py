@@ -166,21 +166,6 @@ def zstd_level(codec: str, level: int | None) -> int | None:
     return level if codec == "zstd" else None
 
 
-def buffer_codec(codec: str, level: int | None) -> pa.Codec | None:
-    """Return the codec with which Arrow compresses each buffer; None for "none". codec: "none", "lz4" or "zstd"."""
-    return None if codec == "none" else pa.Codec(codec, zstd_level(codec, level))
-
-
-def relative(records: Records) -> Records:
-    """Return the records with offsets and timestamps (ms) relative to the first record. They may be negative."""
-    if not len(records):
-        return records
-    with np.errstate(over="ignore"):
-        offsets = records.offsets - records.offsets[0]
-        timestamps_ms = records.timestamps_ms - records.timestamps_ms[0]
-    return records.at_offsets(offsets).at_times(timestamps_ms)
-
-
 def to_table(records: Records) -> pa.Table:
     """Return one batch as a table with the columns of SCHEMA. Its offsets and timestamps are deltas.
 

@@ -21,9 +21,9 @@ DELTA_BINARY_PACKED. The codec compresses the whole file, with data pages 1.0. `
 encodings with data pages 2.0 that are compressed one by one. user-activity has no headers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,9 +39,11 @@ from kfbench.rivals.base import (
     row_of,
     times_of,
     with_defaults,
+    zstd_level,
 )
-from kfbench.rivals.parquet_file import LENGTHS, PREFIXES, lean_setting, parquet_bytes
 
+_LENGTHS: Final = "DELTA_LENGTH_BYTE_ARRAY"
+_PREFIXES: Final = "DELTA_BYTE_ARRAY"
 _KEY, _VALUE = "key", "value"
 _HEADER_KEY, _HEADER_VALUE = "headers.list.element.key", "headers.list.element.value"
 _ALL: Final = (_KEY, _VALUE, _HEADER_KEY, _HEADER_VALUE)
@@ -54,7 +56,7 @@ class Parquet(Rival):
 
     def encode(self, prepared: pa.Table, codec: str, level: int | None = None) -> bytes:
         self.check_codec(codec)
-        return parquet_bytes(prepared, codec, level, {}, is_whole=False)
+        return _parquet_bytes(prepared, codec, level, {}, is_whole=False)
 
     def decode(self, container: bytes) -> pa.Table:
         return _read(container)
@@ -80,12 +82,12 @@ class _Choice(NamedTuple):
 
 _ENCODINGS: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (
     ((), {}),
-    ((), dict.fromkeys(_ALL, LENGTHS)),
-    ((), dict.fromkeys(_ALL, PREFIXES)),
-    ((), {_KEY: PREFIXES, _HEADER_KEY: PREFIXES, _VALUE: LENGTHS, _HEADER_VALUE: LENGTHS}),
-    ((), {_KEY: LENGTHS, _HEADER_KEY: LENGTHS, _VALUE: PREFIXES, _HEADER_VALUE: PREFIXES}),
-    ((_KEY, _HEADER_KEY), {_VALUE: PREFIXES, _HEADER_VALUE: PREFIXES}),
-    ((_HEADER_KEY, _HEADER_VALUE), {_KEY: LENGTHS, _VALUE: LENGTHS}),
+    ((), dict.fromkeys(_ALL, _LENGTHS)),
+    ((), dict.fromkeys(_ALL, _PREFIXES)),
+    ((), {_KEY: _PREFIXES, _HEADER_KEY: _PREFIXES, _VALUE: _LENGTHS, _HEADER_VALUE: _LENGTHS}),
+    ((), {_KEY: _LENGTHS, _HEADER_KEY: _LENGTHS, _VALUE: _PREFIXES, _HEADER_VALUE: _PREFIXES}),
+    ((_KEY, _HEADER_KEY), {_VALUE: _PREFIXES, _HEADER_VALUE: _PREFIXES}),
+    ((_HEADER_KEY, _HEADER_VALUE), {_KEY: _LENGTHS, _VALUE: _LENGTHS}),
     (_ALL, {}),
 )
 """Dictionaries and encodings, as in the module's list."""
@@ -104,9 +106,15 @@ class ParquetBest(SmallestRival):
         return list(dict.fromkeys(_choices(set(prepared.column_names))))
 
     def write(self, prepared: pa.Table, codec: str, level: int | None, choice: _Choice) -> bytes:
-        setting = lean_setting(prepared.column_names, choice.dictionaries, dict(choice.encodings))
-        setting["data_page_version"] = "1.0" if choice.is_whole else "2.0"
-        return parquet_bytes(prepared, codec, level, setting, is_whole=choice.is_whole)
+        deltas = {name: "DELTA_BINARY_PACKED" for name in TIMES if name in prepared.column_names}
+        setting = {
+            "write_statistics": False,
+            "store_schema": False,
+            "use_dictionary": [*choice.dictionaries] or False,
+            "column_encoding": deltas | dict(choice.encodings) or None,
+            "data_page_version": "1.0" if choice.is_whole else "2.0",
+        }
+        return _parquet_bytes(prepared, codec, level, setting, is_whole=choice.is_whole)
 
     def decode(self, container: bytes) -> pa.Table:
         return _read(whole.decompress(container))
@@ -132,6 +140,23 @@ def _choices(names: set[str]) -> Iterator[_Choice]:
     for (dictionaries, encodings), is_whole in product(_ENCODINGS, (True, False)):
         coded = tuple(filter(is_present, dictionaries))
         yield _Choice(coded, tuple((path, name) for path, name in encodings.items() if is_present(path)), is_whole)
+
+
+def _parquet_bytes(
+    table: pa.Table, codec: str, level: int | None, setting: Mapping[str, Any], *, is_whole: bool
+) -> bytes:
+    """Return a Parquet file with one row group. is_whole: compress the file, not each page."""
+    page_codec = "none" if is_whole else codec
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=max(len(table), 1),
+        compression=page_codec,
+        compression_level=zstd_level(page_codec, level),
+        **setting,
+    )
+    return whole.compress(sink.getvalue().to_pybytes(), codec if is_whole else "none", level)
 
 
 def _open(container: bytes) -> pq.ParquetFile:

@@ -15,7 +15,11 @@ The last four leave out columns that hold only defaults. Files are tried from 10
 the smallest for the first 1 or 10 records of each named workload, under no codec.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -37,7 +41,8 @@ from kfbench.rivals.base import (
     times_of,
     with_defaults,
 )
-from kfbench.rivals.memory_file import memory_file
+
+_IN_MEMORY: Final = Path("/dev/shm")
 
 vx.set_worker_threads(0)
 
@@ -128,9 +133,19 @@ class VortexBest(SmallestRival):
 def _file(table: pa.Table, codec: str) -> bytes:
     """Return a Vortex file with the compact options for zstd, else with the default options."""
     options = vx.io.VortexWriteOptions.compact() if codec == "zstd" else vx.io.VortexWriteOptions.default()
-    with memory_file("batch.vortex") as path:
+    with _memory_file("batch.vortex") as path:
         options.write(table, str(path))
         return path.read_bytes()
+
+
+@contextmanager
+def _memory_file(name: str) -> Iterator[Path]:
+    """Yield the path of a file that does not exist yet, and delete it at the end.
+
+    Linux has a folder in memory. Elsewhere the file is in the folder for temporary files. name: the file's name.
+    """
+    with TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+        yield Path(folder, name)
 
 
 def _names(file: vx.VortexFile) -> list[str]:

@@ -20,9 +20,10 @@ from kfbench.measure.rivals_cpu import RIVAL_OPERATIONS, RivalInput, Timing, pea
 from kfbench.records import Records
 from kfbench.rivals import rivals
 from kfbench.rivals.arrow_ipc import ArrowIpc
-from kfbench.rivals.base import SCHEMA, relative
+from kfbench.rivals.base import SCHEMA
 from kfbench.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.workloads.catalogue import WORKLOADS
+from tests.rivals.deltas import relative
 
 TIMING = Timing(rounds=3, sample_ns=20_000)
 

@@ -6,19 +6,9 @@ import sys
 import pytest
 
 from kfbench.errors import CorruptLog
-from kfbench.rivals import (
-    METADATA_NAMES,
-    NAMES,
-    SHREDDED_NAMES,
-    STREAM_NAMES,
-    metadata_columns,
-    missing,
-    rivals,
-    shredded,
-    streams,
-)
-from kfbench.rivals.base import relative
+from kfbench.rivals import NAMES, missing, rivals
 from kfbench.workloads.catalogue import WORKLOADS
+from tests.rivals.deltas import relative
 
 RECORDS = relative(WORKLOADS["user-activity"].generate(records=1_000, seed=7).records)
 
@@ -28,16 +18,9 @@ def python(code: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_the_extra_brings_all_arms_but_lance() -> None:
-    assert [*rivals()] == [name for name in NAMES if name not in missing()]
-    assert missing().keys() <= {"lance", "lance-best"}
+def test_the_extra_brings_all_arms() -> None:
+    assert [*rivals()] == [*NAMES] and not missing()
     assert all(name == rival.name and rival.version() for name, rival in rivals().items())
-
-
-def test_the_names_of_the_other_settings_are_those_of_their_arms() -> None:
-    assert tuple(dict.fromkeys(packer.name for packer in metadata_columns.PACKERS)) == METADATA_NAMES
-    assert tuple(dict.fromkeys(name for name, _, _ in shredded.ARMS)) == SHREDDED_NAMES
-    assert (streams.NAME,) == STREAM_NAMES
 
 
 @pytest.mark.thorough
@@ -51,23 +34,21 @@ def test_a_library_that_is_missing_or_broken_is_a_reason() -> None:
         "from kfbench.rivals import missing, rivals\n"
         "reasons = missing()\n"
         "print(len(rivals()) + len(reasons))\n"
-        "print(*(name + ':' + reasons[name].split(':')[0] for name in reasons if 'lance' not in name))"
+        "print(*(name + ':' + reasons[name].split(':')[0] for name in reasons))"
     )
     errors = ["avro:ModuleNotFoundError", "avro-best:ModuleNotFoundError", "vortex:OSError", "vortex-best:OSError"]
-    assert found == ["10", *errors]
+    assert found == ["8", *errors]
 
 
 def test_kfbench_imports_no_library_of_a_rival() -> None:
-    libraries = "{'fastavro', 'vortex', 'lance'}"
+    libraries = "{'fastavro', 'vortex'}"
     modules = "kfbench, kfbench.cli, kfbench.rivals, kfbench.sweep.definition.profile"
     assert python(f"import sys, {modules}; print(*{libraries} & sys.modules.keys())") == []
 
 
-@pytest.mark.parametrize("name", ["parquet", "avro", "vortex", "lance"])
+@pytest.mark.parametrize("name", ["parquet", "avro", "vortex"])
 @pytest.mark.parametrize("batch_size", [1, 10, 100, 1_000])
 def test_the_best_is_smaller_than_the_documented(name: str, batch_size: int) -> None:
-    if name not in rivals():
-        pytest.skip(missing()[name])
     part = RECORDS.part(0, batch_size)
     best, documented = rivals()[f"{name}-best"], rivals()[name]
     assert len(best.encode(best.prepare(part), "zstd", 3)) < len(documented.encode(documented.prepare(part), "zstd", 3))

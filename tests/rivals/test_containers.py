@@ -10,8 +10,9 @@ import pytest
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.records import Records
 from kfbench.rivals import rivals
-from kfbench.rivals.base import Rival, SmallestRival, relative
+from kfbench.rivals.base import Rival, SmallestRival
 from kfbench.workloads.catalogue import WORKLOADS
+from tests.rivals.deltas import relative
 
 ARMS: Final = [
     pytest.param(rival, codec, id=f"{name}-{codec}")

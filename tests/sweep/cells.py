@@ -51,10 +51,7 @@ CELLS_OF_EVERY_KIND = [
     dictionary_cell(),
     dictionary_cell("dictionary-cpu"),
     rival_cell(),
-    rival_cell("rivals-json", formats=("parquet-shredded", "v2")),
-    rival_cell("rivals-stream", formats=("arrow-stream", "v2")),
     rival_cell("rivals-cpu", formats=("arrow-ipc", "v2")),
-    rival_cell("rivals-metadata", formats=("zstd-varint", "columnar"), codec="none", level=None),
     a_cell("model", start=300),
     a_cell("floor", formats=(FLOOR,)),
 ]

@@ -248,17 +248,8 @@ BAD = {
         block("dictionary = { trained_share = [] }"), "grid 'g' .*dictionary.trained_share: empty"
     ),
     "a rival in cells of bytes": (block(formats='["v2", "parquet"]'), "formats: no format 'parquet' "),
-    "a format without metadata columns": (
-        block(measure='["rivals-metadata"]', formats='["v2", "pcodec"]'), "formats: no format 'v2' in rivals-metadata"
-    ),
     "rivals with another codec": (
         block("codecs = { gzip = [] }", measure='["rivals"]', formats='["parquet"]'), "codecs.gzip: rivals cells have"
-    ),
-    "metadata columns with a codec": (
-        block("codecs = { zstd = [] }", measure='["rivals-metadata"]', formats='["pcodec"]'), "metadata .* no codec"
-    ),
-    "streams at another level": (
-        block("codecs = { zstd = [1] }", measure='["rivals-stream"]', formats='["arrow-stream"]'), "have level 3 only"
     ),
     "times of rivals without v2": (
         block(measure='["rivals-cpu"]', formats='["columnar", "parquet"]'), "rivals-cpu cells need v2"

@@ -14,7 +14,7 @@ from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.definition.rival_kinds import RIVALS_OF_KIND
+from kfbench.sweep.definition.rival_kinds import RIVAL_KINDS
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.estimate import estimate_s
@@ -169,7 +169,7 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int], rounds: in
     named = {(cell.kind, cell.workload) for cell in profile.cells if isinstance(cell.workload, NamedWorkload)}
     assert len(named) >= 4 + 2
     if name == "smoke":
-        others = {*RIVALS_OF_KIND, "instructions"}  # they have profiles of their own
+        others = {*RIVAL_KINDS, "instructions"}  # they have profiles of their own
         assert set(kinds) == set(get_args(Kind)) - others
     if name == "default":
         assert {("cpu", each) for each in CATALOGUE.values()} <= named

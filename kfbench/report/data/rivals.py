@@ -1,9 +1,10 @@
 """Bytes and CPU times of rivals (Parquet, Arrow IPC, …), compared with v2 and columnar on the same batches."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from kfbench.report.data.joined import RIVALS, Joined
 
 COLUMNAR: Final = "columnar"
 CODEC: Final = "zstd"  # of the tables that do not vary it
-OPAQUE, METADATA, JSON, STREAM, CPU = RIVALS, "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu"
+CPU: Final = "rivals-cpu"  # the kind of the CPU times
 EACH, TOGETHER, AGAIN = "each", "together", "aa"  # calls: one per batch, one for all batches; v2 timed twice
 SEARCH: Final = "search"  # one per batch, which tries all settings of a tuned arm
 BEST: Final = "best"
@@ -25,14 +26,12 @@ QUOTED_BATCH: Final = 1_000  # records per batch of the CPU times in sentences
 
 
 class Key(NamedTuple):
-    """The key of a size. arm: the settings of a rival, empty for Kafka's formats."""
+    """The key of a size."""
 
-    kind: str
     workload: str
     batch: int
     codec: str
     format: str
-    arm: str = ""
 
 
 class TimeKey(NamedTuple):
@@ -69,13 +68,6 @@ class Loss(NamedTuple):
     ratio: float
 
 
-class Won(NamedTuple):
-    """Sets of batches (a workload and a batch size each). smaller: those in which a rival is smaller than columnar."""
-
-    smaller: int
-    compared: int
-
-
 class Rivals:
     """The rows of a run of the profile `rivals`. Sizes are bytes per record.
 
@@ -85,28 +77,19 @@ class Rivals:
 
     def __init__(self, joined: Joined) -> None:
         self.origin, self.is_own = joined.origin, joined.is_own
-        self.rows = joined.rows[joined.rows["kind"].str.startswith(RIVALS)]
+        self.rows = joined.rows[joined.rows["kind"].isin([RIVALS, CPU])]
         rows = self.rows[self.rows["status"] == "ok"]
         rows = rows[~(rows["records"] / rows["batches"] < FULL * rows["batch_size"])]  # false without batch_size
         self.full = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int), arm=rows["arm"].fillna(""))
 
     @cached_property
     def sizes(self) -> dict[Key, float]:
-        names = ["kind", "workload", "batch", "codec", "format", "arm", "size_bytes", "records"]
-        rows = self.full[self.full["size_bytes"].notna() & (self.full["kind"] != CPU)]
+        names = ["workload", "batch", "codec", "format", "size_bytes", "records"]
+        rows = self.full[self.full["size_bytes"].notna() & (self.full["kind"] == RIVALS)]
         found: dict[Key, float] = {}
         for *key, size_bytes, records in zip(*(rows[name] for name in names), strict=True):
             found.setdefault(Key(*key), float(size_bytes) / float(records))
         return found
-
-    @cached_property
-    def batch_counts(self) -> dict[Key, int]:
-        """The number of batches behind a size."""
-        rows = self.full[self.full["size_bytes"].notna() & (self.full["kind"] != CPU)]
-        names = ["kind", "workload", "batch", "codec", "format", "arm"]
-        return {
-            Key(*key): int(count) for *key, count in zip(*(rows[name] for name in [*names, "batches"]), strict=True)
-        }
 
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
@@ -138,71 +121,52 @@ class Rivals:
 
     @cached_property
     def arms(self) -> list[str]:
-        """The rivals of opaque payload, in the order of the sweep."""
-        names = self.full.loc[self.full["kind"] == OPAQUE, "format"].unique()
+        """The rivals, in the order of the sweep."""
+        names = self.full.loc[self.full["kind"] == RIVALS, "format"].unique()
         return [name for name in names if name not in FORMATS]
 
     @cached_property
     def best(self) -> list[str]:
         """The arm of each container that was tuned to be small."""
-        settings = {key.format: key.arm for key in self.sizes if key.kind == OPAQUE}
-        return [name for name in self.arms if settings[name] == BEST]
-
-    def batches(self, kind: str = OPAQUE) -> list[int]:
-        """Return the batch sizes of a kind, without OWN."""
-        return self._batches.get(kind, [])
+        rows = self.full[self.full["kind"] == RIVALS]
+        tuned = set(rows.loc[rows["arm"] == BEST, "format"])
+        return [name for name in self.arms if name in tuned]
 
     @cached_property
-    def _batches(self) -> dict[str, list[int]]:
-        pairs = sorted({(key.kind, key.batch) for key in self.sizes if key.batch != OWN})
-        return {kind: [batch for _, batch in same] for kind, same in groupby(pairs, key=lambda pair: pair[0])}
+    def batches(self) -> list[int]:
+        """The batch sizes, without OWN."""
+        return sorted({key.batch for key in self.sizes} - {OWN})
 
-    def size(self, kind: str, workload: str, batch: int, name: str, codec: str = CODEC, arm: str = "") -> float | None:
-        """Return the bytes per record; without `arm`, those without settings, or of the only settings of `name`."""
-        if (size := self.sizes.get(Key(kind, workload, batch, codec, name, arm))) or arm:
-            return size
-        found = self._by_name.get((kind, workload, batch, codec, name), ())
-        return found[0] if len(found) == 1 else None
+    def size(self, workload: str, batch: int, name: str, codec: str = CODEC) -> float | None:
+        """Return the bytes per record."""
+        return self.sizes.get(Key(workload, batch, codec, name))
 
-    @cached_property
-    def _by_name(self) -> Mapping[tuple[Any, ...], Sequence[float]]:
-        found: dict[tuple[Any, ...], list[float]] = {}
-        for key, size in self.sizes.items():
-            found.setdefault(key[:-1], []).append(size)
-        return found
-
-    def workloads(self, kind: str, codec: str = CODEC) -> list[str]:
+    def workloads(self, codec: str = CODEC) -> list[str]:
         """Return the workloads in which a rival was measured."""
-        return self._workloads.get((kind, codec), [])
+        return self._workloads.get(codec, [])
 
     @cached_property
-    def _workloads(self) -> dict[tuple[str, str], list[str]]:
-        found = sorted({(key.kind, key.codec, key.workload) for key in self.sizes if key.format not in FORMATS})
-        return {pair: [each[2] for each in same] for pair, same in groupby(found, key=lambda each: each[:2])}
+    def _workloads(self) -> dict[str, list[str]]:
+        found = sorted({(key.codec, key.workload) for key in self.sizes if key.format not in FORMATS})
+        return {codec: [workload for _, workload in same] for codec, same in groupby(found, key=itemgetter(0))}
 
-    def ratio(
-        self, kind: str, workload: str, batch: int, name: str, base: str, codec: str = CODEC, arm: str = ""
-    ) -> float | None:
-        size = self.size(kind, workload, batch, name, codec, arm)
-        of_base = self.sizes.get(Key(kind, workload, batch, codec, base, arm))  # the middle batches of a stream
-        of_base = of_base or self.size(kind, workload, batch, base, codec)
+    def ratio(self, workload: str, batch: int, name: str, base: str, codec: str = CODEC) -> float | None:
+        size, of_base = (self.size(workload, batch, each, codec) for each in (name, base))
         return size / of_base if size and of_base else None
 
-    def mean(
-        self, kind: str, batch: int, name: str, base: str = BASE_FORMAT, codec: str = CODEC, arm: str = ""
-    ) -> float | None:
+    def mean(self, batch: int, name: str, base: str = BASE_FORMAT, codec: str = CODEC) -> float | None:
         """Return the geometric mean of `ratio` over the workloads with batches of this size; None if there are none."""
-        ratios = [self.ratio(kind, each, batch, name, base, codec, arm) for each in self.workloads(kind, codec)]
+        ratios = [self.ratio(each, batch, name, base, codec) for each in self.workloads(codec)]
         return geometric_mean_of(ratio for ratio in ratios if ratio is not None) if any(ratios) else None
 
-    def break_even(self, name: str, base: str, kind: str = OPAQUE, arm: str = "") -> BreakEven | None:
+    def break_even(self, name: str, base: str) -> BreakEven | None:
         """Return from which batch size on `name` takes no more bytes than `base`.
 
         Workloads that were not measured in the largest batches are left out.
         """
-        found, largest = [], self.batches(kind)[-1]
-        for workload in self.workloads(kind):
-            ratios = [(batch, self.ratio(kind, workload, batch, name, base, arm=arm)) for batch in self.batches(kind)]
+        found, largest = [], self.batches[-1]
+        for workload in self.workloads():
+            ratios = [(batch, self.ratio(workload, batch, name, base)) for batch in self.batches]
             measured = [(batch, ratio) for batch, ratio in ratios if ratio is not None]
             if measured and measured[-1][0] == largest:
                 found.append(crossing(measured))
@@ -214,9 +178,9 @@ class Rivals:
     def losses(self, codec: str = CODEC) -> list[Loss]:
         """Return the batches that a rival makes smaller than columnar under the same codec: the smallest rival each."""
         found = []
-        for workload in self.workloads(OPAQUE, codec):
-            for batch in (OWN, *self.batches()):
-                ratios = {name: self.ratio(OPAQUE, workload, batch, name, COLUMNAR, codec) for name in self.arms}
+        for workload in self.workloads(codec):
+            for batch in (OWN, *self.batches):
+                ratios = {name: self.ratio(workload, batch, name, COLUMNAR, codec) for name in self.arms}
                 measured = {name: ratio for name, ratio in ratios.items() if ratio is not None}
                 if measured and measured[smallest := min(measured, key=lambda name: measured[name])] < 1:
                     found.append(Loss(workload, batch, smallest, measured[smallest]))
@@ -225,14 +189,8 @@ class Rivals:
     @cached_property
     def compared(self) -> int:
         """The number of workloads and batch sizes in which a rival was compared with columnar."""
-        keys = {(key.workload, key.batch) for key in self.sizes if (key.kind, key.codec) == (OPAQUE, CODEC)}
-        return sum(self.size(OPAQUE, *key, COLUMNAR) is not None for key in keys)
-
-    def won(self, name: str) -> Won:
-        """Count the sets of batches in which `name` takes fewer bytes than columnar, under zstd 3."""
-        cells = [(workload, batch) for workload in self.workloads(OPAQUE) for batch in (OWN, *self.batches())]
-        ratios = [ratio for cell in cells if (ratio := self.ratio(OPAQUE, *cell, name, COLUMNAR)) is not None]
-        return Won(sum(ratio < 1 for ratio in ratios), len(ratios))
+        keys = {(key.workload, key.batch) for key in self.sizes if key.codec == CODEC}
+        return sum(self.size(*key, COLUMNAR) is not None for key in keys)
 
     def mean_time(self, batch: int, codec: str, name: str, arm: str, operation: str) -> float | None:
         """Return the geometric mean over workloads of CPU time relative to v2's, called once per batch."""

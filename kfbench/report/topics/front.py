@@ -217,7 +217,7 @@ def _counts(results: Results) -> str:
     counts = {
         "exact sizes": (kinds == "bytes").sum(),
         "sizes with dictionaries": (kinds.str.startswith(DICTIONARY) & ~is_timed).sum(),
-        "sizes of rivals": (is_rival & ~is_timed).sum(),
+        "sizes of rivals": (kinds == RIVALS).sum(),
         "CPU times": (is_timed & ((arms == "measure") | (is_rival & (arms != "aa")))).sum(),
     }
     return ", ".join(f"{number(int(count))} {words}" for words, count in counts.items() if count) or "No numbers"

@@ -26,7 +26,7 @@ from kfbench.sweep.definition.cell import Cell, non_default_axes, workload_label
 from kfbench.sweep.definition.check_grid import DICTIONARY_KINDS, check_grid, targets
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.points import points
-from kfbench.sweep.definition.rival_kinds import MOST_BATCH_BYTES, RIVALS_OF_KIND
+from kfbench.sweep.definition.rival_kinds import MOST_BATCH_BYTES, RIVAL_KINDS
 from kfbench.sweep.definition.sweep_file import CpuSettings, DictionarySettings, Grid, Kind, ModelSettings, SweepFile
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
@@ -73,7 +73,7 @@ class _Block:
                 yield from self._measured_cells(cell, None, amounts)
                 continue
             most_records = max(amount.records for amount in amounts.values())
-            most_bytes = MOST_BATCH_BYTES if kind in RIVALS_OF_KIND else None
+            most_bytes = MOST_BATCH_BYTES if kind in RIVAL_KINDS else None
             batches = first_batches(self.where, point, cell.seed, most_records, most_bytes)
             if batches is None:
                 continue
@@ -103,7 +103,7 @@ class _Block:
             return Amount(counted.records, counted.payload_bytes)
         if kind in DICTIONARY_KINDS:
             return Amount(self.dictionary.records, self.dictionary.payload_bytes)
-        if kind in RIVALS_OF_KIND:
+        if kind in RIVAL_KINDS:
             return Amount(self.rivals.records, self.rivals.payload_bytes, self.rivals.batches)
         timed = self.instructions if kind == "instructions" else self._settings(kind)
         return Amount(timed.records, timed.payload_bytes if codec == "none" else timed.codec_payload_bytes)
@@ -133,7 +133,7 @@ class _Block:
                 cell = replace(cell, rounds=self.dictionary.rounds, sample_us=self.dictionary.sample_us)
         elif cell.kind == "rivals-cpu":
             cell = replace(cell, rounds=self.rivals.rounds, sample_us=self.rivals.sample_us)
-        elif cell.kind not in ("bytes", "instructions") and cell.kind not in RIVALS_OF_KIND:
+        elif cell.kind not in ("bytes", "instructions") and cell.kind not in RIVAL_KINDS:
             settings = self._settings(cell.kind)
             cell = replace(cell, rounds=settings.rounds, sample_us=settings.sample_us)
             if cell.kind == "cpu":

@@ -24,7 +24,7 @@ SWEEPS: Final = DATASETS / "sweeps"
 Kind = Literal[
     "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
     "dictionary", "dictionary-cpu",
-    "rivals", "rivals-metadata", "rivals-json", "rivals-stream", "rivals-cpu", "instructions",
+    "rivals", "rivals-cpu", "instructions",
 ]  # fmt: skip
 SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals", "instructions")
 Cache = Literal["resident", "cold"]
@@ -114,7 +114,7 @@ class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
 
 
 class RivalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of the kinds of measurement that begin with "rivals".
+    """The settings of the kinds "rivals" and "rivals-cpu".
 
     Args:
         records, payload_bytes: the size of the records, as in BytesSettings. At least one batch is measured.

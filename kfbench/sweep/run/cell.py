@@ -36,13 +36,7 @@ from kfbench.sweep.run.dictionary_rows import (
 )
 from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.instruction_rows import instruction_rows
-from kfbench.sweep.run.rival_rows import (
-    rival_cpu_rows,
-    rival_json_rows,
-    rival_metadata_rows,
-    rival_rows,
-    rival_stream_rows,
-)
+from kfbench.sweep.run.rival_rows import rival_cpu_rows, rival_rows
 from kfbench.workloads import Sample, Workload
 
 _VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell of the size model
@@ -298,6 +292,5 @@ _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows, "cpu": _cpu_rows, "metadata": _cpu_rows, "lookup": _cpu_rows, "record": _cpu_rows,
     "prefix": _prefix_rows, "broker": _broker_rows, "model": _model_rows, "floor": _floor_rows,
     "dictionary": dictionary_rows, "dictionary-cpu": dictionary_cpu_rows,
-    "rivals": rival_rows, "rivals-metadata": rival_metadata_rows, "rivals-json": rival_json_rows,
-    "rivals-stream": rival_stream_rows, "rivals-cpu": rival_cpu_rows, "instructions": instruction_rows,
+    "rivals": rival_rows, "rivals-cpu": rival_cpu_rows, "instructions": instruction_rows,
 }  # fmt: skip

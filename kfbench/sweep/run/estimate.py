@@ -52,10 +52,8 @@ _INSTRUCTIONS_S: Final = 1.5  # in one format: making the records, switching cal
 _CALLGRIND_SLOWER: Final = 50
 
 _RIVAL_CELL_S: Final = 0.02
-_RIVAL_S: Final = {  # seconds per batch and per record, in one arm
-    "rivals": (1.7e-3, 1.1e-5), "rivals-metadata": (8e-4, 2e-6), "rivals-json": (5e-3, 4e-5),
-    "rivals-stream": (7e-4, 2e-6),
-}  # fmt: skip
+_RIVAL_BATCH_S: Final = 1.7e-3  # in one arm
+_RIVAL_RECORD_S: Final = 1.1e-5
 _RIVAL_CPU_S: Final = 1.0
 _RIVAL_CALL_S: Final = 5e-4  # one call per batch, in the mean over all arms and operations
 _RIVAL_CALL_RECORD_S: Final = 3e-6
@@ -103,9 +101,9 @@ def estimate_s(cell: Cell) -> float:
             return _RIVAL_CPU_S + arms * 2 * rounds * (
                 cell.batches * _RIVAL_CALL_S + cell.records * _RIVAL_CALL_RECORD_S
             )
-        case "rivals" | "rivals-metadata" | "rivals-json" | "rivals-stream":
-            batch_s, record_s = _RIVAL_S[cell.kind]
-            return _RIVAL_CELL_S + len(cell.formats) * (cell.batches * batch_s + cell.records * record_s)
+        case "rivals":
+            arm_s = cell.batches * _RIVAL_BATCH_S + cell.records * _RIVAL_RECORD_S
+            return _RIVAL_CELL_S + len(cell.formats) * arm_s
         case "instructions":
             calls = 1.5 * (COUNTED_CALLS + 1)  # a call for half of the records takes half as long
             return len(cell.formats) * (_INSTRUCTIONS_S + calls * _CALLGRIND_SLOWER * (codec_s + plain_s))

@@ -21,14 +21,10 @@ TASKS_PER_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # longer, because no other task runs while Spark plans a task that runs alone
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
-_RIVAL_SIZES: Final[tuple[Kind, ...]] = ("rivals", "rivals-metadata", "rivals-json", "rivals-stream")
-PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "instructions", *_RIVAL_SIZES})
+PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "rivals", "instructions"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
 # Kinds that run in the stage of another kind, because their own stage would be mostly overhead.
-WITH: Final[Mapping[Kind, Kind]] = {
-    "floor": "bytes",
-    **dict.fromkeys(_RIVAL_SIZES[1:], "rivals"),
-}
+WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}
 
 Task = tuple[Cell, ...]
 

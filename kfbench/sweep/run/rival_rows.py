@@ -4,10 +4,8 @@ Measuring is done in a child process (see `child`). A library that ends it gives
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial, wraps
-from typing import Final, TypeVar
-
-import numpy as np
+from functools import wraps
+from typing import Final
 
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS
@@ -18,20 +16,11 @@ from kfbench.measure.rivals import measure_rival
 from kfbench.measure.rivals_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
 from kfbench.measure.schema import Row
 from kfbench.rivals import Rival, missing, rivals
-from kfbench.rivals.base import zstd_level
-from kfbench.rivals.metadata_columns import metadata_sizes
-from kfbench.rivals.metadata_columns import missing as missing_packers
-from kfbench.rivals.shredded import shredded_sizes
-from kfbench.rivals.sizes import ZSTD_LEVEL, RivalSize
-from kfbench.rivals.streams import MIDDLE, middle_of, stream_sizes
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.run.cell_rows import encode_input, error_text, failed, parts_of, sample_of, skipped, times_of
-from kfbench.workloads import Sample
 
-R = TypeVar("R")
-NO_JSON: Final = "no value is a JSON object"
-INSTALL: Final = "pip install 'kfbench[rivals]' pylance"
+INSTALL: Final = "pip install 'kfbench[rivals]'"
 
 
 def missing_note(names: Iterable[str]) -> str | None:
@@ -39,8 +28,7 @@ def missing_note(names: Iterable[str]) -> str | None:
     wanted = list(dict.fromkeys(names))
     if not wanted:
         return None  # without an import of the libraries, which takes time in each sweep
-    absent = dict(missing()) | missing_packers()
-    if found := [name for name in wanted if name in absent]:
+    if found := [name for name in wanted if name in missing()]:
         return f"not installed: {', '.join(found)} (skipped rows); to install: {INSTALL}"
     return None
 
@@ -58,11 +46,11 @@ def _with_codecs(rows_of: Callable[[Cell], Iterable[Row]]) -> Callable[[Cell], I
 
 
 def _codec_of(cell: Cell, name: str) -> Row:
-    if rival := rivals().get(name):
-        version, level = rival.codec_version(cell.codec), rival.library_level(cell.codec, cell.level)
-    else:  # missing, or an arm of JSON or streams
-        version, level = None, None if name in missing() else zstd_level(cell.codec, ZSTD_LEVEL)
-    return {"codec_version": version, "library_level": level}
+    rival = rivals().get(name)
+    return {
+        "codec_version": rival.codec_version(cell.codec) if rival else None,
+        "library_level": rival.library_level(cell.codec, cell.level) if rival else None,
+    }
 
 
 @_with_codecs
@@ -70,7 +58,7 @@ def rival_rows(cell: Cell) -> Iterator[Row]:
     """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
     for name in cell.formats:
         if name in FORMATS:
-            yield _in_sound_child(_format_row, cell, name)
+            yield _format_row_in_child(cell, name)
         elif name in missing():
             yield skipped(name, missing()[name])
         else:
@@ -81,40 +69,12 @@ def rival_rows(cell: Cell) -> Iterator[Row]:
                 yield {"arm": rival.setting} | failed(cell, name, str(error))
 
 
-@_with_codecs
-def rival_metadata_rows(cell: Cell) -> Iterator[Row]:
-    """Measure the sizes of the metadata columns alone, for each packer and for columnar."""
-    absent = missing_packers()
-    for name in cell.formats:
-        if name in absent:
-            yield skipped(name, absent[name])
-    yield from _size_rows(cell, [name for name in cell.formats if name not in absent], _metadata)
-
-
-@_with_codecs
-def rival_json_rows(cell: Cell) -> Iterator[Row]:
-    """Measure the sizes with JSON in typed columns, and Kafka's formats on the same records."""
-    yield from _with_formats(cell, partial(_with_codec, shredded_sizes), NO_JSON)
-
-
-@_with_codecs
-def rival_stream_rows(cell: Cell) -> Iterator[Row]:
-    """Measure the size of one Arrow stream, and Kafka's formats on the same records.
-
-    The arm `middle` of both has the middle third of the batches.
-    """
-    yield from _with_formats(cell, partial(_with_codec, stream_sizes))
-    for name in cell.formats:
-        if name in FORMATS and (row := _in_sound_child(_middle_row, cell, name)):
-            yield row
-
-
-def _in_sound_child(measured: Callable[[Cell, str], R], cell: Cell, name: str) -> R:
+def _format_row_in_child(cell: Cell, name: str) -> Row:
     """Measure a format of Kafka's. If the child ends, an earlier call of a library did it, so a new child measures."""
     try:
-        return call_in_child(measured, cell, name)
+        return call_in_child(_format_row, cell, name)
     except LibraryEnded:
-        return call_in_child(measured, cell, name)
+        return call_in_child(_format_row, cell, name)
 
 
 def _format_row(cell: Cell, name: str) -> Row:
@@ -127,20 +87,6 @@ def _format_row(cell: Cell, name: str) -> Row:
         return failed(cell, name, error)
 
 
-def _middle_row(cell: Cell, name: str) -> Row | None:
-    """Return the size of the middle batches in a format of Kafka's; None if it has no such row."""
-    try:
-        sample = sample_of(cell)
-        filled = np.flatnonzero(np.diff(sample.bounds))
-        first, end = middle_of(len(filled))
-        if end > len(filled) or illegal(name, sample, cell.codec):
-            return None
-        part = encode_input(cell, sample).between(int(filled[first]), int(filled[end - 1]) + 1)
-        return {"format": name, "arm": MIDDLE, "status": "ok"} | measure_size(FORMATS[name], part)
-    except Exception as error:
-        return {"arm": MIDDLE} | failed(cell, name, error)
-
-
 def _rival_row(cell: Cell, rival: Rival) -> Row:
     common: Row = {"arm": rival.setting}
     try:
@@ -150,50 +96,6 @@ def _rival_row(cell: Cell, rival: Rival) -> Row:
     except Exception as error:
         return common | failed(cell, rival.name, error)
     return common | {"format": rival.name, "status": "ok"} | row
-
-
-Sizes = Callable[[Sample, str], list[RivalSize]]
-
-
-def _metadata(sample: Sample, codec: str) -> list[RivalSize]:  # noqa: ARG001
-    return metadata_sizes(sample.records, sample.bounds)
-
-
-def _with_codec(sizes: Callable[..., list[RivalSize]], sample: Sample, codec: str) -> list[RivalSize]:
-    return sizes(sample.records, sample.bounds, codec)
-
-
-def _with_formats(cell: Cell, sizes: Sizes, nothing: str = "") -> Iterator[Row]:
-    for name in cell.formats:
-        if name in FORMATS:
-            yield _in_sound_child(_format_row, cell, name)
-    yield from _size_rows(cell, [name for name in cell.formats if name not in FORMATS], sizes, nothing)
-
-
-def _size_rows(cell: Cell, names: Iterable[str], sizes: Sizes, nothing: str = "") -> Iterator[Row]:
-    """Yield the rows of `sizes` for the arms with these names. nothing: the reason if an arm has no row."""
-    wanted = list(names)
-    try:
-        found = call_in_child(_sizes_of, cell, sizes)
-    except LibraryEnded as error:
-        yield from (failed(cell, name, str(error)) for name in wanted)
-        return
-    except Exception as error:
-        yield from (failed(cell, name, error) for name in wanted)
-        return
-    for row in found:
-        if row.name not in wanted:
-            continue
-        common: Row = {"arm": row.setting, "records": row.records, "batches": row.batches}
-        if row.size_bytes is None:
-            yield common | failed(cell, row.name, row.error or "no size")
-        else:
-            yield common | {"format": row.name, "status": "ok", "size_bytes": row.size_bytes}
-    yield from (skipped(name, nothing or "no row") for name in wanted if name not in {row.name for row in found})
-
-
-def _sizes_of(cell: Cell, sizes: Sizes) -> list[RivalSize]:
-    return sizes(sample_of(cell), cell.codec)
 
 
 @_with_codecs

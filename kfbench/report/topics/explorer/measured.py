@@ -18,7 +18,7 @@ from kfbench.report.data.arms import arms_of, one_per_arm, paired
 from kfbench.report.data.axes import GRID, REFERENCE
 from kfbench.report.data.dictionaries import OWN
 from kfbench.report.data.results import Results
-from kfbench.report.data.rivals import OPAQUE, Rivals
+from kfbench.report.data.rivals import Rivals
 from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -151,8 +151,8 @@ def rival_bytes(found: Rivals) -> dict[str, Numbers]:
     """
     rivals: dict[str, Numbers] = {}
     for key, size in found.sizes.items():
-        if (key.kind, key.batch) == (OPAQUE, OWN) and key.format in found.best:
-            base = found.size(OPAQUE, key.workload, OWN, BASE_FORMAT, key.codec)
+        if key.batch == OWN and key.format in found.best:
+            base = found.size(key.workload, OWN, BASE_FORMAT, key.codec)
             if base:
                 of_codec = rivals.setdefault(key.workload, {}).setdefault(key.codec, [])
                 of_codec.append([key.format, round(size, 2), round(base, 2)])

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from kfbench.formats import FORMATS
-from kfbench.report.data.rivals import CPU, JSON, METADATA, OPAQUE, STREAM, Rivals
+from kfbench.report.data.joined import RIVALS
+from kfbench.report.data.rivals import CPU, Rivals
 from kfbench.report.data.views import Views
-from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Texts
 from kfbench.report.topics.rivals import sentences, tables
@@ -24,12 +23,12 @@ def bytes_answer(run: Views) -> Answer | str:
     found = run.rivals
     if found is None or not found.arms:
         return MISSING
-    if not found.batches():
+    if not found.batches:
         return "the run of rivals has no batches of several sizes"
     return Answer(
         means=" ".join((sentences.lead_sentence(found), sentences.losses_sentence(found))),
         prose=(found.origin, TERMS, *sentences.failed_sentences(found)),
-        texts=_texts(found, OPAQUE),
+        texts=_texts(found, RIVALS),
         figures=(
             Figure(
                 name="rivals",
@@ -62,48 +61,6 @@ def cpu_answer(run: Views) -> Answer | str:
         texts=_texts(found, CPU),
         tables=tuple(tables.cpu_table(found, codec) for codec in reversed(codecs)),
         more=(tables.memory_table(found),),
-    )
-
-
-def schema_answer(run: Views) -> Answer | str:
-    found = run.rivals
-    if found is None or not found.batches(JSON):
-        return MISSING
-    return Answer(
-        means=sentences.schema_sentence(found),
-        texts=_texts(found, JSON),
-        tables=(tables.schema_table(found), tables.schema_break_even_table(found)),
-    )
-
-
-def state_answer(run: Views) -> Answer | str:
-    found = run.rivals
-    if found is None or not found.batches(STREAM):
-        return MISSING
-    batch = found.batches(STREAM)[0]
-    ratios = [
-        ratio
-        for name, arm in tables.arms(found, STREAM)
-        if name not in FORMATS and (ratio := found.mean(STREAM, batch, name, arm=arm))
-    ]
-    least = f"At {batch_words(batch)}, the stream takes {min(ratios):.2f} × the bytes of {BASE}." if ratios else ""
-    return Answer(
-        means=f"{least} A consumer that starts in the middle cannot read it, and no batch can be dropped.".strip(),
-        prose=(
-            "Each batch has its buffers or its messages compressed, whichever is smaller.",
-            "The middle batches are compared with the same batches of v2.",
-        ),
-        texts=_texts(found, STREAM),
-        tables=(tables.state_table(found),),
-    )
-
-
-def metadata_answer(run: Views) -> Answer | str:
-    found = run.rivals
-    if found is None or not found.batches(METADATA):
-        return MISSING
-    return Answer(
-        means=sentences.metadata_sentence(found), texts=_texts(found, METADATA), tables=(tables.metadata_table(found),)
     )
 
 

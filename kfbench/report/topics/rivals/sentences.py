@@ -5,12 +5,10 @@ from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import at_words
-from kfbench.report.data.rivals import BEST, CODEC, COLUMNAR, EACH, JSON, METADATA, OPAQUE, Rivals
+from kfbench.report.data.rivals import CODEC, COLUMNAR, EACH, Rivals
 from kfbench.report.data.words import batch_words, percent, span
-from kfbench.report.topics.rivals import tables
 from kfbench.tables import listed, number
 
-TYPED: Final = "parquet-shredded"
 OTHER_CODECS: Final = ("lz4", "none")
 
 
@@ -64,42 +62,11 @@ def cpu_sentence(found: Rivals) -> str:
     return " ".join(sentences)
 
 
-def schema_sentence(found: Rivals) -> str:
-    """Give the batch size from which typed columns win: the tuned Parquet, with its schema and without."""
-    sentences = []
-    for arm in (BEST, f"{BEST} without schema"):
-        for base in (BASE_FORMAT, COLUMNAR):
-            each = found.break_even(TYPED, base, JSON, arm)
-            if each is None:
-                continue
-            where = f"{TYPED} ({arm})"
-            if math.isinf(each.records):
-                sentences.append(f"In the median workload, {where} does not reach {base}.")
-            else:
-                sentences.append(f"From {batch_words(round(each.records))} on, {where} is as small as {base} (median).")
-    return " ".join(sentences)
-
-
-def metadata_sentence(found: Rivals) -> str:
-    """Name the smallest packer at each batch size. It may be columnar itself."""
-    sentences = []
-    table = tables.metadata_table(found)
-    for i, batch in enumerate(found.batches(METADATA), 2):
-        ratios = {str(row[0]): ratio for row in reversed(table.rows) if isinstance(ratio := row[i], float)}
-        if not ratios:
-            continue
-        name = min(ratios, key=lambda each: ratios[each])
-        ratio = ratios[name]
-        smallest = f"{name} is smallest" if ratio < 1 else f"{COLUMNAR} is smallest, and {name} next"
-        sentences.append(f"At {batch_words(batch)}, {smallest}: {ratio:.2f} × {COLUMNAR}'s columns.")
-    return " ".join([*sentences, "The best settings of packers are the smallest of several tries per column."])
-
-
 def card(found: Rivals) -> tuple[str, str] | None:
     """Return a number for the front page, and what it is of: Parquet's bytes in the smallest batches."""
-    name, batch = "parquet-best", next(iter(found.batches()), None)
-    mean = found.mean(OPAQUE, batch, name) if batch else None
+    name, batch = "parquet-best", next(iter(found.batches), None)
+    mean = found.mean(batch, name) if batch else None
     if batch is None or mean is None:
         return None
-    where = f"{batch_words(batch)}, {CODEC} 3, mean of {len(found.workloads(OPAQUE))} workloads"
+    where = f"{batch_words(batch)}, {CODEC} 3, mean of {len(found.workloads())} workloads"
     return percent(mean - 1), f"{name} against {BASE_FORMAT}: {where}"

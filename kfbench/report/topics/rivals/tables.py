@@ -1,7 +1,7 @@
 """Tables about rivals."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from itertools import product
 from typing import Any, Final
 
@@ -14,11 +14,7 @@ from kfbench.report.data.rivals import (
     COLUMNAR,
     CPU,
     EACH,
-    JSON,
-    METADATA,
-    OPAQUE,
     SEARCH,
-    STREAM,
     TOGETHER,
     BreakEven,
     Rivals,
@@ -45,7 +41,7 @@ def means_frame(found: Rivals) -> pd.DataFrame:
     """Return the mean ratios for the figure: a row per batch size, a column per format."""
     names = [BASE_FORMAT, COLUMNAR, *found.best]
     return pd.DataFrame(
-        {name: {batch: found.mean(OPAQUE, batch, name) for batch in found.batches()} for name in names}, dtype=float
+        {name: {batch: found.mean(batch, name) for batch in found.batches} for name in names}, dtype=float
     )
 
 
@@ -54,14 +50,14 @@ def _batch_columns(batches: list[int], digits: int) -> tuple[Column, ...]:
 
 
 def means_table(found: Rivals) -> Table:
-    batches = [*found.batches(), OWN]
+    batches = [*found.batches, OWN]
     return Table(
         name=MEANS,
         caption=f"Bytes relative to {BASE}, by records per batch",
         columns=(*plain_columns("container"), *_batch_columns(batches, 3)),
-        rows=tuple((name, *(found.mean(OPAQUE, batch, name) for batch in batches)) for name in (COLUMNAR, *found.arms)),
+        rows=tuple((name, *(found.mean(batch, name) for batch in batches)) for name in (COLUMNAR, *found.arms)),
         notes=(
-            f"Geometric means over up to {len(found.workloads(OPAQUE))} workloads, all under zstd 3.",
+            f"Geometric means over up to {len(found.workloads())} workloads, all under zstd 3.",
             "“-best” and “-bare” have the smallest settings that we found.",
             *(("In some batches a documented arm is smaller than that.",) if _is_best_beaten(found) else ()),
         ),
@@ -71,16 +67,16 @@ def means_table(found: Rivals) -> Table:
 def _is_best_beaten(found: Rivals) -> bool:
     """Return True if an arm with documented settings is smaller than the same container's smallest ones, somewhere."""
     pairs = [(name, name.rpartition("-")[0]) for name in found.best]
-    cells = product(pairs, found.workloads(OPAQUE), [*found.batches(), OWN])
-    ratios = (found.ratio(OPAQUE, workload, batch, *pair) for pair, workload, batch in cells)
+    cells = product(pairs, found.workloads(), [*found.batches, OWN])
+    ratios = (found.ratio(workload, batch, *pair) for pair, workload, batch in cells)
     return any(ratio > 1 for ratio in ratios if ratio is not None)
 
 
 def codecs_table(found: Rivals) -> Table:
     """Return a table of the mean ratios under the other codecs, each relative to v2 with the same codec."""
-    batches = [batch for batch in found.batches() if batch in (1, 10, 100, 1_000, 10_000)]
+    batches = [batch for batch in found.batches if batch in (1, 10, 100, 1_000, 10_000)]
     body = [
-        (codec, name, *(found.mean(OPAQUE, batch, name, codec=codec) for batch in batches))
+        (codec, name, *(found.mean(batch, name, codec=codec) for batch in batches))
         for codec, name in product(("none", "lz4"), (COLUMNAR, *found.arms))
     ]
     return Table(
@@ -105,10 +101,10 @@ def own_table(found: Rivals) -> Table:
         rows=tuple(
             (
                 workload,
-                found.size(OPAQUE, workload, OWN, BASE_FORMAT),
-                *(found.ratio(OPAQUE, workload, OWN, name, BASE_FORMAT) for name in names),
+                found.size(workload, OWN, BASE_FORMAT),
+                *(found.ratio(workload, OWN, name, BASE_FORMAT) for name in names),
             )
-            for workload in found.workloads(OPAQUE)
+            for workload in found.workloads()
         ),
         notes=("The batches are those that the workload's file describes.",),
     )
@@ -116,13 +112,13 @@ def own_table(found: Rivals) -> Table:
 
 def bytes_table(found: Rivals) -> Table:
     """Return a table of the bytes per record of one workload."""
-    batches = found.batches()
+    batches = found.batches
     return Table(
         name="rivals-user-activity",
         caption=f"Bytes per record of {TRIAL} under zstd 3, by records per batch",
         columns=(*plain_columns("container"), *_batch_columns(batches, 1)),
         rows=tuple(
-            (name, *(found.size(OPAQUE, TRIAL, batch, name) for batch in batches))
+            (name, *(found.size(TRIAL, batch, name) for batch in batches))
             for name in (BASE_FORMAT, COLUMNAR, *found.arms)
         ),
     )
@@ -138,34 +134,18 @@ def _break_even_cells(found: BreakEven | None) -> tuple[Cell, ...]:
 
 def break_even_table(found: Rivals) -> Table:
     """Return a table of the batch sizes from which rivals take no more bytes than v2 and than columnar."""
-    return _break_even_table(
-        "rivals-break-even",
-        "From which batch size on a rival takes no more bytes, under zstd 3",
-        {name: [found.break_even(name, base) for base in BASES] for name in found.arms},
-    )
-
-
-def schema_break_even_table(found: Rivals) -> Table:
-    typed = [(name, arm) for name, arm in arms(found, JSON) if arm]
-    return _break_even_table(
-        "rivals-json-break-even",
-        "From which batch size on typed columns take no more bytes, under zstd 3",
-        {f"{name} ({arm})": [found.break_even(name, base, JSON, arm) for base in BASES] for name, arm in typed},
-    )
-
-
-def _break_even_table(name: str, caption: str, of_arms: Mapping[str, Sequence[BreakEven | None]]) -> Table:
     labels = [
         label
         for base in BASES
         for label in (f"from, {base} (records)", f"quartiles, {base} (records)", f"not reached, {base} (workloads)")
     ]
     return Table(
-        name=name,
-        caption=caption,
+        name="rivals-break-even",
+        caption="From which batch size on a rival takes no more bytes, under zstd 3",
         columns=plain_columns("container", *labels),
         rows=tuple(
-            (arm, *(cell for each in of_bases for cell in _break_even_cells(each))) for arm, of_bases in of_arms.items()
+            (name, *(cell for base in BASES for cell in _break_even_cells(found.break_even(name, base))))
+            for name in found.arms
         ),
         notes=(
             "Medians and quartiles over workloads with batches of all sizes. No larger size takes more.",
@@ -244,63 +224,6 @@ def memory_table(found: Rivals) -> Table:
 
 def _cell(values: Any, *key: Any) -> float | None:
     return float(values[key]) if key in values.index else None
-
-
-def arms(found: Rivals, kind: str) -> list[tuple[str, str]]:
-    """Return the formats of a kind with their settings, in the order of the run."""
-    return list(dict.fromkeys((key.format, key.arm) for key in found.sizes if key.kind == kind))
-
-
-def _arm_rows(found: Rivals, kind: str, base: str) -> tuple[tuple[Cell, ...], ...]:
-    """Return a row per arm of a kind: its mean ratio to `base` by batch size."""
-    return tuple(
-        (
-            f"{name} ({arm})" if arm else name,
-            *(found.mean(kind, batch, name, base, arm=arm) for batch in found.batches(kind)),
-        )
-        for name, arm in arms(found, kind)
-        if name != base
-    )
-
-
-def schema_table(found: Rivals) -> Table:
-    return Table(
-        name="rivals-json",
-        caption=f"JSON in typed columns: bytes relative to {COLUMNAR} + zstd 3, by records per batch",
-        columns=(*plain_columns("container"), *_batch_columns(found.batches(JSON), 3)),
-        rows=_arm_rows(found, JSON, COLUMNAR),
-        notes=(
-            f"Geometric means over the workloads with JSON: {', '.join(found.workloads(JSON))}.",
-            "Typed columns give back an equal meaning, not equal bytes: white space and the order of names are gone.",
-            "“without schema” is computed: Parquet's file less an empty file of the same schema.",
-        ),
-    )
-
-
-def state_table(found: Rivals) -> Table:
-    return Table(
-        name="rivals-stream",
-        caption=f"One Arrow stream per topic: bytes relative to {BASE}, by records per batch",
-        columns=(*plain_columns("container"), *_batch_columns(found.batches(STREAM), 3)),
-        rows=_arm_rows(found, STREAM, BASE_FORMAT),
-    )
-
-
-def metadata_table(found: Rivals) -> Table:
-    """Return a table of the bytes of the metadata columns, relative to columnar's."""
-    batches = found.batches(METADATA)
-    codec = next((key.codec for key in found.sizes if key.kind == METADATA), "")
-    return Table(
-        name="rivals-metadata",
-        caption=f"Metadata alone: bytes relative to {COLUMNAR}'s columns, by records per batch",
-        columns=(*plain_columns("packer", "settings"), *_batch_columns(batches, 3)),
-        rows=tuple(
-            (name, arm, *(found.mean(METADATA, batch, name, COLUMNAR, codec, arm) for batch in batches))
-            for name, arm in arms(found, METADATA)
-            if name != COLUMNAR
-        ),
-        notes=("Offsets, times, lengths and counts. Geometric means over workloads.",),
-    )
 
 
 def failed_table(found: Rivals) -> Table | None:
