@@ -7,7 +7,6 @@ from typing import Any
 
 from kfbench.sweep.definition.sweep_file import DictionarySettings, Kind
 from kfbench.workloads import WORKLOADS, Workload
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import TOPICS
 
 
@@ -101,10 +100,7 @@ def axes_of(workload: Workload) -> dict[str, Any]:
 
 def non_default_axes(workload: Workload) -> dict[str, Any]:
     """Return the workload's axes that differ from their default, by name."""
-    if isinstance(workload, FingerprintWorkload):
-        default = axes_of(FingerprintWorkload.of(workload.model))
-    else:
-        default = axes_of(TOPICS[workload.name] if workload.name in TOPICS else WORKLOADS[workload.name])
+    default = axes_of(TOPICS[workload.name] if workload.name in TOPICS else WORKLOADS[workload.name])
     return {axis: value for axis, value in sorted(axes_of(workload).items()) if value != default[axis]}
 
 
