@@ -92,10 +92,9 @@ class Cell:
 
 
 def axes_of(workload: Workload) -> dict[str, Any]:
-    """Return a workload's axes (parameters) by name: the fields of its dataclass, except `name` and its content."""
+    """Return a workload's axes (parameters) by name: the fields of its dataclass, except `name`."""
     assert is_dataclass(workload)
-    axes = [axis.name for axis in fields(workload) if axis.name != "name" and axis.metadata.get("is_axis", True)]
-    return {axis: getattr(workload, axis) for axis in axes}
+    return {axis.name: getattr(workload, axis.name) for axis in fields(workload) if axis.name != "name"}
 
 
 def non_default_axes(workload: Workload) -> dict[str, Any]:
