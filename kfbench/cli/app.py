@@ -36,6 +36,10 @@ REMOVED: Final = {
     "contribute": "send the run's folder; `kfbench compare RUN_A RUN_B` shows the CPU ratios of two hosts side by side",
     "index": "`kfbench compare REPORT_A REPORT_B` compares two reports, and reports/README.md lists them",
 }
+# Options that commands of earlier versions had, by command.
+REMOVED_OPTIONS: Final = {
+    ("fingerprint", "--topic-names"): "topics are numbered, the largest first; send their names beside the file",
+}
 
 app = typer.Typer(
     help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
@@ -78,6 +82,10 @@ def main() -> int:
     if options and options[0] in REMOVED:
         complain(f"there is no {options[0]} any more: {REMOVED[options[0]]}")
         return 2
+    for (command, option), instead in REMOVED_OPTIONS.items():
+        if options[:1] == [command] and option in options:
+            complain(f"there is no {option} any more: {instead}")
+            return 2
     try:
         status = app([*options, *names] or ["--help"], prog_name="kfbench", standalone_mode=False)
     except BrokenPipeError:  # from typer's own help

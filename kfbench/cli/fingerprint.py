@@ -1,4 +1,4 @@
-"""The command fingerprint: a file that answers what-if in the place of a log, without the log's records."""
+"""The command fingerprint: a file with a log's what-if, without the log's names and records."""
 
 from pathlib import Path
 from shlex import quote
@@ -22,9 +22,6 @@ def fingerprint(
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The fingerprint, such as orders.json.")],
-    topic_names: Annotated[
-        bool, typer.Option("--topic-names", help="Keep the topics' names. Otherwise topics are numbered.")
-    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Compress all of it, not a sample of 2 MiB: slower and closer.")
     ] = False,
@@ -33,11 +30,11 @@ def fingerprint(
     ] = None,
     timestamp_unit: TimestampUnit = None,
     least_members: Annotated[
-        int, typer.Option(metavar="K", min=2, help="Merge buckets of distributions that have fewer members.")
+        int, typer.Option(metavar="K", min=2, help="Merge buckets of histograms that have fewer members.")
     ] = 10,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
-    """Write a fingerprint of your log: sums that `what-if` reads like the log, without any of its records."""
+    """Write a fingerprint of your log: its what-if without names and records, which `what-if` reads like the log."""
     from rich.console import Console
 
     from kfbench.fingerprint.file import to_json
@@ -46,38 +43,32 @@ def fingerprint(
     from kfbench.text import counted
     from kfbench.whatif.ask import SAMPLE_BYTES
     from kfbench.whatif.record_times import unknown_unit
-    from kfbench.workloads.fingerprinted.files import SUFFIX
 
-    if out.suffix != SUFFIX:
-        raise typer.BadParameter(f"the name of a fingerprint must end in {SUFFIX}", param_hint="--out")
+    if out.suffix != ".json":
+        raise typer.BadParameter("the name of a fingerprint must end in .json", param_hint="--out")
     if any(log.startswith(SCHEME) for log in logs):
         raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
     check_new_file(out, force, [])
-    made, sources, skipped, topics, doubts = measured(
+    made, answer, topics = measured(
         logs,
-        topic_names=topic_names,
         sample_bytes=None if everything else SAMPLE_BYTES,
         seed=seed,
         timestamp_unit=timestamp_unit,
         least_members=least_members,
         console=Console(stderr=True),
     )
-    check_new_file(out, force, [source.path for source in sources])
+    check_new_file(out, force, [source.path for source in answer.sources])
     data = to_json(made)
     write_whole(out, data)
-    for topic in made.topics:
-        own = topics[topic.name]
-        name = topic.name if topic.name == own else f"{topic.name} ({own})"
-        if 0 < topic.stored.records < FEW_RECORDS:
-            complain(f"{name} has few records ({topic.stored.records}): the file tells of single ones")
-        if topic_names and topic.name != own:
-            complain(f"{name} has a number, because its folder is not named like a partition of a topic")
-    if not any(topic.distributions for topic in made.topics):
-        complain(f"no topic has {least_members:,} records, so `kfbench run` cannot generate records like these")
+    for topic in answer.by_topic:
+        if topic.records < FEW_RECORDS:
+            name = f"{topics[topic.topic]} ({topic.topic})"
+            complain(f"{name} has few records ({topic.records}): the file tells of single ones")
     lines = [
-        f"{out}: {len(data):,} bytes, {counted(len(made.topics), 'topic')}",
+        f"{out}: {len(data):,} bytes, {counted(len(topics), 'topic')}",
         *contents_lines(made.contains, made.never_contains),
         f"Try it: kfbench what-if {quote(str(out))}",
     ]
     print_result("\n".join(lines))
-    fail_on_damage(sources, logs, skipped, unread=[unknown_unit(doubts)] if doubts else [])
+    doubts = answer.unit_doubts
+    fail_on_damage(answer.sources, logs, answer.skipped, unread=[unknown_unit(doubts)] if doubts else [])

@@ -40,9 +40,9 @@ class SweepOptions:
         list[str] | None,
         typer.Option(
             "--workload",
-            metavar="NAME|FILE.json",
-            help="Measure this named workload, or the topics of this fingerprint, in place of the profile's workloads. "
-            "Of the axes, only batch_size stays. Repeat it for more workloads.",
+            metavar="NAME",
+            help="Measure this named workload in place of the profile's workloads. Of the axes, only batch_size stays. "
+            "Repeat it for more workloads.",
         ),
     ] = None
     resume: Annotated[

@@ -135,13 +135,7 @@ def what_if(
     try:
         asked = _parsed(sources, table, connector)
         if isinstance(asked, Path):
-            _check_fingerprint_options(
-                everything=batches.everything,
-                seed=batches.seed,
-                dictionary=dictionary,
-                master=master,
-                timestamp_unit=batches.timestamp_unit,
-            )
+            _check_fingerprint_options(batches, arms.codec_names, dictionary, master)
         batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
         asked_traffic = Traffic(**vars(traffic))
         asked_prices = Prices(storage_gb_month=prices.price_storage_gb_month, network_gb=prices.price_network_gb)
@@ -163,8 +157,6 @@ def what_if(
         answer = what_if_of(
             read_file(asked),
             formats,
-            arms.codec_names,
-            batchings=batchings,
             traffic=asked_traffic,
             prices=asked_prices,
             rate_mb_s=rate_mb_s,
@@ -202,12 +194,23 @@ def what_if(
     fail_on_damage(answer.sources, sources, answer.skipped, unread=unread)
 
 
-def _check_fingerprint_options(**options: object) -> None:
+def _check_fingerprint_options(
+    batches: BatchOptions, codecs: Sequence[str] | None, dictionary: bool, master: str | None
+) -> None:
     """Raise BadParameter for an option that needs the log's records."""
-    for name, value in options.items():
+    no_records, no_batches = "a fingerprint has no records", "a fingerprint has no other batches than its log's"
+    for option, value, why in (
+        ("--linger-ms", batches.lingers_ms, no_batches),
+        ("--batch-size", batches.batch_sizes, no_batches),
+        ("--codec", codecs, "a fingerprint has no choice of codecs: its tables show all"),
+        ("--all", batches.everything, no_records),
+        ("--seed", batches.seed, no_records),
+        ("--timestamp-unit", batches.timestamp_unit, no_records),
+        ("--dictionary", dictionary, no_records),
+        ("--master", master, no_records),
+    ):
         if value:
-            option = {"everything": "--all"}.get(name, f"--{name.replace('_', '-')}")
-            raise typer.BadParameter("a fingerprint has no records", param_hint=option)
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Path | Topic":
@@ -234,7 +237,7 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
 
 def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
     """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
-    from kfbench.workloads.fingerprinted.model import is_fingerprint
+    from kfbench.sources.tables import is_fingerprint
 
     if not any(map(is_fingerprint, paths)):
         return None

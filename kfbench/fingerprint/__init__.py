@@ -1,1 +1,1 @@
-"""A fingerprint of a log: sums that answer `kfbench what-if` without the log's records."""
+"""A fingerprint of a log: the answer of `kfbench what-if` without names and payload, in a small file."""

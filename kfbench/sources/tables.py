@@ -11,6 +11,7 @@ Text may be compressed as a whole (.gz, .bz2, .lz4, .zst).
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,6 @@ from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
 from kfbench.sources.table_rows import UNREADABLE, chunks, words_of
 from kfbench.sources.text_file import COMPRESSED_SUFFIXES, codec_of
-from kfbench.workloads.fingerprinted.model import is_fingerprint
 
 Kind = Literal["parquet", "json", "csv"]
 KINDS: Final[dict[str, Kind]] = {
@@ -35,6 +35,8 @@ KINDS: Final[dict[str, Kind]] = {
     ".csv": "csv",
     ".tsv": "csv",
 }
+FINGERPRINT: Final = "kfbench fingerprint"  # the kind that a fingerprint names
+HEAD_BYTES: Final = 1 << 20
 HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: Spark and Hive write them next to their data
 PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # names that Spark, Dask and Hive use
 
@@ -118,6 +120,16 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
     if lost := next((each for each in skipped if each.is_data), None):
         raise KfbenchError(f"{lost.path}: {lost.reason}")
     raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+
+
+def is_fingerprint(path: Path) -> bool:
+    """Return True if a file is JSON that names itself a fingerprint near its beginning."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and f'"{FINGERPRINT}"'.encode() in head
 
 
 def _refuse_fingerprint(path: Path, kind: Kind) -> None:

@@ -80,7 +80,7 @@ class TopicAnswer:
 
     Args:
         best: see `WhatIf.best`.
-        timestamp_unit, timestamp_unit_from: see `TopicUnit`. A fingerprint has none, so they are not compared.
+        timestamp_unit, timestamp_unit_from: see `TopicUnit`.
         timestamp_unit_doubt: the reason why the unit is unknown. There are no other batches then.
         has_whole_seconds: True if nearly all timestamps are whole seconds.
     """
@@ -90,10 +90,10 @@ class TopicAnswer:
     records: int
     batches: int
     best: Arm
-    timestamp_unit: Unit | None = field(default=None, compare=False)
-    timestamp_unit_from: Literal["values", "option"] | None = field(default=None, compare=False)
+    timestamp_unit: Unit | None = None
+    timestamp_unit_from: Literal["values", "option"] | None = None
     timestamp_unit_doubt: str | None = None
-    has_whole_seconds: bool = field(default=False, compare=False)
+    has_whole_seconds: bool = False
 
     @property
     def saving(self) -> float | None:
@@ -150,7 +150,6 @@ class WhatIf:
         levels: the sizes of v2 at other levels.
         dictionary: what topic dictionaries would save; None: zstd is not among the codecs.
         is_fingerprint: True if the source is a fingerprint of a log.
-        interpolated: settings whose sizes are interpolated between those that the fingerprint has.
     """
 
     sources: tuple[Source, ...]
@@ -174,7 +173,6 @@ class WhatIf:
     by_topic: tuple[TopicAnswer, ...] = ()
     dictionary: DictionaryAnswer | None = None
     is_fingerprint: bool = False
-    interpolated: tuple[Batching, ...] = ()
 
     @property
     def timestamp_unit(self) -> Unit | None:
@@ -388,7 +386,6 @@ class WhatIf:
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
             "assumed_of": list(self.assumed_of),
-            "interpolated": [asdict(each) for each in self.interpolated],
             "base_words": self.base_words,
             "timestamp_unit": self.timestamp_unit,
             "timestamp_unit_from": self.by_topic[0].timestamp_unit_from if self.timestamp_unit else None,

@@ -60,11 +60,6 @@ def _time_notes(answer: WhatIf) -> Iterator[str]:
 
 def _sample_notes(answer: WhatIf) -> Iterator[str]:
     sample = answer.sample
-    if answer.is_fingerprint and (names := {arm.format: None for arm in answer.arms if arm.size_bytes is None}):
-        yield f"No codec was tried in {listed([*names])}."
-    if answer.interpolated:
-        asked = listed([batching.words for batching in answer.interpolated])
-        yield f"Interpolated (docs/fingerprint.md says how well): {asked}."
     if sample is None or not sample.is_partial:
         return
     share = percent(sample.plain_bytes / sample.of_bytes, 2)

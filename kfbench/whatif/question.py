@@ -4,29 +4,19 @@ A part is a file, a share of a file or a partition. A stretch is a sequence of c
 stretches is compressed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, Protocol, Self
+from typing import Final
 
 from kfbench.errors import InvalidConfig
-from kfbench.sources import Chunk, Part
+from kfbench.sources import Part
 from kfbench.sources.log import stream_of
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.rebatch import Batching, Sent
+from kfbench.whatif.rebatch import Batching
 
 MOST_TOPICS: Final = 12  # number of topics that have at least one stretch in each sample
 OTHER_TOPICS: Final = ""  # stands for all other topics
-
-
-class Collector(Protocol):
-    """Other sums over the records of a part; `plus` adds up those of several parts."""
-
-    def add(self, chunk: Chunk, of_clients: Sent) -> None:
-        """Add a chunk. of_clients: its records without those of control batches."""
-        ...
-
-    def plus(self, other: Self) -> Self: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +30,6 @@ class Question:
         arms: pairs of format and codec. Their sizes are computed in the log's own batches.
         batchings: a producer's settings for other batches of the same records. Sizes without a codec are computed for
             all formats.
-        divisions: more such settings. For these, the batches of a sample of chunks are counted.
         recoded: the formats that are compressed in other batches too.
         levels: pairs of codec and level. v2 is compressed at each of them, in the log's own batches.
         assumed: a producer's settings for the batches of sources that have none.
@@ -51,12 +40,10 @@ class Question:
         always: keys of parts (`Part.key`). The first stretch of these parts is in every sample.
         kept_shares: the share of stretches whose records are kept, for levels and dictionaries, by topic
             (`Source.stream`). OTHER_TOPICS: that of all topics without a share of their own.
-        collector: makes an object that is given all records of a part, for other sums than those of what-if.
     """
 
     arms: tuple[tuple[str, str], ...]
     batchings: tuple[Batching, ...] = ()
-    divisions: tuple[Batching, ...] = ()
     recoded: tuple[str, ...] = ()
     levels: tuple[tuple[str, int], ...] = ()
     assumed: Batching | None = None
@@ -66,7 +53,6 @@ class Question:
     timestamp_unit: Unit | None = None
     units: Mapping[str, Unit] = field(default_factory=dict)
     kept_shares: Mapping[str, float] = field(default_factory=dict)
-    collector: Callable[[], Collector] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
@@ -89,15 +75,14 @@ class Question:
         """Return True for a stretch that is drawn whatever the hash says, although others are not."""
         return self.share < 1 and not number and part.key in self.always
 
-    def draws(self, part: Part, stream: object, number: int, times: int = 1) -> bool:
+    def draws(self, part: Part, stream: object, number: int) -> bool:
         """Return True if a stretch (consecutive batches) of the part is in the sample.
 
         Args:
-            stream: identifies a way to divide the records into batches, or the chunks ("divisions").
+            stream: identifies a way to divide the records into batches.
             number: the number of the stretch, counted in this stream.
-            times: multiplies the share of stretches in the sample.
         """
-        return self._draws(part, stream, number, min(self.share * times, 1.0))
+        return self._draws(part, stream, number, self.share)
 
     def keeps(self, part: Part, number: int) -> bool:
         """Return True if the records of a stretch of the log's own batches are kept."""

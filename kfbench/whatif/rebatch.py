@@ -213,7 +213,7 @@ class Rebatcher:
 
 
 class Divider:
-    """Divides the same records into the batches of several settings. The records must fit into memory.
+    """Divides records into the batches of a producer. The records must fit into memory.
 
     Args:
         clocks_us: the clock of each producer and partition before these records, if known.
@@ -229,8 +229,6 @@ class Divider:
         self._producers: list[Any] = self.sent.owners[self.starts[:-1]][list(PRODUCER)].tolist()
         before_us = [(clocks_us or {}).get(producer) for producer in self._producers]
         self._times_us, self.ahead = _times_us(self.sent, self.starts, before_us)
-        self._bounds = np.empty(len(self._times_us) + 1, np.int64)
-        self._linger_us, self._with_gaps_us = -1, self._times_us
 
     def clocks_us(self, records: Int64) -> dict[Any, int]:
         """Return the clock of each producer and partition at one of its records, in µs.
@@ -239,29 +237,12 @@ class Divider:
         """
         return dict(zip(self._producers, self._times_us[records].tolist(), strict=True))
 
-    def last_us(self) -> dict[Any, int]:
-        """Return the clock of each producer and partition at its last record, in µs."""
-        return self.clocks_us(self.starts[1:] - 1)
-
-    def gaps_us(self, last_us: Mapping[Any, int]) -> Int64:
-        """Return the time in µs from a last record to the first one here, for each producer of `last_us` that is here.
-
-        last_us: what the method of the same name returned for other records.
-        """
-        first_us = self.clocks_us(self.starts[:-1])
-        return np.array([at - last_us[each] for each, at in first_us.items() if each in last_us], np.int64)
-
     def bounds(self, batching: Batching) -> Int64:
         """Return the index of the first record of each batch, and the end: int64[batches + 1]."""
-        return self._bounds[: self.count(batching) + 1].copy()
-
-    def count(self, batching: Batching) -> int:
-        """Return the number of batches. It is faster for settings of the same linger.ms in turn."""
         linger_us = round(batching.linger_ms * 1000)
-        if linger_us != self._linger_us:
-            self._linger_us, self._with_gaps_us = linger_us, _with_gaps(self._times_us, self.starts, linger_us)
-        columns = self.sent.records.shapes.columns
-        return int(linger(self._with_gaps_us, columns, linger_us, batching.batch_size_bytes, 1.0, self._bounds))
+        times_us, columns = _with_gaps(self._times_us, self.starts, linger_us), self.sent.records.shapes.columns
+        bounds = np.empty(len(times_us) + 1, np.int64)
+        return bounds[: linger(times_us, columns, linger_us, batching.batch_size_bytes, 1.0, bounds) + 1]
 
 
 def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:

@@ -15,7 +15,6 @@ from kfbench.log.tail import follow_each_other
 from kfbench.sources.time_columns import Unit
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.kept_stretches import KeptStretch
-from kfbench.whatif.question import Collector
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times, TimeUnits, TopicUnit
 from kfbench.whatif.source import Source
@@ -80,8 +79,6 @@ class Tally:
             of each chunk count.
         uniform_records: number of records in `uniform`, by records per batch.
         uniform_payload: bytes of keys and values in `uniform`, by (records per batch, True: with headers).
-        divided: number of batches by setting of `Question.divisions`, in a sample of chunks.
-        divided_records: number of records in these chunks.
         times: a histogram of timestamps, by topic (`Source.stream`).
         time_units: counts of timestamps that tell their unit, by topic (`Source.stream`).
         by_topic: bytes in v2, by topic (`Source.stream`).
@@ -90,7 +87,6 @@ class Tally:
         level_plain_bytes: bytes of uncompressed v2 in this sample, by topic.
         level_cpu_ns: CPU time by (codec, level). It differs from run to run, so it is not compared.
         kept: the sample for levels and topic dictionaries.
-        collected: what `Question.collector` collected, by topic (`Source.stream`).
     """
 
     sources: tuple[Source, ...] = ()
@@ -105,8 +101,6 @@ class Tally:
     uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
     uniform_records: Counter[int] = field(default_factory=Counter)
     uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
-    divided: Counter[Batching] = field(default_factory=Counter)
-    divided_records: int = 0
     times: Mapping[str, Times] = field(default_factory=dict)
     time_units: Mapping[str, TimeUnits] = field(default_factory=dict)
     by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
@@ -114,7 +108,6 @@ class Tally:
     level_plain_bytes: Counter[str] = field(default_factory=Counter)
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
     kept: tuple[KeptStretch, ...] = field(default=(), compare=False)
-    collected: Mapping[str, Collector] = field(default_factory=dict, compare=False)
 
     def __add__(self, other: Self) -> Self:
         both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})

@@ -102,6 +102,7 @@ def levels_table(answer: WhatIf) -> Table:
         (each.codec, each.level, each.size_bytes, _of_default(answer, each), each.cpu_ms_per_mb, _level_words(each))
         for each in answer.levels
     ]
+    machine = "the machine that made the fingerprint" if answer.is_fingerprint else "this machine"
     return Table(
         name="levels",
         caption=f"{BASE_FORMAT} at other levels, {answer.batches_words}",
@@ -112,7 +113,7 @@ def levels_table(answer: WhatIf) -> Table:
             Column(name="note"),
         ),
         rows=tuple(rows),
-        notes=("CPU: one thread of this machine encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
+        notes=(f"CPU: one thread of {machine} encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
     )
 
 

@@ -5,7 +5,7 @@ codec are measured in a sample of stretches. A stretch is a sequence of consecut
 the stretch's number decides if it is in the sample, so all workers draw the same stretches.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
@@ -23,7 +23,7 @@ from kfbench.sources import Chunk, Part
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed
 from kfbench.whatif.question import Question
-from kfbench.whatif.rebatch import Batches, Batching, Divider, Rebatcher, Sent, sent
+from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import TimeReader, Times
 from kfbench.whatif.source import COUNTED, Source
 from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
@@ -33,7 +33,6 @@ UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 5
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
 UNIFORM_TIMES: Final = 2
 UNIFORM_RECORDS: Final = 4096  # records of each chunk that are in this sample at least
-DIVIDED_TIMES: Final = 4  # the sample of chunks whose batches are counted is this many times larger
 
 GROUP_STRETCHES: Final = 16  # one call of a codec compresses so many stretches, about 1 MiB of plain v2
 MOST_STARTED: Final = 8  # codecs are started for so many groups of batches before their results are awaited
@@ -98,10 +97,7 @@ class _Reading:
         self._clock = self._assumed or next((rebatcher for _, rebatcher in self._rebatchers), None)
         self._keeper = StretchKeeper(part, question)
         self._nothing: Sent | None = None
-        self._last_us: dict[Any, int] = {}
-        self._surplus: dict[Batching, float] = defaultdict(float)  # batches that were cut where a chunk ends
         self._stretches: Counter[Batching | None] = Counter()
-        self._chunks = 0
         self._kinds: Counter[str] = Counter()
         self._damage: list[Damage] = []
         self._numbers: Counter[str] = Counter()
@@ -109,7 +105,6 @@ class _Reading:
         self._first_position = 0
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
         self._times, self._time_reader = Times(), TimeReader(question.unit_of(part))
-        self._collector = question.collector() if question.collector else None
         self._started: list[Callable[[], None]] = []  # each takes the results of codecs that `_run` has started
 
     def add(self, given: Chunk) -> None:
@@ -137,8 +132,6 @@ class _Reading:
             self._first_ms.append(int(known.min()))
             self._last_ms.append(int(known.max()))
         self._times = self._times.plus(Times.of(times))
-        if self._collector is not None:
-            self._collector.add(chunk, of_clients)
         if chunk.bounds is not None:
             self._recorded(Batches(chunk.records, chunk.bounds, chunk.fields), stored)
         elif self._assumed is None:
@@ -148,8 +141,6 @@ class _Reading:
                 self._recorded(batches, stored)
         self._numbers["sent"] += len(of_clients.records)
         self._uniform(of_clients)
-        self._divide(of_clients)
-        self._chunks += 1
         self._rebatched(of_clients)
         self._finish()
 
@@ -189,13 +180,10 @@ class _Reading:
             self._found,
             sources=(source,),
             sent_records=self._numbers["sent"],
-            divided=Counter({b: count - round(self._surplus[b]) for b, count in self._found.divided.items()}),
-            divided_records=self._numbers["divided"],
             times={source.stream: self._times},
             time_units={source.stream: self._time_reader.units},
             by_topic={source.stream: self._topic_sizes()},
             kept=tuple(self._keeper.stretches),
-            collected={source.stream: self._collector} if self._collector else {},
         )
 
     def _topic_sizes(self) -> TopicSizes:
@@ -270,28 +258,6 @@ class _Reading:
             batches = Sent(records, of_clients.owners[:whole]).batched(bounds)
             for name in self._question.formats:
                 self._found.uniform[records_per_batch, name] += int(FORMATS[name].size(*batches).sum())
-
-    def _divide(self, of_clients: Sent) -> None:
-        """Count the batches of a chunk at each setting of `Question.divisions`.
-
-        A batch that is cut where a chunk ends makes half a batch too many on average, because the next chunk begins a
-        whole one. It is cut if its producer's next record comes within linger.ms and the batch is not full.
-        """
-        records = len(of_clients.records)
-        if not self._question.divisions or not records:
-            return
-        divider = Divider(of_clients)
-        gaps_us = divider.gaps_us(self._last_us)
-        self._last_us = divider.last_us()
-        # The first chunk of a file is small. With the second it is one draw, the one that is certain in large topics.
-        if not self._question.draws(self._part, "divisions", max(self._chunks - 1, 0), DIVIDED_TIMES):
-            return
-        self._numbers["divided"] += records
-        for batching in self._question.divisions:
-            batches = divider.count(batching)
-            open_before = int((gaps_us < batching.linger_ms * 1000).sum())
-            self._found.divided[batching] += batches
-            self._surplus[batching] += open_before * (1 - batches / records) / 2
 
 
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:

@@ -21,8 +21,11 @@ def test_what_if_of_a_fingerprint_is_that_of_the_log(kfbench: Run, tmp_path: Pat
     done = kfbench("fingerprint", LOG, "--out", out)
     assert done.status == 0 and "never contains" in done.out and not list(tmp_path.glob("*.part"))
     of_log, of_print = (json.loads(kfbench("what-if", path, "--json").out) for path in (LOG, out))
-    for name in ("now_bytes", "sizes", "rebatched", "breakdown", "losses", "best"):
+    for name in ("now_bytes", "breakdown", "losses", "overhead_a_record", "break_even"):
         assert of_print[name] == of_log[name]
+    for one, other in zip(of_print["sizes"], of_log["sizes"], strict=True):
+        assert {**one, "month": 0, "saving_a_month": 0} == {**other, "month": 0, "saving_a_month": 0}
+    assert not of_print["rebatched"]
 
 
 def test_times_are_lengths_not_dates(kfbench: Run, tmp_path: Path) -> None:
@@ -36,15 +39,26 @@ def test_times_are_lengths_not_dates(kfbench: Run, tmp_path: Path) -> None:
     assert "GB per day" in of_print
 
 
+def test_a_month_follows_the_prices(kfbench: Run, tmp_path: Path) -> None:
+    out = tmp_path / "print.json"
+    assert kfbench("fingerprint", FOLDER / "telemetry.log", "--out", out).status == 0
+    options = ["--retention-days", "30", "--price-network-gb", "0.5", "--json"]
+    of_log, of_print = (
+        json.loads(kfbench("what-if", path, *options).out)["month_now"] for path in (FOLDER / "telemetry.log", out)
+    )
+    assert of_print == pytest.approx(of_log, rel=0.006)
+
+
 def test_the_list_of_contents_follows_the_options(kfbench: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "orders-0"
-    folder.mkdir()
-    (folder / "00000000000000000000.log").write_bytes(LOG.read_bytes())
-    for number, options in enumerate(([], ["--topic-names", "--least-members", "20"])):
-        done = kfbench("fingerprint", folder, "--out", tmp_path / f"{number}.json", *options)
-        contains, never = done.out.split("It never contains")
-        assert ("names of topics" in contains, "names of topics" in never) == ((False, True), (True, False))[number]
-        assert f"in buckets of {(10, 20)[number]} or more" in contains and not done.err
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--least-members", "20")
+    contains, never = done.out.split("It never contains")
+    assert "in buckets of 20 or more" in contains and "names of topics" in never and not done.err
+    assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2
+
+
+def test_a_removed_option_says_what_to_use(kfbench: Run, tmp_path: Path) -> None:
+    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--topic-names")
+    assert done.status == 2 and "there is no --topic-names any more: topics are numbered" in done.err
 
 
 def test_a_topic_of_few_records_is_named(kfbench: Run, tmp_path: Path) -> None:
@@ -110,17 +124,6 @@ def test_a_name_that_no_command_takes_is_refused(kfbench: Run, tmp_path: Path) -
     assert done.status == 2 and "must end in .json" in done.err and not list(tmp_path.iterdir())
 
 
-def test_a_topic_that_keeps_no_name_is_named(kfbench: Run, tmp_path: Path) -> None:
-    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--topic-names")
-    assert done.status == 0 and f"topic 1 ({LOG}) has a number" in done.err
-
-
-def test_records_that_cannot_be_generated_are_told(kfbench: Run, tmp_path: Path) -> None:
-    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--least-members", "1000")
-    assert done.status == 0 and "no topic has 1,000 records" in done.err
-    assert "in buckets of 1,000 or more" in done.out
-
-
 def test_a_log_is_never_replaced(kfbench: Run, segment: Path) -> None:
     before, out = segment.read_bytes(), segment.with_suffix(".json")
     out.symlink_to(segment)
@@ -134,8 +137,7 @@ def test_damage_is_left_out_and_told(kfbench: Run, damaged: tuple[Path, int], tm
     out = tmp_path / "print.json"
     done = kfbench("fingerprint", path, "--out", out)
     assert done.status == 1 and str(path) in done.err
-    stored = json.loads(out.read_bytes())["topics"][0]["stored"]
-    assert stored["damaged_places"] == 1
+    assert json.loads(out.read_bytes())["answer"]["sources"][0]["damaged_places"] == 1
     assert str(path) not in out.read_text()
     done = kfbench("what-if", out, "--table", "sources")
     assert done.status == 1 and "damaged place" in done.out and "topic 1: 1 damaged place" in done.err
@@ -147,13 +149,24 @@ def test_a_wrong_folder_is_refused_before_anything_is_read(kfbench: Run, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "options", [["--all"], ["--dictionary"], ["--master", "local[1]"], ["--seed", "5"], ["--value-json"]]
+    ("options", "what"),
+    [
+        (["--linger-ms", "5"], "other batches"),
+        (["--batch-size", "16384"], "other batches"),
+        (["--codec", "zstd"], "choice of codecs"),
+        (["--all"], "records"),
+        (["--dictionary"], "records"),
+        (["--master", "local[1]"], "records"),
+        (["--seed", "5"], "records"),
+        (["--timestamp-unit", "s"], "records"),
+        (["--value-json"], "columns"),
+    ],
 )
-def test_options_that_need_records_are_refused(kfbench: Run, tmp_path: Path, options: list[str]) -> None:
+def test_options_that_need_the_log_are_refused(kfbench: Run, tmp_path: Path, options: list[str], what: str) -> None:
     out = tmp_path / "print.json"
-    assert kfbench("fingerprint", LOG, "--out", out).status == 0
+    out.write_text('{"kind": "kfbench fingerprint"}')
     done = kfbench("what-if", out, *options)
-    assert done.status == 2 and "a fingerprint has no" in done.err
+    assert done.status == 2 and f"a fingerprint has no {what}" in done.err and options[0] in done.err + "--value-json"
     assert kfbench("what-if", out, LOG).status == 2
 
 
@@ -169,30 +182,3 @@ def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
     (tmp_path / LOG.name).write_bytes(LOG.read_bytes())
     assert kfbench("what-if", tmp_path).status == 0  # a folder of segments: other files are skipped
     assert not other.exists()
-
-
-SWEEP = """
-title = "t"
-analysis = "a"
-[[grid]]
-name = "g"
-title = "t"
-analysis = "a"
-measure = ["bytes"]
-formats = ["v2", "v3"]
-axes = { batch_size = [1, 10], key_bytes = [16] }
-"""
-
-
-def test_a_sweep_measures_a_fingerprint(kfbench: Run, tmp_path: Path) -> None:
-    out, sweep = tmp_path / "print.json", tmp_path / "sweep.toml"
-    sweep.write_text(SWEEP)
-    assert kfbench("fingerprint", LOG, "--out", out, "--least-members", 20).status == 0
-    assert json.loads(out.read_text())["topics"][0]["distributions"]["least_members"] == 20
-    done = kfbench("sweep", sweep, "--workload", out, "--dry-run", "--json")
-    assert done.status == 0 and sum(stage["cells"] for stage in json.loads(done.out)["stages"]) == 2
-    done = kfbench("sweep", sweep, "--workload", tmp_path / "absent.json", "--dry-run")
-    assert done.status != 0 and f"kfbench: --workload: {tmp_path / 'absent.json'}: cannot be read" in done.err
-    done = kfbench("sweep", sweep, "--workload", LOG, "--dry-run")
-    assert done.status != 0 and f"{LOG}: the name of a fingerprint must end in .json" in done.err
-    assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2

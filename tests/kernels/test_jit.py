@@ -15,7 +15,6 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, WORKLOADS, Dictionary, Records, kernels
-from kfbench.arrays import read_only
 from kfbench.batches import BatchFields
 from kfbench.broker.append import append as append_requests
 from kfbench.broker.batch_headers import headers
@@ -24,13 +23,11 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.kernels.broker import item_hashes
 from kfbench.kernels.formats import scan
 from kfbench.kernels.instructions import host_vectors
 from kfbench.kernels.jit import _CacheFiles
 from kfbench.kernels.wire import copy_and_crc, varint
 from kfbench.layouts import HEADERS_FIRST_BIT, TAGGED_BIT, UNSIGNED_BIT
-from kfbench.workloads.fingerprinted.content import profile
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -70,9 +67,6 @@ def exercise() -> None:
         scan.counts(log.data, log.positions, 7, np.empty(len(log), np.int64))
     convert(b"".join(bytes(FORMATS["v2"].encode(records, codec=codec)) for codec in ("none", "gzip")), "v3")
     latest_of_keys(records, np.ones(len(records), np.bool_))
-    columns = records.key_data, records.key_starts, records.shapes.key_lengths
-    item_hashes.hash_items(*columns, read_only(np.zeros(2, np.uint64)), np.empty(len(records), np.uint64))
-    profile(()).fill(0, 0, 0, np.array([9], np.int32))
     appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
     append_requests(appended, "v3-tagged", from_zero=False)
     with suppress(Refused):  # this also compiles the kernel that makes the error message

@@ -133,6 +133,9 @@ BAD = {
     "unknown workload of the catalogue": (
         block('workloads = ["user-activity", "grid"]'), "workloads: no 'grid' in the catalogue .*user-activity"
     ),
+    "a fingerprint": (
+        block('workloads = ["orders.json"]'), "workloads: orders.json: a fingerprint is no workload any more: name a "
+    ),
     "unknown variant": (
         block('workloads = ["user-activity/rate-7"]'),
         "workloads: user-activity has no variant 'rate-7' .variants: default, rate-10, ",

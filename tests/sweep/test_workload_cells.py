@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.paths import PATHS
@@ -40,6 +42,30 @@ def test_workloads_of_the_catalogue_go_by_name_variant_and_pattern(load: Load) -
     by_name = load(block('workloads = ["user-activity", "user-activity/rate-10"]')).cells
     assert by_axis == by_name
     assert by_name[1].title.endswith("(user-activity: variant rate-10; none)")
+
+
+def test_a_folder_named_like_a_workload_does_not_hide_it(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "user-activity").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load(block('workloads = ["user-activity"]')).cells
+
+
+def test_a_workload_takes_the_place_of_a_profiles_workloads(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(
+        HEAD + "publish = true\n" + block("axes = { batch_size = [1, 10], key_bytes = [16] }", formats='["v1", "v2"]')
+    )
+    profile = load_profile(sweep, ["service-events"])
+    assert [cell.workload for cell in profile.cells] == [
+        NamedWorkload(name="service-events", batch_size=batch_size) for batch_size in (1, 10)
+    ]
+    assert not profile.publish
+    (row, *_) = measure_cell(profile.cells[0])
+    assert (row["format"], row["status"]) == ("v1", "skipped")  # it has no headers
+    with pytest.raises(InvalidConfig, match=r"^--workload: orders\.json: a fingerprint is no workload any more"):
+        load_profile(sweep, ["orders.json"])
 
 
 def test_ids_of_workloads_are_for_ever_too(load: Load) -> None:

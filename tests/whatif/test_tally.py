@@ -6,21 +6,20 @@ Samples state their share, estimates state their error.
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kfbench import FORMATS, Records, read_log
-from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.break_even import Crossing, break_evens
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
-from kfbench.whatif.rebatch import Batching, Divider, sent
+from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally import UNIFORM_RECORDS, tally
 from kfbench.workloads import WORKLOADS
@@ -257,34 +256,6 @@ def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatc
     assert sample.drawn.stretches > 3
     assert sample.both.plain < alone.sizes()["v3"]
     assert [(each.coded, each.recoded) for each in sums] == [(alone.coded, alone.recoded)] * 3
-
-
-@pytest.mark.parametrize("producers", [1, 40, 4000])
-@pytest.mark.parametrize("settings", [(0.0, 16_384), (5.0, 16_384), (50.0, 65_536), (500.0, 1 << 20)])
-def test_batches_are_counted_as_if_chunks_had_no_ends(settings: tuple[float, int], producers: int) -> None:
-    """40 producers send all the time, 4,000 send 5 records each, one after another."""
-    batching, records = Batching(*settings), WORKLOADS["user-activity"].generate(records=20_000, seed=1).records
-    numbers = np.arange(len(records))
-    ids = numbers // 5 if producers == 4000 else numbers % producers
-    starts = np.append(0, np.flatnonzero(np.diff(ids)) + 1) if producers > 1 else np.array([0])
-    question = replace(QUESTION, divisions=(batching,))
-
-    def chunk(first: int, end: int) -> Chunk:
-        bounds = np.concatenate([[first], starts[(starts > first) & (starts < end)], [end]])
-        fields = BatchFields(producer_id=ids[bounds[:-1]])
-        return Chunk(records=records.part(first, end), bounds=bounds - first, fields=fields, size_bytes=end - first)
-
-    def counted(chunks: int) -> int:
-        ends = [len(records) * i // chunks for i in range(chunks + 1)]
-        found = tally(InMemory(tuple(chunk(*each) for each in pairwise(ends))), question)
-        assert found.divided_records == len(records)
-        return found.divided[batching]
-
-    whole = chunk(0, len(records))
-    assert whole.bounds is not None
-    exact = len(Divider(sent(whole.records, whole.bounds, whole.fields)).bounds(batching)) - 1
-    assert counted(1) == exact
-    assert counted(7) == pytest.approx(exact, rel=0.03, abs=2)
 
 
 def test_equal_batches_are_those_of_the_first_records_of_each_chunk() -> None:

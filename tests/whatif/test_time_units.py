@@ -289,14 +289,8 @@ def test_units_at_their_limits() -> None:
         what_if("x.log", timestamp_unit="minutes")  # type: ignore[arg-type]
 
 
-def test_a_fingerprint_has_the_batches_of_its_times(tmp_path: Path) -> None:
-    options: Any = {"seed": 1, "sample_bytes": None}
-    usual = fingerprint(log(tmp_path / "ms.log", MILLISECONDS), **options).fingerprint.topics[0]
-    found = fingerprint(log(tmp_path / "us.log", in_unit(MILLISECONDS, "us")), **options).fingerprint.topics[0]
-    assert [each.batches for each in found.batchings] == [each.batches for each in usual.batchings]
-    assert found.batches == usual.batches and found.span == usual.span
-    assert found.sample and usual.sample and found.sample.counts == usual.sample.counts
-    counters = log(tmp_path / "counters.log", COUNTERS)
-    with pytest.raises(UnknownTimeUnit, match=r"counters\.log"):
-        fingerprint(counters, **options)
-    assert fingerprint(counters, timestamp_unit="s", **options).fingerprint.topics[0].stored.records == len(COUNTERS)
+def test_a_fingerprint_has_the_steps_of_its_times(tmp_path: Path) -> None:
+    usual = fingerprint(log(tmp_path / "ms.log", MILLISECONDS)).fingerprint
+    found = fingerprint(log(tmp_path / "us.log", in_unit(MILLISECONDS, "us"))).fingerprint
+    assert usual.histograms["topic 1"]["time_steps_ms"]
+    assert found.histograms == usual.histograms and found.answer.rate == usual.answer.rate

@@ -14,7 +14,6 @@ from kfbench.records import Shapes
 from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import RecordedTopic
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
@@ -105,7 +104,7 @@ def first_batches(
 ) -> FirstBatches | None:
     """Generate the first batches of a workload, to plan its cells.
 
-    Named workloads and fingerprints: whole blocks of 65,536 records, with at least `records` records. Recorded topics:
+    Named workloads: whole blocks of 65,536 records, with at least `records` records. Recorded topics:
     `records` records, or all of them. Grid workloads: one batch.
 
     Return None if the sweep's axes make batches above `most_bytes`; None: MAX_BATCH_BYTES, a broker's limit. Raises
@@ -115,7 +114,7 @@ def first_batches(
     """
     most_bytes = MAX_BATCH_BYTES if most_bytes is None else most_bytes
     axes = axes_of(point)
-    is_named, is_recorded = isinstance(point, NamedWorkload | FingerprintWorkload), isinstance(point, RecordedTopic)
+    is_named, is_recorded = isinstance(point, NamedWorkload), isinstance(point, RecordedTopic)
     batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
     if isinstance(point, RecordedTopic):
         batch = min(records, point.recorded)
@@ -127,7 +126,7 @@ def first_batches(
     largest_bytes = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
     if largest_bytes <= most_bytes:
         return FirstBatches(sample=sample, is_uniform=not (is_named or is_recorded))
-    if isinstance(point, NamedWorkload | FingerprintWorkload) and point.batch_size is None:
+    if isinstance(point, NamedWorkload) and point.batch_size is None:
         raise InvalidConfig(
             f"{where}: workloads: {workload_label(point)}: a batch has {largest_bytes:,} bytes in {BASE_FORMAT}, but a "
             f"broker accepts at most {most_bytes:,} (message.max.bytes)"

@@ -7,7 +7,6 @@ from typing import Any
 
 from kfbench.sweep.definition.sweep_file import DictionarySettings, Kind
 from kfbench.workloads import WORKLOADS, Workload
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import TOPICS
 
 
@@ -93,18 +92,14 @@ class Cell:
 
 
 def axes_of(workload: Workload) -> dict[str, Any]:
-    """Return a workload's axes (parameters) by name: the fields of its dataclass, except `name` and its content."""
+    """Return a workload's axes (parameters) by name: the fields of its dataclass, except `name`."""
     assert is_dataclass(workload)
-    axes = [axis.name for axis in fields(workload) if axis.name != "name" and axis.metadata.get("is_axis", True)]
-    return {axis: getattr(workload, axis) for axis in axes}
+    return {axis.name: getattr(workload, axis.name) for axis in fields(workload) if axis.name != "name"}
 
 
 def non_default_axes(workload: Workload) -> dict[str, Any]:
     """Return the workload's axes that differ from their default, by name."""
-    if isinstance(workload, FingerprintWorkload):
-        default = axes_of(FingerprintWorkload.of(workload.model))
-    else:
-        default = axes_of(TOPICS[workload.name] if workload.name in TOPICS else WORKLOADS[workload.name])
+    default = axes_of(TOPICS[workload.name] if workload.name in TOPICS else WORKLOADS[workload.name])
     return {axis: value for axis, value in sorted(axes_of(workload).items()) if value != default[axis]}
 
 

@@ -30,7 +30,6 @@ from kfbench.sweep.definition.rival_kinds import MOST_BATCH_BYTES, RIVAL_KINDS
 from kfbench.sweep.definition.sweep_file import CpuSettings, DictionarySettings, Grid, Kind, ModelSettings, SweepFile
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import RecordedTopic
 
 FIRST_MODEL_RECORDS: Final = 1 << 20
@@ -174,7 +173,7 @@ def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
     """
     canonical = _canonical(point)
     same_records = canonical
-    if isinstance(point, NamedWorkload | FingerprintWorkload):
+    if isinstance(point, NamedWorkload):
         same_records = _canonical(replace(point, batch_size=None))
     return Cell(
         kind=kind,

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
@@ -14,9 +13,9 @@ from kfbench.sweep.definition.sweep_file import Grid, check_level
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.fingerprinted.files import is_fingerprint_path, read_workloads
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 from kfbench.workloads.recorded.topics import TOPICS, RecordedTopic
+
+NO_FILE: Final = "a fingerprint is no workload any more: name a workload that is like its topic (kfbench workloads)"
 
 
 def points(where: str, grid: Grid) -> Iterator[Workload]:
@@ -44,23 +43,15 @@ def points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes.{error}") from None
 
 
-def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload | RecordedTopic | FingerprintWorkload]:
+def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload | RecordedTopic]:
     """Return the named workloads that match the patterns of a key `workloads`, without duplicates.
 
-    A pattern that matches none may match recorded topics, such as "lines-*". A path that ends in .json is that of a
-    fingerprint, with a workload per topic.
+    A pattern that matches none may match recorded topics, such as "lines-*".
 
-    Raises InvalidConfig for a pattern without a match, and for a file that is no fingerprint. where: the place of the
-    key, for messages.
+    Raises InvalidConfig for a pattern without a match. where: the place of the key, for messages.
     """
-    matching: dict[NamedWorkload | RecordedTopic | FingerprintWorkload, None] = {}
+    matching: dict[NamedWorkload | RecordedTopic, None] = {}
     for pattern in patterns:
-        if is_fingerprint_path(pattern):
-            try:
-                matching |= dict.fromkeys(read_workloads(Path(pattern)))
-            except InvalidConfig as error:
-                raise InvalidConfig(f"{where}: {error}") from None
-            continue
         name, _, variant = pattern.partition("/")
         named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
         if not named and not variant:
@@ -68,8 +59,8 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             matching |= dict.fromkeys(topics)
             if topics:
                 continue
-        if not named and Path(pattern).exists():
-            raise InvalidConfig(f"{where}: {pattern}: the name of a fingerprint must end in .json")
+        if not named and pattern.endswith(".json"):
+            raise InvalidConfig(f"{where}: {pattern}: {NO_FILE}")
         if not named:
             raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:

@@ -3,7 +3,7 @@
 An invalid sweep raises InvalidConfig before anything is measured. The message names the file and the key.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.grid_cells import cells_of_grid
 from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, read
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ class Profile:
     seed: int
     grids: tuple[Grid, ...]
     cells: tuple[Cell, ...]
-    text: str  # the TOML text of its file and of the files that it extends, and the hashes of fingerprints
+    text: str  # the TOML text of its file and of the files that it extends
     filter: tuple[str, ...] = ()  # the user's filters that reduced its cells, as the user wrote them
     publish: bool = False  # True if its reports go into the folder of published reports
 
@@ -36,7 +35,7 @@ class Profile:
 def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Profile:
     """Read and check a sweep, by its name in datasets/sweeps/ or by the path of a TOML file. Raises InvalidConfig.
 
-    workloads: if given, each block measures these named workloads or fingerprints (paths that end in .json) instead of
+    workloads: if given, each block measures these named workloads instead of
     its own, at the levels of its axis batch_size. Combinations that a format does not support are skipped.
     """
     path, file, text = read(name_or_path)
@@ -67,7 +66,7 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
         seed=file.seed,
         grids=tuple(file.grid),
         cells=tuple(cells.values()),
-        text=text + _sources(cells.values()),
+        text=text,
         publish=file.publish,
     )
 
@@ -75,16 +74,3 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
 def _of_workloads(grid: Grid, workloads: Sequence[str]) -> Grid:
     axes = {name: levels for name, levels in grid.axes.items() if name == "batch_size"}
     return msgspec.structs.replace(grid, workload="grid", workloads=list(workloads), axes=axes, illegal="skip")
-
-
-def _sources(cells: Iterable[Cell]) -> str:
-    """Return a comment line per fingerprint: the name of its workload, and the hash of the file instead of its path."""
-    found = dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, FingerprintWorkload))
-    return "".join(
-        sorted(
-            {
-                f"# {each.name}: topic {each.model.number} of the fingerprint with sha256 {each.model.sha256}\n"
-                for each in found
-            }
-        )
-    )

@@ -17,7 +17,6 @@ from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import InvalidConfig
 from kfbench.measure.cpu import Operation
 from kfbench.shipped import DATASETS
-from kfbench.workloads.fingerprinted.files import is_fingerprint_path
 
 SWEEPS: Final = DATASETS / "sweeps"
 
@@ -146,8 +145,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
             Without it they have the batches that their file describes.
         workload: a family of workloads, used unless `workloads` is given.
         workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
-            may be patterns: "*" matches the default variant of every workload, "*/*" every variant. A path that ends
-            in .json, relative to this file, is that of a fingerprint: one workload per topic.
+            may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
         bytes, cpu, model, dictionary, rivals, instructions: replace the settings of the file.
         seeds: replace the seed of the file. Each cell is repeated for each seed.
         codecs: the levels of each codec. An empty list means the default level.
@@ -263,7 +261,6 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
         raise InvalidConfig(f"{path}: cannot be read: {error}") from None
     except msgspec.DecodeError as error:
         raise InvalidConfig(f"{path}: {error}") from None
-    _find_fingerprints(tables, path.parent)
     if "extends" not in tables:
         return _Tables(tables, text)
     if path.resolve() in extending:
@@ -290,18 +287,6 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(other, base, error)) from None
     return _Tables(_merged(base, own), f"{text}\n# {other.name}, which {path.name} extends:\n{base_text}")
-
-
-def _find_fingerprints(tables: dict[str, Any], folder: Path) -> None:
-    """Make the paths of fingerprints in `workloads` relative to the folder of the file that names them."""
-    blocks = tables.get("grid")
-    for block in blocks if isinstance(blocks, list) else ():
-        names = block.get("workloads") if isinstance(block, dict) else None
-        if isinstance(names, list):
-            is_path = [isinstance(name, str) and is_fingerprint_path(name) for name in names]
-            block["workloads"] = [
-                str(folder / name) if found else name for name, found in zip(names, is_path, strict=True)
-            ]
 
 
 def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:

@@ -35,7 +35,6 @@ from kfbench.progress import counting
 from kfbench.records import Records
 from kfbench.sweep.definition.cell import Cell
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.fingerprinted.workload import FingerprintWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
@@ -66,7 +65,6 @@ class FormatKernels(NamedTuple):
 
 
 Call = tuple[Callable[[Any], None], Any]
-Named = NamedWorkload | FingerprintWorkload
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
@@ -107,12 +105,12 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
         group = [path for path in named or others if path in paths]
         if group:
             calls.append((compile_paths, tuple((path, tuple(paths[path])) for path in group)))
-    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, Named)))
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
     return calls + [(compile_payloads, workloads)] * bool(workloads)
 
 
 def _has_headers(cell: Cell) -> bool:
-    if isinstance(cell.workload, Named):
+    if isinstance(cell.workload, NamedWorkload):
         return bool(cell.workload.generate(records=RECORDS, seed=0).shapes.header_bounds[-1])
     return bool(cell.axes.get("headers"))
 
@@ -225,7 +223,7 @@ def compile_paths(paths: PathsOfFormats) -> None:
             measure_path(path, [FORMATS[name] for name in names], None, source, rounds=1, sample_ns=1, seed=0)
 
 
-def compile_payloads(workloads: tuple[Named, ...]) -> None:
+def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
     """Compile the kernels that generate payload.
 
     The kernels that generate lengths, times and offsets are compiled already, because checking the sweep calls them.
