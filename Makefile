@@ -8,7 +8,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh bench history ledger broker notebooks readme reference workloads results proposal intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh bench history ledger broker notebooks docs lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
@@ -30,12 +30,7 @@ help:
 	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
-	@echo "make readme     put the newest published table and picture into README.md"
-	@echo "make reference  write docs/api.md from docstrings and docs/cli.md from the commands' help"
-	@echo "make workloads  write docs/workloads.md and its figures from datasets/workloads"
-	@echo "make results    write the columns of a run into docs/results.md"
-	@echo "make proposal   write the stored run of dictionaries into docs/proposals and docs/dictionaries-broker.md"
-	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
+	@echo "make docs       write the generated parts of README.md and docs/*.md (cog)"
 	@echo "make lock       resolve the packages of requirements.lock"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -113,23 +108,8 @@ broker: setup
 notebooks: setup
 	$(PY) tools/notebooks.py
 
-readme: setup
-	$(PY) tools/readme.py
-
-reference: setup
-	$(PY) tools/reference_pages.py
-
-workloads: setup
-	$(PY) tools/workloads_page.py
-
-results: setup
-	$(PY) tools/results_page.py
-
-proposal: setup
-	$(PY) -m tools.dictionary_pages
-
-intervals: setup
-	$(PY) tools/intervals_page.py
+docs: kernels
+	$(PY) -m cogapp -r -U -n utf-8 --markers='<!--cog cog--> <!--end-->' --verbosity=1 README.md docs/*.md
 
 # One lock for every platform and Python from 3.11 on. uv and pip check the hashes.
 lock: setup

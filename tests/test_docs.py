@@ -3,6 +3,8 @@
 import importlib.util
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,13 @@ def test_targets_that_are_named_exist(page: Path) -> None:
         r"`make ([a-z]+)", text(page)
     )
     assert set(named) <= targets
+
+
+def test_the_python_of_readme_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", text(ROOT / "README.md"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ratio_to_v2" in done.stdout
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -22,7 +22,6 @@ WAIT_S = 60
 class Broker:
     port: int
     logs: Path
-    process: int
 
     @property
     def address(self) -> str:
@@ -37,13 +36,11 @@ class Broker:
 
 
 @contextmanager
-def running(
-    jars: Path, folder: Path, jvm_options: Sequence[str] = (), *, settings: Sequence[str] = (), program: str = "java"
-) -> Iterator[Broker]:
+def running(jars: Path, folder: Path, *, settings: Sequence[str] = ()) -> Iterator[Broker]:
     """Run a broker in KRaft mode while the `with` body runs. jars: the folder of Kafka's jars.
 
-    Its files are in `folder`, and its logs in `folder`/logs. jvm_options: further options of the broker's JVM.
-    settings: lines that replace or extend the broker's settings. program: the JVM, if not the one on PATH.
+    Its files are in `folder`, and its logs in `folder`/logs. settings: lines that replace or extend the broker's
+    settings.
     """
     port, controller_port, logs = free_port(), free_port(), folder / "logs"
     properties = _written(folder / "server.properties", [*_settings(logs, port, controller_port), *settings])
@@ -52,9 +49,8 @@ def running(
     status, output = builds.run(format_storage, jvm.environment(), most_s=WAIT_S)
     if status:
         raise jvm.ToolError(f"the storage tool ends with status {status}: {output[-2000:]}")
-    command = java(jars, *jvm_options, "kafka.Kafka", properties, program=program)
-    with _serving("broker", command, folder, port) as process:
-        yield Broker(port=port, logs=logs, process=process)
+    with _serving("broker", java(jars, "kafka.Kafka", properties), folder, port):
+        yield Broker(port=port, logs=logs)
 
 
 @contextmanager
@@ -69,14 +65,14 @@ def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
     zookeeper_main = "org.apache.zookeeper.server.ZooKeeperServerMain"
     with (
         _serving("zookeeper", java(jars, zookeeper_main, zookeeper), folder, zookeeper_port),
-        _serving("broker", java(jars, "kafka.Kafka", properties), folder, port) as process,
+        _serving("broker", java(jars, "kafka.Kafka", properties), folder, port),
     ):
-        yield Broker(port=port, logs=logs, process=process)
+        yield Broker(port=port, logs=logs)
 
 
 @contextmanager
-def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[int]:
-    """Run a server while the `with` body runs. Yield its process id. Its output goes to the file `folder`/NAME.out.
+def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[None]:
+    """Run a server while the `with` body runs. Its output goes to the file `folder`/NAME.out.
 
     The body starts when the server's port answers, after at most 60 s.
 
@@ -89,7 +85,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
         wait_for(f"the {name}'s port", lambda: process.poll() is not None or answers(port), WAIT_S)
         if process.poll() is not None:
             raise jvm.ToolError(f"the {name} ended: {output.read_text()[-2000:]}")
-        yield process.pid
+        yield
     finally:
         process.terminate()
         try:
@@ -99,8 +95,8 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
             raise TimeoutError(f"the {name} does not end within {WAIT_S} s") from None
 
 
-def java(jars: Path, *arguments: str | Path, program: str = "java") -> list[str]:
-    return jvm.java(*arguments, class_path=[f"{jars}/*"], program=program)
+def java(jars: Path, *arguments: str | Path) -> list[str]:
+    return jvm.java(*arguments, class_path=[f"{jars}/*"])
 
 
 def _written(path: Path, settings: Sequence[str]) -> Path:

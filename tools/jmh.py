@@ -30,7 +30,7 @@ from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.measure.verify import Unverified
 from kfbench.report.topics.second_opinion import AGAIN, CLAIMED, FILE, NOISY, OURS, OWN
 from kfbench.workloads.grid import GridPoint
-from tools import java_formats, java_page, jvm
+from tools import java_formats, jvm
 from tools.java_formats import CODECS, VERSIONS
 from tools.jmh_ours import PRODUCER, PRODUCER_ID, Batches, timed
 from tools.peers.base.measuring import holding_host
@@ -113,8 +113,6 @@ def main() -> None:
         raise SystemExit(f"make jmh: {error}") from None
     store(run, path)
     part_of(path).unlink()
-    if options.out is None:
-        java_page.write_page()
     Console(width=None if sys.stdout.isatty() else 140).print(shown(run["rows"]))
     say(f"every cell: {path}")
 

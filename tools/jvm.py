@@ -68,12 +68,12 @@ def _edited(source: Path, moved: Sequence[tuple[str, str]], folder: Path) -> Pat
     return edited
 
 
-def java(*arguments: str | Path, class_path: Sequence[Path | str], program: str | Path = "java") -> list[str]:
+def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
     """Return a command line that starts a JVM. Run it with `environment()` as its environment.
 
-    class_path: folders of classes, and FOLDER/* for folders of jars. program: the JVM, if not the one on PATH.
+    class_path: folders of classes, and FOLDER/* for folders of jars.
     """
-    return [str(program), "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
+    return ["java", "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:

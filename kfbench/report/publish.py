@@ -66,20 +66,16 @@ def place_of(run: Path, reports: Path) -> Path:
     return reports if is_for_publishing(open_run(run).manifest) else reports / UNPUBLISHED
 
 
-def newest(reports: Path, profile: str | None = None) -> Path:
-    """Return the folder of the newest report that is for publishing. profile: consider only reports of this profile.
-
-    Raises RunError if there is none.
-    """
+def newest(reports: Path) -> Path:
+    """Return the folder of the newest report that is for publishing. Raises RunError if there is none."""
     found = []
     for page in reports.glob("[0-9]*.*/index.html"):
         file = page.with_name("manifest.json")
         manifest = json.loads(file.read_bytes()) if file.is_file() else {}
-        if is_for_publishing(manifest) and profile in (None, manifest.get("profile")):
+        if is_for_publishing(manifest):
             found.append(page.parent)
     if not found:
-        of = f" of the {profile} profile" if profile else ""
-        raise RunError(f"{reports}: there is no published report{of}; make one with: make report")
+        raise RunError(f"{reports}: there is no published report; make one with: make report")
     return max(found, key=order)
 
 

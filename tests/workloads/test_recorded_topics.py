@@ -1,6 +1,7 @@
 """Recorded topics are workloads: always the same records, never more than were recorded."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,8 @@ def cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_every_recorded_topic_is_a_workload_with_all_its_lines() -> None:
     index = json.loads((LINES_FOLDER / "index.json").read_text())
+    for entry in index:
+        assert sha256((LINES_FOLDER / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
     lines = {name for name in TOPICS if name.startswith("lines-")}
     assert {f"lines-{entry['file'].removesuffix('.log')}" for entry in index} == lines
     assert TOPIC.recorded == next(entry["lines"] for entry in index if entry["file"] == "jvm-gc.log")

@@ -162,17 +162,15 @@ class JavaRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondOpinion:
-    """The runs of the newest Kafka in the file, and of older ones.
+    """The runs of the newest Kafka in the file.
 
     Args:
         claimed: cells behind claims.
         every: all cells, in one JVM each.
-        older: cells behind claims with older Kafkas.
     """
 
     claimed: JavaRun | None
     every: JavaRun | None
-    older: Sequence[JavaRun]
 
 
 @lru_cache(maxsize=1)
@@ -183,8 +181,7 @@ def load(path: Path = FILE) -> SecondOpinion | None:
         return None
     kafka = max((run.kafka for run in runs), key=lambda version: [*map(int, version.split("."))])
     newest = {run.cells: _java_run(run) for run in runs if run.kafka == kafka}
-    older = [_java_run(run) for run in runs if run.kafka != kafka and run.cells == CLAIMED]
-    return SecondOpinion(claimed=newest.get(CLAIMED), every=newest.get("all"), older=older)
+    return SecondOpinion(claimed=newest.get(CLAIMED), every=newest.get("all"))
 
 
 def _java_run(run: _Run) -> JavaRun:
