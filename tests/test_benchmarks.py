@@ -100,6 +100,8 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
     )
     if not all(has_codec(name, named["codec"]) for name in names if "codec" in named):
         return False
+    if benchmark in (broker.Compact, broker.Convert) and not all(FORMATS[name].has_broker_paths for name in names):
+        return False
     if benchmark is formats.BreakEven:
         return bool(named["format"] != named["other"])
     if benchmark is formats.Fetch:

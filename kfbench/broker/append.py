@@ -7,17 +7,15 @@ The table shows, by format of the log, what is set in place and what makes a bro
 | v0 | plain messages | compressed sets: inner offsets are absolute |
 | v1, enriched | the wrapper's offset (KIP-31), plain messages | sets whose offsets do not rise by one |
 | v2, v3, kip98 | base offset and leader epoch, outside the CRC | compressed batches whose offsets do not rise by one |
-| columnar | the same fields as v2 | batches whose offsets do not rise by one; a maximum timestamp that cannot be set |
-| any | | another format or codec |
+| columnar | the same fields as v2 | nothing: such a request is refused |
+| any other | | another format or codec |
 
 Log append time also sets the timestamp, its type and the checksum. In v3 the maximum timestamp is a varlong, so the
 bytes after it may move. In v3 with tags, tag 0 stores the append time and has a fixed size. A wrong maximum timestamp
 is corrected. With create time, tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
-In columnar the maximum timestamp has 48 bits. Create times are stored relative to it unless the batch has an anchor (a
-separate base time). A broker's time replaces the maximum in any case. Without an anchor the create times are then lost,
-and `work.losses` counts them. A batch is rebuilt if the time does not fit, or if a producer set a wrong maximum in a
-batch without an anchor.
+columnar is a research format, and append is its only path. A request is refused if its offsets do not rise by one, if
+its maximum timestamp is not its latest create time, or if it has an append time. Log append time is refused, too.
 
 If a batch with headers first is not rebuilt, only its metadata is decompressed. Nothing of columnar is decompressed. So
 damage in these payloads gets into the log, and so do control records in columnar. The size of a plain columnar payload
@@ -110,17 +108,17 @@ def append(
         from_zero: True: the offsets of a request must begin at 0.
         in_place: assign in `log`, a writeable buffer. If a request is rebuilt or resized, `data` is a new buffer.
         lossy: a conversion may lose properties.
-        dictionaries: the zstd dictionaries of the partition. columnar needs them only to rebuild a request.
+        dictionaries: the zstd dictionaries of the partition. columnar needs none.
 
     Raises:
         Refused: with the broker's error.
         CorruptLog: damage that a broker has no error for, or more than `limits` allow.
         WouldLose: a loss without `lossy`.
-        IllegalCombination: a codec that the log's format lacks.
+        IllegalCombination: a codec that the log's format lacks; in columnar, an append time, a format or a codec.
         InvalidConfig: options out of range.
         InvalidRecords: offsets beyond int64.
     """
-    source = None if fmt is None else find(fmt)
+    source = None if fmt is None else find(fmt, for_append=True)
     topic = Topic.of(
         to=to, codec=codec, level=level, timestamp_type=timestamp_type, now_ms=now_ms,
         partition_leader_epoch=partition_leader_epoch, origin=origin, before_max_ms=before_max_ms,

@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, rows_joined
+from kfbench.broker.source import of_magic
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
 from kfbench.kernels.broker import request_checks
 from kfbench.kernels.formats import scan
 from kfbench.kernels.wire import status
+from kfbench.kernels.wire.frames import MAGIC_AT
 
 NOT_IN_HEADER: Final = scan.NOT_IN_HEADER
 FIRST_ROWS, MOST_ROWS = 64, 1 << 16
@@ -76,6 +78,8 @@ def _parts(
         found, position, state, done = scan.scan(data, position, dialect, magic, stop, target, from_offset, rows)
         if state == scan.NO_LENGTH:
             raise CorruptLog(position, "length", "too small to be skipped: nothing after it can be found")
+        if state == status.MAGIC and fmt is None:
+            of_magic(int(data[position + MAGIC_AT]), position)
         if state != status.SOUND:
             raise CorruptLog(position, *status.PROMISES[state])
         yield rows[:found]

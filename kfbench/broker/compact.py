@@ -366,6 +366,8 @@ def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
     """
     found = kinds_of(log)
     if fmt is None:
+        for kind in found.kinds:
+            find(kind.fmt)  # raises for a format without this path
         return found
     kinds = [replace(kind, fmt=find(fmt)) for kind in found.kinds]
     distinct = list(dict.fromkeys(kinds))

@@ -24,11 +24,11 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batch_plan import chunks
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
-from kfbench.broker.source import bytes_of, find
+from kfbench.broker.source import bytes_of, find, of_magic
 from kfbench.broker.work import CREATE_TIMES, NewLog, Work
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
-from kfbench.formats import BY_MAGIC, Entries, Format
+from kfbench.formats import Entries, Format
 from kfbench.kernels.formats import header_fields
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
@@ -186,9 +186,7 @@ class Conversion:
         return same
 
     def _read(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> DecodedLog:
-        fmt = self.fmt or BY_MAGIC.get(magic)
-        if fmt is None:
-            raise CorruptLog(at, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
+        fmt = self.fmt or of_magic(magic, at)
         try:
             return fmt.decode_at(data, positions, "raise", allowance)
         except CorruptLog as error:

@@ -28,6 +28,7 @@ from kfbench.log.dictionaries import ATTRIBUTES_LOW_AT
 
 Scan = Literal["batches", "never"]
 SCANS: Final = ("batches", "never")
+NEWEST_MAGIC: Final = max(magic for magic, fmt in BY_MAGIC.items() if fmt.has_broker_paths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,5 +122,5 @@ def _knows(reader: Format, stored: Format | None) -> bool:
     """Return True if the reader knows every format that a log may have whose newest format is `stored`."""
     if reader == stored:
         return True
-    newest = max(BY_MAGIC) if stored is None else stored.magic
+    newest = NEWEST_MAGIC if stored is None else stored.magic
     return reader.is_told_by_magic and (stored is None or stored.is_told_by_magic) and newest <= reader.magic

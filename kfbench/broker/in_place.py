@@ -7,7 +7,7 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.broker.requests import Run
 from kfbench.broker.topic import Topic
-from kfbench.broker.work import CREATE_TIMES, Work
+from kfbench.broker.work import Work
 from kfbench.formats import BrokerFields, Offsets
 
 
@@ -41,7 +41,7 @@ def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> Assigned:
         target: the buffer that is changed.
     """
     columns, positions, times = run.columns, run.columns.positions, topic.times(run.latest_ms)
-    appending, offsets, chosen, piece, losses = columns.fmt.appending, _offsets(run, bases), run.stays, None, {}
+    appending, offsets, chosen, piece = columns.fmt.appending, _offsets(run, bases), run.stays, None
     if not run.is_one_each:
         chosen = np.repeat(chosen, np.diff(run.bounds))
     growth = appending.growth(columns.data, positions, times)
@@ -49,15 +49,10 @@ def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> Assigned:
         piece = _moved(run, offsets, grown, growth[grown], topic)
         chosen = chosen.copy()
         chosen[grown] = False
-    if topic.is_append:  # counted before times are set, because `target` may be the input
-        hidden = appending.hidden_times(columns.data, positions, columns.read, chosen)
-        losses = {CREATE_TIMES: hidden} if hidden else {}
     done = appending.assign(target, positions, BrokerFields(offsets, topic.epoch, times), chosen)
     in_place = int(np.count_nonzero(chosen))
     size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
-    work = Work(
-        in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes, losses=losses
-    )
+    work = Work(in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes)
     return Assigned(work, piece)
 
 

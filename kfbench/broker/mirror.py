@@ -9,7 +9,6 @@ lists the part of a batch that it must read to find this out:
 | kip98 | the payload, decompressed: a header has no record count, so gaps between offsets (holes) do not show |
 | partitions are kept (`partitions=1`; MirrorMaker 2), or records have no key (`keyed=False`) | nothing |
 | enriched, tag 34 off | the header |
-| columnar | the header: an attribute is set if any record has a key |
 | v3, headers first | the metadata, decompressed, if there is no key |
 | any other compressed batch | the payload, decompressed |
 

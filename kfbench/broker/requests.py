@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
+from kfbench.broker.source import of_magic
 from kfbench.broker.topic import Topic
 from kfbench.broker.validation import INVALID_RECORD, Columns, check, layout_of, read
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
-from kfbench.errors import CorruptLog, Refused
-from kfbench.formats import BY_MAGIC, Entries, Format
+from kfbench.errors import CorruptLog, IllegalCombination, Refused
+from kfbench.formats import Entries, Format
 from kfbench.kernels.broker import request_checks
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT, TAGGED_BIT, V3_FEATURES_MASK
 from kfbench.log.writing import runs
@@ -102,9 +103,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
     layouts = traits & ~(CODEC_MASK | CONTROL_BIT)
     for lo, hi in runs(layouts) if (layouts != layouts[:1]).any() or not len(layouts) else [(0, len(layouts))]:
         at, magic = int(entries.positions[firsts[lo]]), int(entries.magics[firsts[lo]])
-        if source is None and magic not in BY_MAGIC:
-            raise CorruptLog(at, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
-        fmt = source or BY_MAGIC[magic]
+        fmt = source or of_magic(magic, at, for_append=True)
         to = topic.to or fmt
         codecs = topic.codecs(traits[lo:hi])
         no_zstd = to.holds_messages and not fmt.holds_messages
@@ -119,9 +118,10 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
         is_same = (codecs == own_codecs) & (topic.to is None or _is_same_format(fmt, to, features, source is None))
         if fmt.appending.has_absolute_offsets:
             is_same &= own_codecs == 0
+        if fmt.appending.is_only_path and (topic.is_append or not is_same.all()):
+            raise IllegalCombination(f"{fmt.name}: append sets offsets, but no append time, format or codec")
         # Only the metadata of requests that are not rebuilt is needed, if it can be read without the payload.
-        reads_metadata = features & HEADERS_FIRST_BIT or fmt.has_bare_metadata
-        for first, end in runs(is_same) if reads_metadata else [(0, hi - lo)]:
+        for first, end in runs(is_same) if features & HEADERS_FIRST_BIT else [(0, hi - lo)]:
             part = slice(lo + first, lo + end)
             found.append(_checked(requests, part, fmt, to, is_same[first:end], topic, allowance))
     return found
@@ -161,11 +161,11 @@ def _checked(
     columns = read(fmt, data, positions, not is_same.all(), allowance, rules)
     latest_ms, in_order = check(columns, rules)
     codecs, stays = topic.codecs(traits), is_same
-    settable = fmt.appending.settable(data, positions, topic.times(latest_ms))
-    if settable is not None:
-        in_order &= settable
-    if not in_order.all():  # batches without a codec are set in place, unless metadata is outside the payload
-        is_ignored = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
+    if fmt.appending.is_only_path and not in_order.all():
+        promise = f"offsets do not rise by one, or the largest create time is not the maximum of the {fmt.name} batch"
+        raise Refused(INVALID_RECORD, int(positions[np.argmin(in_order)]), promise)
+    if not in_order.all():  # batches without a codec are set in place
+        is_ignored = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits))
         in_order = in_order[bounds[:-1]] | is_ignored
         stays = is_same & in_order
         if topic.codec:

@@ -185,8 +185,6 @@ class _Search:
             raise error.at(position + error.position) from None
         self.work += Work(
             read_bytes=size - int(row["header_bytes"]),
-            decompressed_bytes=0
-            if fmt.has_bare_metadata or not (row["codec"] and row["count"])
-            else inside.plain_bytes,
+            decompressed_bytes=inside.plain_bytes if row["codec"] and row["count"] else 0,
         )
         return inside

@@ -8,8 +8,8 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Dictionary
-from kfbench.errors import IllegalCombination
-from kfbench.formats import FORMATS, Format
+from kfbench.errors import CorruptLog, IllegalCombination
+from kfbench.formats import BY_MAGIC, FORMATS, Format
 from kfbench.kernels.wire import frames
 from kfbench.limits import Limits
 from kfbench.log import read_log
@@ -32,17 +32,30 @@ def read(
     return find(fmt).decode(log, limits=limits, dictionaries=dictionaries)
 
 
-def find(fmt: Format | str) -> Format:
+def find(fmt: Format | str, *, for_append: bool = False) -> Format:
     """Return a format by its name, or the given format.
 
     Raise IllegalCombination for an unknown name, and for a format that brokers' operations do not support.
+
+    for_append: also return a format whose only broker path is `append`.
     """
     if not isinstance(fmt, Format):
         if fmt not in FORMATS:
             raise IllegalCombination(f"{fmt}: no such format (formats: {', '.join(FORMATS)})")
         fmt = FORMATS[fmt]
-    _ = fmt.appending  # raises for a format without broker paths
+    if fmt.appending.is_only_path and not for_append:  # `appending` raises for a format without broker paths
+        raise IllegalCombination(f"no path for {fmt.name}: it is a research format; append is the only one")
     return fmt
+
+
+def of_magic(magic: int, position: int, *, for_append: bool = False) -> Format:
+    """Return the format that this magic identifies. position: the byte of the log at which its batch starts.
+
+    Raise CorruptLog for an unknown magic, and IllegalCombination as `find` does.
+    """
+    if magic not in BY_MAGIC:
+        raise CorruptLog(position, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
+    return find(BY_MAGIC[magic], for_append=for_append)
 
 
 def picked(data: Bytes, starts: Int64, ends: Int64) -> EncodedLog:

@@ -41,8 +41,8 @@ descriptor:
 For kinds 0 to 2, bits 0-5 are the width; 63 means 64 bits. docs/columnar.md is the full specification.
 
 The encoder takes the smallest kind, and rice only if it is smaller by an eighth. The choice depends only on the
-records, so equal records become equal bytes. A broker overwrites the maximum timestamp with the append time. Create
-times are relative to it, and become -1 unless extension 2 is there.
+records, so equal records become equal bytes. Create times are relative to the maximum timestamp. Under log append time
+it is the append time, so they are -1 unless extension 2 is there.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
-from kfbench.formats.base.appending import Appending, ColumnarAppending
+from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.columnar_reading import ColumnarReading
@@ -63,6 +63,7 @@ from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
+from kfbench.kernels.broker import request_checks
 from kfbench.kernels.formats.columnar import (
     batch_header,
     choosing,
@@ -118,7 +119,7 @@ class ColumnarFormat(SealedFormat):
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CAPABILITIES
     origin: Origin = "research"
-    appending: ClassVar[Appending] = ColumnarAppending()
+    appending: ClassVar[Appending] = Appending(kind=request_checks.COLUMNAR, is_only_path=True)
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",

@@ -131,7 +131,7 @@ def check_room(
 ) -> None:
     """Raise CorruptLog if these batches would take more bytes in `fmt` than the allowance permits.
 
-    This can happen because a record that takes 0 bytes in its own format may take some in `fmt`. positions: the byte at
+    This can happen because headers that v3 stores once per batch are in every record of `fmt`. positions: the byte at
     which each batch begins in the log that was read.
     """
     batch = fmt.first_beyond(allowance.built_bytes, records, bounds, fields)

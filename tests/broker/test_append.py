@@ -58,7 +58,7 @@ class TestAssigns:
         assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
         assert done.max_timestamp_ms.tolist() == [LATER_MS] * 2
         sent = records(10).timestamps_ms.tolist()
-        if name != "columnar" and (name != "v1" or codec != "none"):  # these overwrite the create time
+        if name != "v1" or codec != "none":  # this overwrites the create time
             assert back.create_timestamps_ms.tolist() == sent
         if "tagged_fields" in FORMATS[name].capabilities.batch_fields:
             assert back.batch_rows["max_timestamp_ms"].tolist() == [sent[4], sent[9]]
@@ -82,8 +82,8 @@ class TestAssigns:
 
     @pytest.mark.sampled
     @pytest.mark.parametrize("codec", ["none", "gzip"])
-    @pytest.mark.parametrize("source", ["v0", "v1", "v2", "v3", "v3-full", "columnar", "kip98", "enriched-ms"])
-    @pytest.mark.parametrize("target", ["v0", "v1", "v2", "v3", "v3-headers-first", "columnar", "kip98", "enriched-ms"])
+    @pytest.mark.parametrize("source", ["v0", "v1", "v2", "v3", "v3-full", "kip98", "enriched-ms"])
+    @pytest.mark.parametrize("target", ["v0", "v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
     def test_another_format(self, source: str, target: str, codec: str) -> None:
         done = append(encoded(source, codec), source, to=target, base_offset=100, lossy=True)
         back = FORMATS[target].decode(done.encoded)
@@ -113,7 +113,7 @@ class TestAssigns:
         assert back.batch_rows["position"].tolist() == done.positions[:-1].tolist()
 
     @pytest.mark.sampled
-    @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "columnar", "kip98", "enriched-ms"])
+    @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
     @pytest.mark.parametrize("codec", [None, "none", "gzip"])
     def test_codecs_that_change_from_request_to_request(self, name: str, codec: str | None) -> None:
         sent = ["gzip", "snappy", "gzip", "lz4"]
@@ -149,9 +149,9 @@ class TestAssigns:
             assert done.work.in_place == 2
 
     def test_of_all_magics(self) -> None:
-        data = [bytes(encoded(name).data) for name in ("v0", "v1", "v2", "v3", "columnar")]
+        data = [bytes(encoded(name).data) for name in ("v0", "v1")]
         ends = [0, *np.cumsum([len(part) for part in data]).tolist()]
-        log = EncodedLog(data=np.frombuffer(b"".join(data[:2]), np.uint8), positions=np.array(ends[:3]))
+        log = EncodedLog(data=np.frombuffer(b"".join(data), np.uint8), positions=np.array(ends))
         done = append(log, base_offset=5)
         assert done.next_offset == 25
         assert append(log, to="v2", base_offset=5).work.rewritten == 20
@@ -182,7 +182,7 @@ class TestSetsOutOfOrder:
         assert (done.work.rewritten, done.work.in_place, done.converted_records) == (1, 0, 3)
         assert done.work.decompressed_bytes == len(inner)
 
-    @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "v3-full", "columnar", "enriched-ms"])
+    @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "v3-full", "enriched-ms"])
     def test_holes(self, name: str) -> None:
         held = records(10)
         sparse = records_of(
@@ -253,7 +253,7 @@ class TestInPlace:
         assert counted[0] == counted[1]
 
     @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
-    @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "columnar", "kip98"])
+    @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "kip98"])
     def test_the_payload_may_be_in_read_only_pages(self, name: str) -> None:
         """Run `append` in another process, where only the pages with headers are writeable.
 
@@ -371,7 +371,7 @@ def test_the_same_records_at_new_offsets(name: str, codec: str, data: st.DataObj
     assume(not sent.batch_rows["timestamp_type"].any())  # a topic with create time refuses these
     done = append(log, name, base_offset=base, origin="coordinator")
     back = fmt.decode(done.encoded)
-    if codec != "none" or name in (*MESSAGES, "columnar"):  # deltas in other plain batches are not checked
+    if codec != "none" or name in MESSAGES:  # deltas in other plain batches are not checked
         wide = (sent.batch_rows["last_offset"] - sent.batch_rows["base_offset"] + 1 != sent.batch_rows["count"]).any()
         assert wide or back.records.offsets.tolist() == list(range(base, base + len(sent.records)))
     got, want = messages_of(back.records), messages_of(sent.records)

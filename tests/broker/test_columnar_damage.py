@@ -6,20 +6,14 @@ It refuses damage in headers and columns, and cannot see damage in a compressed 
 import gzip
 import struct
 import tracemalloc
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kfbench import FORMATS, Limits, Records, read_log
+from kfbench import Limits
 from kfbench.batches import EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.batch_headers import NOT_IN_HEADER, headers
-from kfbench.broker.compact import compact
-from kfbench.broker.convert import convert
-from kfbench.broker.mirror import mirror
-from kfbench.broker.seek import seek_time
 from kfbench.errors import CorruptLog, Refused
 from tests.broker.columnar_batches import (
     ANCHOR_MS,
@@ -27,12 +21,10 @@ from tests.broker.columnar_batches import (
     CODECS,
     COLUMNAR,
     FIXED,
-    LATER_MS,
     encoded,
     messages,
     with_payload,
 )
-from tests.common import records_of
 from tests.formats.fuzz import sealed
 from tests.reference import columnar
 from tests.reference.model import Fields, Message
@@ -106,12 +98,6 @@ class TestNotChecked:
         with pytest.raises(Refused, match="clients are not allowed"):
             append(sealed(bytes(batch)))
 
-    def test_all_damage_is_found_if_the_records_are_read(self) -> None:
-        for sent in (with_payload(b"\xfe" * 30, "gzip"), with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip")):
-            for options in ({"codec": "lz4"}, {"to": "v2"}):
-                with pytest.raises((CorruptLog, Refused), match=r"decompress|payload: "):
-                    append(sent, **options)  # type: ignore[arg-type]
-
 
 class TestOutsideOfTheCodec:
     """Damage in the header or in the columns. The payloads are not readable, so `append` cannot have used them."""
@@ -176,25 +162,6 @@ class TestOutsideOfTheCodec:
         with pytest.raises(CorruptLog, match=r"limits\.log_expansion"):
             append(two, limits=Limits(batch_records=1000, log_expansion=1))
 
-    @pytest.mark.parametrize(
-        ("values", "limits"),
-        [
-            ([b"v"] * 1000, Limits(batch_records=1000, batch_headers=1000, log_expansion=60)),
-            ([b"%04000x" % (i % 16) for i in range(1000)], Limits(batch_bytes=4_100_000, log_expansion=60)),
-        ],
-    )
-    def test_columns_that_are_read_twice_count_once(self, values: list[bytes], limits: Limits) -> None:
-        """Offsets out of order cause a rebuild, which reads the columns a second time.
-
-        The bytes count only once against the limits.
-        """
-        offsets = [*range(3), 4, 3, *range(5, 1000)]
-        records = Records.from_lists([None] * 1000, offsets=offsets, headers=[[("k", value)] for value in values])
-        sent = COLUMNAR.encode(records, 1000)
-        with pytest.raises(CorruptLog, match="log_expansion"):
-            read_log(sent.data.tobytes() * 2, limits=limits)
-        assert append(sent, limits=limits).next_offset == 1000
-
     @pytest.mark.parametrize("claimed", [(1 << 24) + 1, 2**31 - 1])
     def test_default_limits_apply_before_memory_is_allocated(self, claimed: int) -> None:
         sent = sealed(bytes(16) + b"\4" + bytes(12) + unsigned(claimed))
@@ -207,64 +174,3 @@ class TestOutsideOfTheCodec:
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
-
-    def test_records_without_bytes_in_another_format(self) -> None:
-        """A record without bytes takes 7 bytes in v2 and 26 bytes in v0.
-
-        The size of the result is checked before it is written.
-        """
-        null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
-        sent = columnar.encode(null)
-        size = len(bytes(convert(sent, "v2").data))
-        assert size > 250 * len(sent)
-        enough = Limits(batch_bytes=size - len(sent), log_expansion=1)
-        assert len(convert(sent, "v2", limits=enough).data) == size
-        assert len(append(sent, to="v2", limits=enough).data) == size
-        for most in (size - len(sent) - 1, size // 2):
-            limits = Limits(batch_bytes=most, log_expansion=1)
-            for call in (convert, append):
-                with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
-                    call(sent, to="v2", limits=limits)
-                assert refusal.value.position == 0
-
-    def test_a_cleaner_with_shared_headers(self) -> None:
-        shared = ("h", b"x" * 1000)
-        keyed = [
-            Message(offset=i, timestamp_ms=NOW_MS, key=bytes([i]), value=b"v", headers=(shared,)) for i in range(200)
-        ]
-        sent = columnar.encode(keyed)
-        size = len(compact(sent, to="v2", now_ms=LATER_MS).data)
-        assert size > 100 * len(sent)
-        for short in (0, 1):
-            limits = Limits(batch_bytes=size - len(sent) - short, log_expansion=1)
-            with pytest.raises(CorruptLog, match="more bytes as v2") if short else nullcontext():
-                assert len(compact(sent, to="v2", now_ms=LATER_MS, limits=limits).data) == size
-
-    @pytest.mark.parametrize("codec", [None, "gzip"])
-    def test_the_size_of_a_whole_converted_log(self, codec: str | None) -> None:
-        null = columnar.encode([Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)])
-        one = len(bytes(convert(null, "v2").data))
-        older = bytes(FORMATS["v2"].encode(records_of(messages(1))))
-        log = null + older + null
-        enough = Limits(batch_bytes=2 * one, log_expansion=1)
-        assert convert(log, "v2", codec=codec, limits=enough).work.rewritten == 2
-        with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
-            convert(log, "v2", codec=codec, limits=Limits(batch_bytes=2 * one - 500, log_expansion=1))
-        assert refusal.value.position == len(null) + len(older)
-
-    def test_the_first_record_of_a_time(self, batch: bytes) -> None:
-        found = seek_time(batch, NOW_MS + 3)
-        assert found is not None
-        assert (found.offset, found.timestamp_ms, found.work.decompressed_bytes) == (3, NOW_MS + 3, 0)
-
-    def test_whether_any_record_has_a_key(self) -> None:
-        keyed = [b"k", None, b""]
-        for keys, expected in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_IN_HEADER)):
-            log = COLUMNAR.encode(Records.from_lists([b"v"] * 3, keys=keys), 3, "gzip")
-            assert headers(log.data)["keys"].tolist() == [expected]
-
-    def test_a_mirror_forwards_batches_without_keys(self) -> None:
-        keyless = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"v") for i in range(5)]
-        sent = columnar.batch(keyless, Fields(), "zstd", b"\xfe" * 30)
-        done = mirror(sent, "columnar", partitions=4)
-        assert (done.work.untouched, done.work.decompressed_bytes, bytes(done.data)) == (1, 0, sent)

@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import crc32c
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Records, read_log
+from kfbench import FORMATS, BatchFields, Limits, Records, read_log
+from kfbench.broker.append import append
+from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
 from kfbench.formats import Entries
@@ -254,7 +257,7 @@ def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
 def test_plain_messages_become_batches_of_one(name: str) -> None:
     """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, so replicas are equal."""
     fmt = source_of(name)
-    for to in ("v2", "v3", "columnar", "kip98"):
+    for to in ("v2", "v3", "kip98"):
         plain = convert(written(name), to, fmt=fmt)
         assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
         sets = convert(written(name, "gzip"), to, fmt=fmt)
@@ -324,6 +327,35 @@ def test_records_before_the_first_offset(name: str, to: str) -> None:
 def test_records_before_the_first_offset_stay_in_formats_with_batches() -> None:
     for name, to in (("v3", "v2"), ("v1", "v2"), ("v0", "v1")):
         assert convert(written(name), to, first_offset=3).converted_records == 6
+
+
+@pytest.mark.parametrize(
+    "call", [convert, append, partial(compact, now_ms=NOW_MS)], ids=["convert", "append", "compact"]
+)
+def test_a_result_that_limits_do_not_allow_is_refused_before_it_is_written(call: Any) -> None:
+    """A header that v3-batch-headers stores once per batch is in every record of v2."""
+    same = [replace(SAMPLE[0], offset=i, key=b"%d" % i, value=b"v", headers=(("h", b"x" * 1000),)) for i in range(200)]
+    sent = bytes(FORMATS["v3-batch-headers"].encode(records_of(same), 200))
+    size = len(call(sent, to="v2").data)
+    assert size > 20 * len(sent)
+    assert len(call(sent, to="v2", limits=Limits(batch_bytes=size - len(sent), log_expansion=1)).data) == size
+    limits = Limits(batch_bytes=size - len(sent) - 1, log_expansion=1)
+    with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
+        call(sent, to="v2", limits=limits)
+    assert refusal.value.position == 0
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_limits_apply_to_the_size_of_a_whole_result(codec: str | None) -> None:
+    same = [replace(message, headers=(("h", b"x" * 1000),)) for message in SAMPLE]
+    one = bytes(FORMATS["v3-batch-headers"].encode(records_of(same), 6))
+    large, older = len(convert(one, "v2").data), written("v2")
+    log = one + older + one
+    enough = Limits(batch_bytes=2 * large, log_expansion=1)
+    assert convert(log, "v2", codec=codec, limits=enough).work.rewritten >= 2
+    with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
+        convert(log, "v2", codec=codec, limits=Limits(batch_bytes=2 * large - len(log) - 100, log_expansion=1))
+    assert refusal.value.position == len(one) + len(older)
 
 
 def test_a_batch_that_the_target_has_no_room_for_is_named() -> None:

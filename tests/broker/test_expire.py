@@ -259,7 +259,7 @@ def test_one_young_record_keeps_its_segment() -> None:
 
 def test_log_append_time_decides_and_not_the_producers_clock() -> None:
     records = Records.from_lists([b"v"] * 4, timestamps_ms=[NOW_MS + 10**12] * 4)
-    for name in ("v1", "v2", "v3", "v3-tagged", "columnar"):
+    for name in ("v1", "v2", "v3", "v3-tagged"):
         log = FORMATS[name].encode(records, 2, "gzip", batch_fields=BatchFields(append_time_ms=[NOW_MS, NOW_MS + 5]))
         assert expire([log], NOW_MS + 5, "head", exact=True).head_bytes == log.positions[1]
         assert expire([log], NOW_MS + 6).deleted_segments == 1

@@ -13,7 +13,7 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(6)]
-MAGICS = ("v0", "v1", "v2", "v3", "columnar")
+MAGICS = ("v0", "v1", "v2", "v3")
 
 
 def written(name: str, codec: str = "none", batch_size: int = 2) -> EncodedLog:

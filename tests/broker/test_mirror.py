@@ -34,7 +34,6 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS, cases_of
 
 NAMED = sorted(ON_BROKERS)
-SAYS_KEYS = (*ENRICHED, "columnar")  # a bit of the header is set if any record has a key
 CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
@@ -162,14 +161,14 @@ def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) ->
     assert (done.handed_on, done.work.recompressed_bytes) == (10, 0)
     parts = fmt.breakdown(steady(), 100)
     plain = sum(size for part, size in parts.items() if not part.startswith(fmt.bare_parts))
-    if name in SAYS_KEYS:
+    if name in ENRICHED:
         assert done.work.decompressed_bytes == 0
         assert mirror(poisoned(log, fmt), fmt, partitions=4, reset_offsets=False).handed_on == 10
     elif fmt.features & HEADERS_FIRST_BIT and codec == "gzip":
         assert 0 < done.work.decompressed_bytes < plain / 10
     else:
         assert done.work.decompressed_bytes == plain
-    if name not in SAYS_KEYS:
+    if name not in ENRICHED:
         with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
             mirror(poisoned(log, fmt), fmt, partitions=4)
     through = mirror(log, fmt, partitions=4, pass_through=False)
@@ -218,7 +217,7 @@ def test_positions_stand_for_offsets_after_a_compaction() -> None:
     assert append(kept.encoded, fmt).work.rewritten == 2
 
 
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "columnar", "kip98"])
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
 def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
     fmt = FORMATS[name]
     fields = BatchFields(producer_id=7, producer_epoch=1, base_sequence=5, is_transactional=True)
@@ -232,9 +231,8 @@ def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
     assert {(row["producer_id"], row["producer_epoch"], row["base_sequence"]) for row in rows} == {(-1, -1, -1)}
 
 
-@pytest.mark.parametrize("name", ["v2", "columnar"])
-def test_a_delete_horizon_is_removed_and_times_are_kept(name: str) -> None:
-    fmt = FORMATS[name]
+def test_a_delete_horizon_is_removed_and_times_are_kept() -> None:
+    fmt = FORMATS["v2"]
     log = fmt.encode(steady(), 100, "lz4", batch_fields=BatchFields(delete_horizon_ms=NOW_MS + 10**6))
     done = mirror(log, fmt)
     back = fmt.decode(done.data)
@@ -243,7 +241,7 @@ def test_a_delete_horizon_is_removed_and_times_are_kept(name: str) -> None:
     assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
 
 
-@pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-tagged", "columnar", "kip98"])
+@pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-tagged", "kip98"])
 def test_append_time_is_sent_as_create_time(name: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, "gzip", batch_fields=BatchFields(append_time_ms=NOW_MS + 5))
@@ -252,7 +250,7 @@ def test_append_time_is_sent_as_create_time(name: str) -> None:
     assert set(fmt.decode(done.data).records.shapes.timestamps_ms.tolist()) == {NOW_MS + 5}
 
 
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "columnar", "kip98"])
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "kip98"])
 def test_a_batch_with_holes_is_rebuilt(name: str) -> None:
     fmt = FORMATS[name]
     records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 10, 12, 13])
@@ -262,7 +260,7 @@ def test_a_batch_with_holes_is_rebuilt(name: str) -> None:
     assert append(done.encoded, fmt).next_offset == 6
 
 
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "columnar", "kip98"])
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_only_committed_transactions_are_sent(name: str, partitions: int) -> None:
     fmt = FORMATS[name]

@@ -323,9 +323,7 @@ def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path
         assert not outcomes[-1]["killed"]
 
 
-@pytest.mark.parametrize(
-    ("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4"), ("v2", "columnar", "lz4")]
-)
+@pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])
 @pytest.mark.thorough
 def test_memory_is_bounded_by_the_piece(segment: Path, name: str, to: str, codec: str) -> None:
     records = Records.from_lists([bytes(range(250)) * 4] * 250, timestamps_ms=NOW_MS + np.arange(250))

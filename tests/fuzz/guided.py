@@ -18,7 +18,7 @@ import numpy as np
 
 with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "kfbench.log", "kfbench.broker"]):
     from kfbench import FORMATS, KfbenchError, kernels, read_log, write_log
-    from kfbench.broker import append, mirror  # noqa: F401
+    from kfbench.broker import append  # noqa: F401
 
 from tests.fuzz import mutate
 from tests.fuzz.corpus import (

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from kfbench import FORMATS, KfbenchError, write_log
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.batch_headers import headers
-from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog
 from kfbench.formats import Entries, Format
 from kfbench.formats.base.short_log import read_short
@@ -36,8 +34,6 @@ ROOM_BYTES = 256 << 20  # bytes a reader may allocate; half of it is zstd's larg
 RECOMPRESS_EVERY = 20  # one batch in 20 is damaged before compression
 ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # byte position; attribute bits that can hide damage from append
 READ: dict[str, Any] = {"limits": LIMITS, "dictionaries": DICTIONARIES}
-NOW: dict[str, Any] = {}
-APPEND_TIME: dict[str, Any] = {"timestamp_type": "append", "now_ms": 1_700_000_000_000}
 REENCODE_EVERY = 64  # one batch in 64 is encoded again after it was read
 
 
@@ -116,7 +112,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
     if again and len(log):
         check_rewritten(name, log, data)
     if FORMATS[name].has_bare_metadata:
-        check_broker_paths(FORMATS[name], log, data)
+        check_columns(FORMATS[name], log, data)
     return [error.field for error in log.errors]
 
 
@@ -146,7 +142,7 @@ def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
             raise Fault("read_times and decode differ")
 
 
-def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+def check_columns(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
     """Check the readers of columns without payload, such as append.
 
     They raise only KfbenchError and accept nothing that `decode` refuses.
@@ -157,8 +153,6 @@ def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) ->
     if refused(fmt.decode_metadata, data, **READ) and is_sound:
         raise Fault("decode_metadata refuses what decode reads")
     refused(fmt.decode_metadata, data, **READ, check_crcs=False)
-    refused(headers, data, fmt)
-    refused(mirror, data, fmt, limits=LIMITS)
     entries = Entries.of(data)
     starts = entries.positions[:-1]
     if entries.trailing_bytes or not len(starts):
@@ -172,10 +166,9 @@ def check_broker_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) ->
     sent = EncodedLog(data=data, positions=entries.positions)
     # append neither decompresses payloads nor reads control records
     is_hidden = bool((data[starts + ATTRIBUTES] & UNSEEN).any())
-    for options in NOW, APPEND_TIME:
-        is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS, **options)
-        if not (is_refused or is_sound or is_hidden):
-            raise Fault("append accepts what decode refuses")
+    is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS)
+    if not (is_refused or is_sound or is_hidden):
+        raise Fault("append accepts what decode refuses")
 
 
 def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:

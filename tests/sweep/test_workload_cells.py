@@ -127,6 +127,15 @@ def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypat
     assert "other" in (illegal("other", sample, "none", path) or "")
 
 
+def test_columnar_has_one_broker_path() -> None:
+    sample = CATALOGUE["user-activity"].generate(records=200, seed=3)
+    only_append = "no path for columnar: it is a research format; append is the only one"
+    for path in PATHS:
+        reason = illegal("columnar", sample, "none", path, to="v2" if PATHS[path].converts else None)
+        assert reason == (None if path == "append" else only_append), path
+    assert illegal("v2", sample, "none", "convert", to="columnar") == only_append
+
+
 def test_a_broker_path_begins_with_batches_that_it_takes() -> None:
     """Kafka's `LogValidator` refuses batches with missing offsets, and to convert idempotent batches."""
     sample = CATALOGUE["user-activity"].generate(records=200, seed=3)

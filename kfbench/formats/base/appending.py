@@ -68,11 +68,13 @@ class Appending:
     """The append steps for batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
 
     kind: the number of the layout in `kernels.broker`. has_absolute_offsets: True if offsets inside a compressed set
-    are absolute, so that a broker has to decompress and write the set again.
+    are absolute, so that a broker has to decompress and write the set again. is_only_path: True if append is the only
+    broker path of the format. It then sets offsets in place, and refuses every batch that would have to be rebuilt.
     """
 
     kind: int
     has_absolute_offsets: bool = False
+    is_only_path: bool = False
 
     def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         """Return the header fields that producers set. A broker that writes a batch again copies these fields."""
@@ -89,10 +91,6 @@ class Appending:
         """Return bool[entries], True for compressed sets whose base offset cannot be set in place; None: all can."""
         return None
 
-    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
-        """Return bool[batches], True if the maximum timestamp fits its field in the batch; None: it always fits."""
-        return None
-
     def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
         """Return int64[batches], the number of bytes by which setting the timestamps makes each batch larger.
 
@@ -106,13 +104,6 @@ class Appending:
         Add growth[b] bytes of room for the timestamps.
         """
         raise NotImplementedError
-
-    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
-        """Return the number of records that lose their create time when the broker sets an append time in place.
-
-        chosen: bool[batches], the batches in which it is set.
-        """
-        return 0
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
@@ -160,24 +151,6 @@ class Kip98Appending(Appending):
             is_transactional=bits & TRANSACTIONAL_BIT != 0,
             is_control=bits & CONTROL_BIT != 0,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnarAppending(Appending):
-    """The append steps of columnar.
-
-    The maximum timestamp has 48 bits. Create times are stored relative to it, unless the batch has an anchor timestamp.
-    """
-
-    kind: int = request_checks.COLUMNAR
-
-    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
-        found = np.empty(len(positions) - 1, np.bool_)
-        assignment.find_settable(data, positions, *times, found)
-        return found
-
-    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
-        return int(assignment.count_covered(data, positions, columns.bounds, columns.timestamps_ms, chosen))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,9 +79,9 @@ class Format(ABC):
 
     @property
     def has_broker_paths(self) -> bool:
-        """True if the format declares `appending`, so that its batches can be given to a simulated broker."""
+        """True if every broker path takes the format. False: only append does, or the format has no `appending`."""
         try:
-            return self.appending is not None
+            return not self.appending.is_only_path
         except IllegalCombination:
             return False
 

@@ -28,15 +28,13 @@ from kfbench.kernels.formats.batch_header import (
     V3_SIZE,
     read_header,
 )
-from kfbench.kernels.formats.columnar import batch_header as columnar
-from kfbench.kernels.formats.columnar import fields as columnar_fields
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8, move, put_i16, put_i32, put_i64, put_u8
 from kfbench.kernels.wire.crc import crc32, crc32c
 from kfbench.kernels.wire.lengths import get_delta
 from kfbench.kernels.wire.sealing import AFTER_LENGTH, LENGTH
 from kfbench.kernels.wire.varint import get_uvarint, get_varlong, put_varint, varint_bytes
-from kfbench.layouts import NO_TIMESTAMP, TIMESTAMP_BITS
+from kfbench.layouts import NO_TIMESTAMP
 
 
 @leaf
@@ -70,53 +68,6 @@ def find_append_tag(data, positions, found):
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         found[b] = _append_tag_at(data, at, end, 3, np.int64(get_i16(data, at + ATTRIBUTES))) != 0
-
-
-@leaf
-def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
-    """Return the maximum timestamp that a columnar batch stores, and the one that the broker must set.
-
-    A stored maximum below -1 stays if `latest_ms` is -1, because the create times are relative to it.
-    """
-    held = columnar.read_header(data, at, end).max_time
-    if append:
-        return held, now_ms
-    return held, held if max(held, np.int64(NO_TIMESTAMP)) == latest_ms else latest_ms
-
-
-@kernel
-def find_settable(data, positions, append, now_ms, latest_ms, found):
-    """Fill found, bool[batches], with whether the maximum timestamp of a columnar batch can be set in place.
-
-    The field has 48 bits, enough for most times. Without the extension "anchor", create times are relative to the
-    maximum. Then only an append time may replace it. An append time (attribute bit 3) cannot be removed from a batch
-    that stores ages of records.
-    """
-    for b in range(len(found)):
-        at, end = positions[b], positions[b + 1]
-        header = columnar.read_header(data, at, end)
-        held, has_anchor = header.max_time, header.extensions & columnar.HAS_ANCHOR != 0
-        _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
-        is_wide = columnar.is_wide(wanted) or columnar_fields.has_wide_maximum(data, at, end, header.attributes)
-        found[b] = held == wanted or (not is_wide and (append or has_anchor))
-        if not append and not has_anchor and header.attributes & APPEND and header.attributes & columnar.AGES:
-            found[b] = False
-
-
-@kernel
-def count_covered(data, positions, bounds, timestamps, chosen):
-    """Count the create times that are lost if an append time is set in place in the chosen columnar batches.
-
-    bounds: int64[batches + 1], the index in `timestamps` of each batch's first record. No batch may already have an
-    append time: a topic that sets it refuses such batches.
-    """
-    covered = np.int64(0)
-    for b in range(len(chosen)):
-        header = columnar.read_header(data, positions[b], positions[b + 1])
-        if chosen[b] and not header.extensions & columnar.HAS_ANCHOR:
-            for i in range(np.uint64(bounds[b]), np.uint64(bounds[b + 1])):
-                covered += timestamps[i] != NO_TIMESTAMP
-    return covered
 
 
 @kernel
@@ -198,6 +149,8 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         if kind != KIP98:
             put_i32(data, at + EPOCH, np.int32(epoch))
             written += 4
+        if kind == COLUMNAR:  # `request_checks.check` has found that nothing else changes
+            continue
         tag_at = _append_tag_at(data, at, end, kind, bits)
         wanted = bits | APPEND if append else bits & ~APPEND
         max_time = now_ms if append and tag_at == 0 else latest_ms[b]
@@ -205,11 +158,8 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         start, stop, base_time = at + (kip98.MAX_TIME if kind == KIP98 else V2_MAX_TIME), np.int64(0), np.int64(0)
         if kind == 3:
             start, stop, base_time = _max_time_at(data, at, end, bits)
-        plain = kind != COLUMNAR and (kind != 3 or bits & FIXED != 0)
-        if kind == COLUMNAR:
-            held, max_time = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
-        else:
-            held = get_i64(data, start) if plain else base_time + get_varlong(data, start, end)[0]
+        plain = kind != 3 or bits & FIXED != 0
+        held = get_i64(data, start) if plain else base_time + get_varlong(data, start, end)[0]
         stamped = tag_at != 0 and get_i64(data, tag_at) != noted
         if wanted == bits and held == max_time and not stamped and not made_room:
             continue
@@ -219,9 +169,6 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         if plain:
             put_i64(data, start, max_time)
             written += 8
-        elif held != max_time and kind == COLUMNAR:
-            columnar.put_max_time(data, at, max_time)
-            written += TIMESTAMP_BITS // 8
         elif held != max_time:
             put_varint(data, start, max_time - base_time)
             written += stop - start

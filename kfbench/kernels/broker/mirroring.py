@@ -15,8 +15,6 @@ from kfbench.kernels.formats.batch_header import (
     V3_PRODUCER_EPOCH,
     V3_SEQUENCE,
 )
-from kfbench.kernels.formats.columnar import batch_header as columnar
-from kfbench.kernels.formats.columnar import fields as columnar_fields
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8, put_i16, put_i32, put_i64, put_u8
 from kfbench.kernels.wire.crc import crc32, crc32c
@@ -42,23 +40,6 @@ def _clear(out, at, end, crc_at, attributes, producer, epoch, sequence):
     put_i32(out, at + sequence, np.int32(NO_SEQUENCE))
     put_i32(out, at + crc_at, np.int32(crc32c(out, at + attributes, end)))
     return end - at - attributes
-
-
-@leaf
-def _clear_columnar(out, at, end):
-    """Remove producer, transaction and delete horizon from a columnar batch, whose header stores them optionally.
-
-    Return the number of bytes read for the new checksum, 0 if the batch did not change.
-    """
-    bits = np.int64(get_i16(out, at + ATTRIBUTES))
-    if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
-        return 0
-    if bits & HORIZON:
-        columnar_fields.horizon_to_base_time(out, at, end, bits)
-    columnar_fields.forget_producer(out, at, bits)
-    put_i16(out, at + ATTRIBUTES, np.int16(bits & ~(TRANSACTIONAL | HORIZON)))
-    put_i32(out, at + CRC, np.int32(crc32c(out, at + ATTRIBUTES, end)))
-    return end - at - ATTRIBUTES
 
 
 @leaf
@@ -122,8 +103,6 @@ def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
             checked = np.int64(_clear(out, at, end, CRC, ATTRIBUTES, V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE))
         elif magic == 3:
             checked = np.int64(_clear(out, at, end, CRC, ATTRIBUTES, V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE))
-        elif magic == columnar.THIS_MAGIC:
-            checked = np.int64(_clear_columnar(out, at, end))
         is_set[b] = checked > 0
         if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # the checksum does not cover the offset
             put_i64(out, at, offsets[b])

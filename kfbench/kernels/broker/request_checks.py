@@ -10,7 +10,6 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.formats import batch_header, enriched, kip98, legacy
 from kfbench.kernels.formats.columnar import batch_header as columnar
-from kfbench.kernels.formats.columnar import fields as columnar_fields
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8
 from kfbench.kernels.wire import status
@@ -129,7 +128,10 @@ def read_rule_fields(data, at, end, kind):
             return RuleFields(
                 np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
             )
-        producer, sequence = columnar_fields.producer(data, at, header.attributes)
+        producer, sequence = np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
+        if header.attributes & columnar.PRODUCER:
+            p = at + columnar.HEADER
+            producer, sequence = get_i64(data, p), np.int64(get_i32(data, p + columnar.SEQUENCE_AT))
         return RuleFields(header.attributes, header.last_delta, header.count, producer, sequence)
     bits, last_delta, _, _, count, _ = batch_header.read_header(data, at, end, kind)
     producer, sequence = (
@@ -184,6 +186,13 @@ def _is_marked(data, at, kind):
     return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & batch_header.APPEND != 0
 
 
+@leaf
+def _keeps_its_times(data, at, end, latest):
+    """Return whether a columnar batch has create times, and the latest one (at least -1) as its maximum timestamp."""
+    header = columnar.read_header(data, at, end)
+    return header.attributes & columnar.APPEND == 0 and max(header.max_time, np.int64(NO_TIMESTAMP)) == latest
+
+
 @kernel
 def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
           is_create, earliest, latest, keyed, latest_ms, in_order):  # fmt: skip
@@ -200,7 +209,8 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
         is_create: the topic has create time. Times must then lie between `earliest` and `latest`, in ms.
         keyed: the topic is compacted, so that each record needs a key.
         latest_ms: int64[batches], filled with the latest timestamp of each batch in ms, at least -1.
-        in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset.
+        in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset. A
+            columnar batch must also have its latest create time as maximum timestamp.
     """
     for b in range(len(bounds) - 1):
         at, end_at = positions[b], positions[b + 1]
@@ -229,6 +239,8 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
             whole &= offsets[i] - base == np.int64(i) - np.int64(first)
         if late >= 0 or keyless >= 0:
             return FirstBroken(b, np.int64(SOUND), late, keyless)
+        if kind == COLUMNAR:
+            whole &= _keeps_its_times(data, at, end_at, top)
         latest_ms[b], in_order[b] = top, whole
     return FirstBroken(NONE, np.int64(SOUND), NONE, NONE)
 

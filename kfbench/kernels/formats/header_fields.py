@@ -1,37 +1,12 @@
-"""Read the batch headers of v2, v3 and columnar batches (magic 2 to 4) into FIELDS rows, the input of encoders.
+"""Read the batch headers of v2 and v3 batches into FIELDS rows, the input of encoders.
 
 Use it to write batches again, in another format or with other records. A reader must have found the batches undamaged.
 """
 
 from kfbench.kernels.formats import batch_header
 from kfbench.kernels.formats.batch_tags import read_tags
-from kfbench.kernels.formats.columnar import batch_header as columnar
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.jit import kernel
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64
-from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
-
-
-@leaf
-def _columnar(data, at, end, row):
-    """Fill a FIELDS row from a columnar batch. A base timestamp that is not stored becomes UNSET, "derive it"."""
-    header = columnar.read_header(data, at, end)
-    bits, max_time = header.attributes, header.max_time
-    append = bits & batch_header.APPEND != 0
-    row.append_time_ms = max_time if append else batch_header.NO_TIMESTAMP
-    row.max_timestamp_ms = batch_header.UNSET if append else max_time
-    row.tags_start = row.tags_bytes = row.tags_count = 0
-    row.base_offset = get_i64(data, at)
-    row.last_offset = row.base_offset + header.last_delta
-    row.base_timestamp_ms = header.base_time if header.extensions & columnar.HAS_BASE else batch_header.UNSET
-    row.delete_horizon_ms = header.horizon
-    row.producer_id, row.producer_epoch, row.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
-    if bits & columnar.PRODUCER:
-        row.producer_id = get_i64(data, at + columnar.HEADER)
-        row.producer_epoch = get_i16(data, at + columnar.HEADER + columnar.PRODUCER_EPOCH_AT)
-        row.base_sequence = get_i32(data, at + columnar.HEADER + columnar.SEQUENCE_AT)
-    row.partition_leader_epoch = get_i32(data, at + batch_header.EPOCH)
-    row.timestamp_type = 1 if append else 0
-    row.is_transactional, row.is_control = bits & batch_header.TRANSACTIONAL != 0, bits & batch_header.CONTROL != 0
 
 
 @kernel
@@ -42,9 +17,6 @@ def read(data, positions, magic, fields):
     """
     for b in range(len(fields)):
         at, end, row = positions[b], positions[b + 1], fields[b]
-        if magic == columnar.THIS_MAGIC:
-            _columnar(data, at, end, row)
-            continue
         header = batch_header.read_header(data, at, end, magic)
         bits = header.attributes
         append, horizon = bits & batch_header.APPEND != 0, bits & batch_header.HORIZON != 0

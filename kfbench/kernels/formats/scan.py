@@ -6,7 +6,6 @@ from kfbench import layouts
 from kfbench.kernels.formats import batch_header, enriched, kip98
 from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.columnar import batch_header as columnar
-from kfbench.kernels.formats.columnar import fields as columnar_fields
 from kfbench.kernels.formats.legacy import FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
 from kfbench.kernels.formats.messages import ATTRIBUTES, LAST_CODEC
 from kfbench.kernels.jit import kernel, leaf
@@ -15,7 +14,7 @@ from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 
 BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: each batch's magic gives its layout, or all batches have the named one
-ANY_MAGIC = -1
+ANY_MAGIC, LAST_MAGIC = -1, 3
 AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # conditions that stop a scan
 UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
 NOT_IN_HEADER = -1  # the value is not in the header
@@ -115,31 +114,6 @@ def _batch(data, at, end, magic, row):
     return status.SOUND
 
 
-@leaf
-def _columnar(data, at, end, row):
-    """Fill a HEADER row from the header of a columnar batch.
-
-    An attribute bit says whether any record has a key. If another bit says that some keys are null, the field `keys`
-    becomes "unknown". Our encoder then writes at least one key, but a reader does not rely on it.
-    """
-    if end - at <= columnar.HEADER:
-        return status.SIZE
-    header = columnar.read_header(data, at, end)
-    if header.state != status.SOUND:
-        return header.state
-    bits = header.attributes
-    row.header_bytes, row.codec, row.count = header.body - at, bits & batch_header.CODEC_MASK, header.count
-    row.base_offset = get_i64(data, at)
-    row.last_offset = row.base_offset + header.last_delta
-    row.max_timestamp_ms = header.max_time
-    row.producer_id = columnar_fields.producer(data, at, bits)[0]
-    row.is_append_time, row.is_transactional = bits & batch_header.APPEND != 0, bits & batch_header.TRANSACTIONAL != 0
-    row.is_control = bits & batch_header.CONTROL != 0
-    if bits & columnar.NULL_KEYS == 0:
-        row.keys = 1 if bits & columnar.KEYS else 0
-    return status.SOUND
-
-
 @kernel
 def scan(data, at, dialect, magic, stop, target, from_offset, rows):
     """Read the batch headers from position `at` on. Fill one HEADER row per batch. An incomplete last batch ends it.
@@ -173,7 +147,7 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
         row.count = row.keys = row.producer_id = NOT_IN_HEADER
         row.max_timestamp_ms = NO_TIMESTAMP
         row.last_is_least = row.is_append_time = row.is_transactional = row.is_control = False
-        if found < 0 or found > columnar.THIS_MAGIC or (magic != ANY_MAGIC and found != magic):
+        if found < 0 or found > LAST_MAGIC or (magic != ANY_MAGIC and found != magic):
             state = status.MAGIC
         elif dialect == ENRICHED:
             state = _enriched(data, at, end, row)
@@ -181,8 +155,6 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
             state = _kip98(data, at, end, row)
         elif found < 2:
             state = _legacy(data, at, end, found, row)
-        elif found == columnar.THIS_MAGIC:
-            state = _columnar(data, at, end, row)
         else:
             state = _batch(data, at, end, found, row)
         if state != status.SOUND:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from kfbench.broker.source import find
+from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample
@@ -35,8 +37,11 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"
-        if name and path and not FORMATS[name].has_broker_paths:
-            return f"{name} has no broker paths"
+        if name and path:
+            try:
+                find(FORMATS[name], for_append=path == "append")
+            except IllegalCombination as error:
+                return str(error)
     return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
 
 
