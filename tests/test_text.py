@@ -1,21 +1,7 @@
 """Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
 
 from kfbench.tables import Column, Table
-from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words, text_table
-
-
-def test_columns_line_up_and_a_short_row_ends_in_a_remark() -> None:
-    rows = [["a", "bb", "c"], ["10", "222", "text"], ["7", "a remark longer than its column"], ["8", "b"]]
-    assert text_table(rows, right={0, 1}) == [
-        " a   bb  c",
-        "10  222  text",
-        " 7  a remark longer than its column",
-        " 8  b",
-    ]
-
-
-def test_a_rule_follows_the_first_row() -> None:
-    assert text_table([["a", "b"], ["10", "c"]], right={0}, has_rule=True) == [" a  b", "--  -", "10  c"]
+from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words
 
 
 def test_nouns_take_their_plural() -> None:

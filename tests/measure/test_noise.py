@@ -126,7 +126,6 @@ def test_chance_may_miss_the_goal_but_not_the_limit(held: int, passed: bool, met
 def test_hosts_are_judged_apart() -> None:
     other = changed(rows(others_cpu_ns=90_000_000), "host", lambda i, _: "other")
     facts = noise_facts(pa.concat_tables([rows(), other]))
-    assert facts["seen"] == ["other: other processes used 0.30 cores on average while cells were timed"]
     assert {host: all(check["passed"] for check in found) for host, found in facts["hosts"].items()} == {
         "h": True,
         "other": False,

@@ -1,7 +1,6 @@
 """`kfbench migrate`: phases, costs and break-even of a change of format, for generated records and for a given log."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,10 @@ from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.migration import ask, subjects
 from kfbench.migration.ask import Migration, migrate
-from kfbench.migration.bills import ONLY_CPU, BreakEven, Prices, Traffic, bill, load
+from kfbench.migration.bills import ONLY_CPU, Prices, Traffic, bill, load
 from kfbench.migration.plans import PLANS, Plan, matrix
 from kfbench.migration.subjects import Sample, Subject, codec_of, find_logs, log_subject
-from kfbench.migration.text import migration_text, pays_text, phase_matrix
+from kfbench.migration.text import migration_text, phase_matrix
 from tests.recorded import FOLDER
 
 V3 = PLANS["v3"]
@@ -48,15 +47,8 @@ def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
         assert each.saved_without == pytest.approx(saved)
 
 
-def test_undecided_shares_of_a_break_even_are_printed() -> None:
-    always = BreakEven(share=None, pays="always", saved_without=1.0, saved_with_all=0.5)
-    assert pays_text(always) == "always"
-    assert pays_text(replace(always, span=(0.97, 1.0))) == "always (open: 97 to 100 %)"
-
-
 def test_text_and_json_have_the_same_numbers(found: Migration) -> None:
     text, data = migration_text(found), json.loads(json.dumps(found.to_dict()))
-    assert [phase["name"] for phase in data["phases"]] == [phase.name for phase in V3.phases]
     for phase in V3.phases:
         assert f"{phase.name} ({phase.source}): {phase.summary}" in text
     assert len(data["matrix"]) == len(found.rows)
@@ -66,18 +58,7 @@ def test_text_and_json_have_the_same_numbers(found: Migration) -> None:
     assert subject["break_even"] != subject["break_even_bill"]
     for each in subject["loads"].values():
         assert f"{each['disk_bytes'] / 2**30:.3f}" in text
-    assert "down-convert to v2" in text and "zero-copy" in text
     assert data["traffic"]["old_consumers"] == 0.2 and data["prices"]["network_gb"] == 0.01
-
-
-def test_refusals_and_losses_of_a_plan_are_printed() -> None:
-    found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), [FOLDER / "edges.log"])
-    text = migration_text(found)
-    assert "refused (UNSUPPORTED_VERSION)" in text
-    assert "10.0 % of produce, 20.0 % of fetch" in text
-    assert "unreadable" in text
-    assert "v2 to v1 loses, if records have them: headers, " in text
-    assert "once, per GiB on disk  of v0: CPU s  of v0: GiB after" in text
 
 
 def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.section import Block
 from kfbench.report.topics import cold
-from tests.report.columns import sections_of, some
+from tests.report.columns import some
 from tests.runs import stored
 
 
@@ -43,14 +42,6 @@ def test_cold_stands_next_to_resident(with_cold: Results) -> None:
         assert here.median == pytest.approx(1.5 * there.median, rel=1e-3)  # type: ignore[union-attr]
         assert by["v2, cold (ns per record)"] == pytest.approx(3 * by["v2, resident (ns per record)"])  # type: ignore[operator]
         assert by["v2 again, cold (×)"] is not None
-    assert " 210 MB " in str(table.notes)
-
-
-def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Results) -> None:
-    block = Block(name="cold", title="t", analysis="Cold prose.")
-    section = sections_of(with_cold, block)["cpu-cold"]
-    assert section.prose == ("Cold prose.",) and len(section.tables) == 2
-    assert "Encode CPU of v3 is" in section.means and "cpu-cold" not in sections_of(results)
 
 
 def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:

@@ -34,14 +34,6 @@ def test_a_figure_keeps_its_shapes_texts_and_named_groups() -> None:
     ET.fromstring(small)
 
 
-def test_a_grid_line_has_the_style_of_the_style_sheet() -> None:
-    style = "fill: none; stroke: var(--grid); stroke-width: 0.6; stroke-linecap: square"
-    line = f'<svg><path d="M 1 2 \nL 1 9 \n" clip-path="url(#a)" style="{style}"/></svg>'
-    assert compact_svg(line) == '<svg><path d="M1 2L1 9" class="gl"/></svg>'
-    rule = style.replace(": ", ":").replace("; ", ";").replace("0.6", ".6")
-    assert f".gl{{{rule}}}" in (TEMPLATES / "style.css").read_text()
-
-
 @pytest.mark.parametrize("name", ["page.js", *SCRIPTS])
 def test_a_script_loses_only_indentation_and_lines_of_comments(name: str) -> None:
     script = (TEMPLATES / name).read_text()

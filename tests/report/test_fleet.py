@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.page import page
-from kfbench.report.publish import publish
-from kfbench.report.section import Block
-from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, fleet_sentence, saved_table
+from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, saved_table
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
@@ -58,7 +55,6 @@ def test_what_v3_saves_is_stated_for_each_workload_and_for_equal_shares(tmp_path
     assert metadata["saved, no codec (%)"] == pytest.approx(20)
     assert metadata["saved, no codec, 3 copies (TB a day)"] == pytest.approx(60)
     assert equal["v2, one copy (TB a day)"] == 150 and equal["saved, no codec (%)"] == pytest.approx(10)
-    assert any("assumed" in note for note in table.notes)
 
 
 def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
@@ -68,7 +64,6 @@ def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
     base, new = (size_bytes(name, 5, "zstd") for name in ("v2", "v3"))
     assert row["saved, zstd 3, at most (%)"] == pytest.approx(100 * (base - new) / base)
     assert row_of(table, workload=ALL)["saved, zstd 3, at most (%)"] is not None
-    assert any("upper limit" in note for note in table.notes)
     assert "saved, no codec (%)" in row
 
 
@@ -79,29 +74,11 @@ def test_cost_and_memory_are_stated(tmp_path: Path) -> None:
     assert row["CPU (s)"] == pytest.approx(ENDS[-1] * NS_A_RECORD / 1e9) and row["largest worker (MiB)"] == 300
     assert row["exponent of records"] == pytest.approx(1)
     assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]
-    said = fleet_sentence(found)
-    assert "5.00 % (user-activity) to 20.00 % (cluster-metadata)" in said and "10.00 and 20.00 TB" in said
-    assert "8,000,000 records of 2 workloads" in said and "to the power of 1.00" in said and "300 MiB" in said
 
 
 def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:
     found = fleet(tmp_path, model_rows(host="there"))
-    assert found.growth.empty and "power" not in fleet_sentence(found)
+    assert found.growth.empty
     row = row_of(cost_table(found), workload="user-activity")
     assert row["CPU (s)"] is None and row["largest worker (MiB)"] == 300
     assert row_of(day_table(found), workload="user-activity")["v2 (TB a day)"] == 200  # bytes are added
-
-
-def test_the_section_is_there_when_the_model_has_run(tmp_path: Path) -> None:
-    block = Block(name="fleet", title="t", analysis="Prose of the fleet.")
-    built = {each.name: each for each in page(Results(stored(tmp_path, model_rows()).measurements()), [block]).sections}
-    assert built["fleet"].prose == ("Prose of the fleet.",) and built["fleet"].figures[0].name == "fleet"
-    assert "block-fleet" not in built
-    without = page(Results(stored(tmp_path, workload_rows()).measurements()), []).sections
-    assert "fleet" not in {each.name for each in without}
-
-
-def test_a_report_of_the_model_alone_is_published(tmp_path: Path) -> None:
-    folder = publish(stored(tmp_path, model_rows()).path, tmp_path)
-    assert "What does it say of a fleet?" in (folder / "bytes.html").read_text()
-    assert "user-activity" in (folder / "bytes.html").read_text().partition("fleet-")[2]  # the names in its figure

@@ -9,8 +9,7 @@ from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
 from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
-from kfbench.report.section import Figure
-from kfbench.report.topics import floors, reference
+from kfbench.report.topics import floors
 from kfbench.report.topics.floors import Gap, gaps
 from tests.report.columns import column, results_of, row_of, some
 from tests.report.workload_rows import HEADER, OVERHEAD, RECORDS, WORKLOADS, Row, workload_rows
@@ -59,19 +58,6 @@ def test_floors_of_a_sweep_stand_next_to_their_cells(rows: list[dict[str, Any]],
         assert set(cell["format"]) - set(above) == ({"v0"} if row.batch_size == 1 else set())  # v0 stores no timestamps
 
 
-def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
-    figure = reference.overhead_figure(results, [])
-    assert isinstance(figure, Figure)
-    assert "Floor: a lean header of 30 bytes per batch and the entropy of lengths" in figure.caption
-    crossed = "Below the floor: v0 (without times) at one record per batch."
-    assert crossed in figure.caption
-    above = reference.overhead_figure(results, ["v2", "v3"])
-    assert isinstance(above, Figure) and "below the floor" not in above.caption.lower() and "v0 " not in above.alt
-    assert "a lean header of 2 to 2,000 bytes per batch and" in floors.floor_parts(
-        named.floors
-    )  # for 1 to 1,000 records per batch
-
-
 def test_no_frame_takes_a_floor_for_a_format(results: Results) -> None:
     assert (results.all["kind"] == "floor").any()
     assert FLOOR not in results.formats
@@ -83,7 +69,7 @@ def test_a_run_from_before_has_none(rows: list[dict[str, Any]], tmp_path: Path) 
     before = results_of(tmp_path, [row for row in rows if row["kind"] != "floor"])
     assert before.floors.empty
     assert {*before.axes, "cell_id", "grid", "workload", "overhead_per_record"} <= set(before.floors.columns)
-    assert floors.floors_table(gaps_of(before)) is None and floors.floors_sentence(gaps_of(before)) == ""
+    assert floors.floors_table(gaps_of(before)) is None
 
 
 def test_floors_of_several_seeds_are_one(tmp_path: Path) -> None:
@@ -113,13 +99,6 @@ def test_the_table_says_how_far_formats_are_above(named: Results) -> None:
     assert not any("v3-headers-first" in each.label for each in table.columns)  # these rows have no v3-headers-first
     variants = some(floors.floors_table(gaps_of(named), variants=True))
     assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]
-
-
-def test_the_sentence_spans_the_workloads(named: Results) -> None:
-    above = [100 * (1 - FLOOR_BYTES / overhead("v2", batch)) for batch in (1, 5, 10, 1_000)]
-    sentence = floors.floors_sentence(gaps_of(named))
-    assert sentence.startswith(f"{min(above):.0f} to {max(above):.0f} % ")
-    assert sentence.endswith("v3 saves 20 %.")  # (1 + 12 / batch) / (5 + 61 / batch) is 19.7 to 20.0 %
 
 
 def test_a_workload_without_a_floor_or_without_v2_is_left_out(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
-"""Paired CPU ratios of Kafka's Java and of kfbench, and the sentence that says if they agree."""
+"""Paired CPU ratios of Kafka's Java and of kfbench, and whether they agree."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from kfbench.report.topics import java
 from kfbench.report.topics.java import Pair
 from kfbench.tables import Interval
-from tests.report.columns import some
 from tests.report.peers_file import V0, V1, write_peers
 
 
@@ -20,15 +18,11 @@ def test_javas_ratios_are_paired_and_stand_next_to_ours(tmp_path: Path) -> None:
     for pair in java.pairs(found):
         wanted = {"v0": V0, "v1": V1}[pair.format]
         assert pair.java.median == pytest.approx(wanted, rel=1e-4) == pair.ours.median and pair.word == "agree"
-    assert re.findall(r"\b\d+\b", java.java_sentence(found, java.pairs(found)))[:4] == ["4", "4", "0", "0"]
 
 
 def test_where_they_differ_it_is_stated(tmp_path: Path) -> None:
     found = write_peers(tmp_path, ours_v0=0.7)
     assert [pair.word for pair in java.pairs(found) if pair.format == "v0"] == ["differ", "differ"]
-    assert re.findall(r"\b\d+\b", java.java_sentence(found, java.pairs(found)))[:4] == ["2", "4", "2", "0"]
-    told = some(java.java_table(found, java.pairs(found)))
-    assert [row[-1] for row in told.rows] == ["agree: v1; differ: v0"] * 2
 
 
 @pytest.mark.parametrize(

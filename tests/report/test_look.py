@@ -59,13 +59,3 @@ def test_every_colour_stands_out_from_its_page(page: str, background: str) -> No
 def test_formats_differ_without_colour_too() -> None:
     marks = [style.marker for style in look.STYLES.values()]
     assert len(set(marks)) == len(marks)
-
-
-def test_the_colours_of_the_page_are_those_of_the_style_sheet() -> None:
-    from kfbench.report.files import TEMPLATES
-
-    css = (TEMPLATES / "style.css").read_text()
-    assert f"--other:{look.OTHER.light}" in css
-    assert f"--other:{look.OTHER.dark}" in css
-    assert f"--grid:{look.GRID}" in css
-    assert "--page:#15181c" in css

@@ -83,7 +83,6 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
         return bills.bill(counted, traffic, migration.PRICES).total
 
     assert asked(plan.goal, at) == pytest.approx(asked(plan.before, migration.ALL_OLD))
-    assert "below" in migration.migration_sentence(found)
     last_word = claim_checks.kip931_discarded(found)
     assert last_word.verdict != "yes"
 
@@ -101,7 +100,6 @@ def test_a_cost_that_the_run_lacks_is_named_and_no_number_is_made_up(tmp_path: P
     found = paths_of(tmp_path, rows)
     assert all("zero-copy" in str(each) for _, each in migration.break_evens(found, plans.find("v3")))
     assert isinstance(migration.migration_answer(Views(results_of(tmp_path / "again", rows))), str)
-    assert migration.migration_sentence(found) == ""
     assert not claim_checks.kip931_discarded(found).truths
 
 
@@ -134,14 +132,7 @@ def test_what_is_refused_is_no_saving(paths: Paths) -> None:
     labels = [column.label for column in table.columns]
     shown = {str(row[0]): dict(zip(labels, row, strict=True)) for row in table.rows if row[1] == "none"}
     assert shown["4.0"]["refused (% produced)"] == 10 and shown["4.0"]["bill (US$ per TiB)"] is None
-    assert isinstance(shown["3.0"]["bill (US$ per TiB)"], float) and "no bill" in table.notes[0]
-
-
-def test_actions_are_those_of_the_matrix() -> None:
-    table = migration.actions_table(plans.find("kip31"))
-    by = {row[0]: row[2:6] for row in table.rows}
-    assert by["phase 2"] == ("up-convert", "in place", "down-convert", "zero-copy")
-    assert by["canary"] == ("up-convert", None, "down-convert", None)
+    assert isinstance(shown["3.0"]["bill (US$ per TiB)"], float)
 
 
 def test_assumptions_name_every_share_and_price() -> None:
@@ -150,7 +141,6 @@ def test_assumptions_name_every_share_and_price() -> None:
     assert [str(row[0]).replace(" ", "_") for row in table.rows] == list(values)
     for (_, shown), (name, value) in zip(table.rows, values.items(), strict=True):
         assert f"{100 * value if name in migration.SHARES else value:g}" in str(shown), name
-    assert bills.PRICES_ASSUMED in table.caption
 
 
 def test_costs_of_two_hosts_make_no_bill(tmp_path: Path) -> None:

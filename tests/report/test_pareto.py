@@ -1,6 +1,5 @@
 """The Pareto front (formats that no other format beats by both bytes and CPU time) agrees with the rows."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,10 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Band
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import in_order
 from kfbench.report.topics import pareto
 from kfbench.report.topics.pareto import Measured, Place
 from kfbench.store import Run
-from kfbench.tables import Interval, listed
+from kfbench.tables import Interval
 from tests.report.columns import column, row_of
 from tests.runs import stored
 
@@ -112,14 +110,9 @@ def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_
     assert table is not None
     first = row_of(table, **{"records per batch": 100, "format": "v0"})
     assert (first["on the front (encode)"], first["loses (these records)"]) == ("not compared", "times")
-    other = row_of(table, **{"records per batch": 100, "format": "kip98"})
-    assert other["has no (for other records)"] == "headers, delete horizons and leader epochs"
-    assert pareto.pareto_sentence(found).endswith("Not compared: v0, without times.")
-    unable = in_order({name for front in found for name in front.on_it if lacking(name, "v2")})
-    assert f"{listed(unable)}. Not compared" in pareto.pareto_sentence(found)
 
 
-def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
+def test_the_table_says_who_is_on_it(results: Results) -> None:
     found = pareto.fronts(results)
     table = pareto.pareto_table(found)
     assert table is not None
@@ -128,9 +121,6 @@ def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
                     column(table, "on the front (encode)"), strict=True))  # fmt: skip
     first = found[0]
     assert [name for (batch, name), word in said.items() if batch == 100 and word == "yes"] == sorted(first.on_it)
-    said_by = pareto.pareto_sentence(found)
-    assert set(first.on_it) <= set(re.findall(r"[\w-]+", said_by.partition(". ")[0]))
-    assert f"Of {len(found)} fronts, v2 is on {sum('v2' in front.on_it for front in found)}." in said_by
 
 
 def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Results) -> None:
@@ -143,4 +133,4 @@ def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Resul
 def test_without_times_or_without_v2_there_is_no_front(results: Results) -> None:
     assert pareto.fronts(Results(results.all[results.all["kind"] == "bytes"])) == []
     lonely = pareto.fronts(Results(results.all[results.all["format"] != BASE_FORMAT]))
-    assert lonely == [] and pareto.pareto_table(lonely) is None and pareto.pareto_sentence(lonely) == ""
+    assert lonely == [] and pareto.pareto_table(lonely) is None

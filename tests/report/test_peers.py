@@ -1,11 +1,9 @@
 """The table of peers (other implementations) and ours: the values of the stored file, and its machine."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results
 from kfbench.report.topics import java, peers
 from kfbench.report.topics.peers import FILE, JAVA, LIMIT
@@ -23,9 +21,6 @@ def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
     ratios = {(row[0], row[1]): [cell and cell.median for cell in row[5:]] for row in told.rows}  # type: ignore[union-attr]
     assert ratios["encode", "v2"] == pytest.approx([0.5, 9, 10], rel=1e-3)
     assert ratios["decode", "v1"][0] is None and ratios["decode", "v1"][1:] == pytest.approx([9, 10], rel=1e-3)
-    assert re.findall(r"encode|decode|[\d.]+\d", peers.peers_sentence(found).replace(BASE_FORMAT, "")) == [
-        "encode", "9.00", "10.00", "decode", "9.00", "10.00",
-    ]  # fmt: skip
 
 
 def test_a_peer_that_was_not_there_has_no_column(
@@ -39,18 +34,6 @@ def test_a_peer_that_was_not_there_has_no_column(
     assert [table.name for table in section.tables] == ["peers"] and JAVA not in section.means
 
 
-def test_the_machine_is_named(tmp_path: Path) -> None:
-    measured, machine = peers.peers_table(write_peers(tmp_path)).notes[:2]
-    assert machine == "Kafka's Java ran on A VM 17 (-Xmx512m; Copy)."
-    assert "on A CPU" in measured and "load was 1.2" in measured
-
-
-def test_where_others_are_faster_is_said(tmp_path: Path) -> None:
-    assert peers.faster_sentence(write_peers(tmp_path)) == "No other is faster than kfbench in any of 6 rows."
-    said = peers.faster_sentence(write_peers(tmp_path, java_base=0.04))
-    assert re.findall(r"\d[\d.]*", said) == ["6", "6", "6", "0.40"] and JAVA in said and "aiokafka" not in said
-
-
 def test_an_implementation_with_other_bytes_is_a_row(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,26 +43,6 @@ def test_an_implementation_with_other_bytes_is_a_row(
     monkeypatch.setattr(peers, "load", lambda: found)
     tables = {table.name: table for table in sections_of(results)["cpu-peers"].tables}
     assert tables["peer-differences"].rows == (tuple(row.values()),)
-
-
-def test_other_threads_are_a_note(tmp_path: Path) -> None:
-    assert not any("collector, took" in note for note in peers.peers_table(write_peers(tmp_path)).notes)
-    notes = peers.peers_table(write_peers(tmp_path, other_threads={"fast-client": 0.123, "calm-client": 0.0})).notes
-    (note,) = (note for note in notes if "fast-client" in note)
-    assert "12.3" in note and "calm-client" not in note
-
-
-def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:
-    assert peers.noise_sentence(write_peers(tmp_path, cells=3)) == ""
-
-
-def test_the_warning_of_noisy_samples_comes_first(
-    tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = write_peers(tmp_path, cells=3, again=1.1, waited=0.5)
-    monkeypatch.setattr(peers, "load", lambda: found)
-    said = sections_of(results)["cpu-peers"].means
-    assert said.startswith("Noisy: 0.0 % of 21 ") and "47.4 % of the samples" in said.partition("kfbench")[0]
 
 
 def test_an_aa_arm_that_was_called_more_often_reads_one(tmp_path: Path) -> None:

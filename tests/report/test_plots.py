@@ -1,7 +1,6 @@
 """Figures: equal numbers give equal bytes, colours differ, and nothing is loaded from a network."""
 
 import re
-from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -126,21 +125,6 @@ def test_bars_of_a_histogram_are_as_high_as_their_shares() -> None:
     assert heights[0] == pytest.approx(3 * heights[1], rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["overhead", "break_even"])
-def test_lines_are_named_at_their_ends(name: str) -> None:
-    root = ET.fromstring(FIGURES[name]())
-    texts = [text.text for text in root.iter(f"{SVG}text")]
-    assert {"v0", "v2", "v3"} <= set(texts)
-
-
-def words_of(name: str) -> list[str | None]:
-    return [text.text for text in ET.fromstring(FIGURES[name]()).iter(f"{SVG}text")]
-
-
-def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
-    assert "floor" in words_of("floor") and "floor" not in words_of("overhead")
-
-
 def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
     """A floor of 0 cannot be drawn on a logarithmic axis. The line ends at the edge of the figure."""
     gone = floor()
@@ -153,38 +137,6 @@ def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
     xs, ys = lines.cut_at_edge(pd.Series([10.0, 1.0, 0.01], index=[1.0, 10.0, 100.0]), 0.1)
     assert xs == pytest.approx([1, 10, 10**1.5]) and ys == [10, 1, 0.1]
     assert lines.cut_at_edge(floor(), 0.1)[1] == list(floor())
-
-
-def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
-    assert {"v0 −45 %", "v3 −9.0 %", "tie"} <= set(words_of("winners"))
-    filled = re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]())
-    shades = {shade: float(strength) for shade, strength in filled}
-    assert shades.keys() == {look.STYLES["v0"].light, look.STYLES["v3"].light, look.GRID}
-    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # v3 saves less, so its shade is lighter
-
-
-def test_what_lies_beyond_is_named_and_has_no_mark() -> None:
-    words = words_of("pareto")
-    assert words.count("more of both: v1") == 3 and words.count("kip98") == 3
-    assert "v1" not in words and "v2" in words  # only in the legend
-
-
-def test_what_loses_something_is_hollow_and_says_what() -> None:
-    svg = FIGURES["pareto"]()
-    assert words_of("pareto").count("hollow: v0, without times") == 3
-    shade = look.STYLES["v0"].light
-    assert svg.count(f"fill-opacity: 0; stroke: {shade}") == 3  # one in each of three panels
-    assert f"fill-opacity: 0; stroke: {look.STYLES['v2'].light}" not in svg
-
-
-def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
-    """The front is a line of horizontal and vertical segments that falls to the right."""
-    dotted = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray: 0.8,1.6', FIGURES["pareto"]())
-    assert len(dotted) == 3
-    for path in dotted:
-        points = [tuple(map(float, point)) for point in re.findall(r"([\d.]+) ([\d.]+)", path)]
-        assert all((x == a or y == b) and a >= x and b >= y for (x, y), (a, b) in pairwise(points))
-        assert (len({x for x, _ in points}), len({y for _, y in points})) == (3, 2)  # two formats and the edge
 
 
 def test_labels_that_would_touch_are_pushed_apart_in_order() -> None:
@@ -208,19 +160,6 @@ def test_every_field_of_every_format_has_a_group() -> None:
         }
 
 
-def test_the_floor_looks_like_no_format() -> None:
-    marks = {each.marker for each in (*look.STYLES.values(), look.OTHER)}
-    assert look.style("floor").marker not in marks and look.style("floor") != look.style("v3-headers-first")
-
-
-def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
-    frame = ratio_frame()
-    texts = [text.text for text in ET.fromstring(
-        plots.ratios({"encode": frame, "decode": frame[frame["label"] == "1"]}, "CPU", {"encode": Band(0.99, 1.02)})
-    ).iter(f"{SVG}text")]  # fmt: skip
-    assert texts.count("not measured") == 1
-
-
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("low", "high"), [(0.38, 1.27), (0.2, 1.1), (0.65, 2.0), (0.77, 1.6), (0.9, 3.9), (0.02, 1.3), (0.97, 1.05)]
@@ -229,17 +168,3 @@ def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
 def test_a_short_range_has_more_than_two_ticks(low: float, high: float, most: int) -> None:
     ticks = canvas.ratio_ticks(low, high, most)
     assert 2 < len(ticks) <= most and 1 in ticks and all(low <= tick <= high for tick in ticks)
-
-
-def test_who_is_grey_in_bytes_against_cpu_has_its_name_and_who_is_behind_is_left_out() -> None:
-    frame = pd.DataFrame(
-        [
-            ("v2", "", 1.0, 0.9, 0.9, 0.9, True, False),
-            ("kip98", "", 0.9, 1.0, 0.9, 1.1, True, False),
-            ("v3-tagged", "", 0.95, 2.0, 1.9, 2.1, False, False),
-            ("enriched", "times", 0.8, 0.6, 0.5, 0.7, False, False),
-        ],
-        columns=["format", "lost", "bytes", "median", "low", "high", "front", "beyond"],
-    )
-    texts = [each.text for each in ET.fromstring(plots.pareto({"encode": frame}, "bytes", "CPU")).iter(f"{SVG}text")]
-    assert {"v2", "kip98", "enriched"} <= set(texts) and not {"others", "v3-tagged"} & set(texts)

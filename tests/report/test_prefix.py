@@ -1,13 +1,12 @@
-"""Sentences about reading a prefix (only the start of a payload) agree with the rows."""
+"""The table about reading a prefix (only the start of a payload) agrees with the rows."""
 
-import re
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.topics.prefix import prefix_sentence, prefix_tables, prefix_times
+from kfbench.report.topics.prefix import prefix_tables, prefix_times
 from kfbench.tables import Interval
 from tests.report.columns import column
 
@@ -26,18 +25,3 @@ def test_a_prefix_is_stated_in_shares_of_the_whole(rows: list[dict[str, Any]], r
     assert found[2] == whole["plain_bytes"] / whole["batches"] and found[4] == prefix["plain_bytes"] / prefix["batches"]
     ratios = pd.Series(prefix["cpu_ns"]) / pd.Series(whole["cpu_ns"])
     assert isinstance(found[-1], Interval) and found[-1].median == pytest.approx(ratios.median())
-
-
-def test_what_a_prefix_costs_where_all_is_decompressed_is_stated(results: Results) -> None:
-    times = prefix_times(results)
-    said = prefix_sentence(times)
-    less = sum(row.decompressed_share < 1 for row in times)
-    assert [*map(int, re.findall(r"In (\d) of 4 cases", said))] == [less, 4 - less]
-    one_block = results.all.copy()
-    prefix = one_block["operation"] == "decompress-prefix"
-    one_block.loc[prefix, "plain_bytes"] = 1_000_000
-    plain = one_block["operation"] == "decompress"
-    one_block.loc[plain, "plain_bytes"] = 1_000_000
-    one_block.loc[prefix, "cpu_ns"] = one_block.loc[prefix, "cpu_ns"].map(lambda ns: ns * 1_000)
-    worse = prefix_sentence(prefix_times(Results(one_block)))
-    assert re.findall(r"In (\d) of 4 cases", worse) == ["4"] and "codec more in 4 cases" in worse

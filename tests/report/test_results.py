@@ -64,11 +64,6 @@ def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
     assert (frame["v1"] == 34).all()
 
 
-def test_a_setting_is_put_into_words(results: Results) -> None:
-    part = some(results.along(results.uncompressed, "key_bytes"))
-    assert part.setting == "100 records per batch, 100-byte values, equal timestamps"
-
-
 def test_rows_that_several_blocks_share_count_once(results: Results) -> None:
     assert not results.grid_bytes.duplicated(["cell_id", "format", "codec", "level"]).any()
     assert not results.cpu.duplicated(["cell_id", "format", "codec", "level", "operation", "arm"]).any()

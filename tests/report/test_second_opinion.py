@@ -54,21 +54,6 @@ def test_v2_against_itself_is_given_for_both_sides(tmp_path: Path) -> None:
     assert found.our_again == [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("v3_ns", "words"),
-    [
-        (70.0, "dearer in none of 2 cells in the same code, and in none against"),
-        (120.0, "dearer in 2 of 2 cells in the same code, and in 2 against"),
-        (90.0, "dearer in none of 2 cells in the same code, and in 2 against"),
-    ],
-)
-def test_the_front_page_says_what_java_confirms(v3_ns: float, words: str, tmp_path: Path) -> None:
-    found = claimed(write(tmp_path, run(java={**JAVA, "v3": v3_ns}, spread=0.0)))
-    sentence = second_opinion.v3_sentence(found)
-    assert f"{v3_ns / 100:.2f} ×" in sentence and f"{v3_ns / 80:.2f} ×" in sentence and "4.4.0" in sentence
-    assert words in sentence
-
-
 def test_only_cells_of_several_jvms_have_verdicts(tmp_path: Path) -> None:
     found = write(tmp_path, run(), run(cells="all", operations=("write", "iterate", "skim")))
     assert len(second_opinion.claimed_table(claimed(found)).rows) == 2 * 3

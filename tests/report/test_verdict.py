@@ -1,18 +1,14 @@
-"""The first screen of a report: classes of workloads, their means and their sentences."""
+"""The first screen of a report: classes of workloads, their means and their winners."""
 
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from kfbench.report.data.capability import lacking
 from kfbench.report.data.classes import CLASS_ORDER, Verdicts
 from kfbench.report.data.named import TIE
-from kfbench.report.data.results import Results
-from kfbench.report.page import page
 from kfbench.report.topics import verdict
-from kfbench.tables import Table, listed
+from kfbench.tables import Table
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.class_rows import (
     HEADERS,
@@ -27,7 +23,6 @@ from tests.report.class_rows import (
 )
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import Row, size_bytes, workload_rows
-from tests.runs import stored
 
 
 def test_each_workload_names_its_class_and_no_class_is_empty() -> None:
@@ -53,10 +48,9 @@ def test_bytes_are_geometric_means_of_the_workloads(table: Table, verdicts: Verd
     assert [each["format"] for each in rows if each["workload class"] == SMALL] == ["v0", "v1", "v2", "v3"]
 
 
-def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_stated(table: Table) -> None:
+def test_a_format_that_cannot_carry_a_workload_has_no_number(table: Table) -> None:
     row = row_of(table, **{"workload class": HEADERS})
     assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is None and row["v3 (× v2)"] is not None
-    assert "No bytes of v0 and v1 for record headers. Reason: no headers." in table.notes
 
 
 def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> None:
@@ -82,31 +76,24 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
     assert list(wins.values()) == ["v2", "tie with v2", "tie with v2", "v3"]
 
 
-def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, table: Table) -> None:
+def test_lossy_formats_do_not_win(verdicts: Verdicts, table: Table) -> None:
     """In batches of one record v0 takes 126 bytes, v1 134 and v3 156.
 
     But v0 loses timestamps, and both v0 and v1 lose producer ids.
     """
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
-    lost = "v0 (times and producer ids) and v1 (producer ids)"
-    assert f"Not compared in classes where it loses something of the records: {lost}." in table.notes
     assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
-    said = verdict.verdict_sentence(verdicts)
-    assert "v0 is smaller still in 2 of 5, but loses times and producer ids." in said
-    assert "is the smallest" not in said
 
 
-def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_stated(tmp_path: Path) -> None:
+def test_v1_wins_where_it_loses_nothing(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
-    assert one.winners("none") == ("v1",) and "v1 is the smallest in 1 of" in verdict.verdict_sentence(found)
+    assert one.winners("none") == ("v1",)
     table = verdict.verdict_table(found)
     assert table is not None
     row = row_of(table, **{"workload class": ONE})
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v1 †", "v3")
-    (note,) = (note for note in table.notes if note.startswith("†"))
-    assert note.startswith(f"† v1 has no {listed(lacking('v1', 'v2'))}. ") and "control batches and zstd." in note
 
 
 def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_path: Path) -> None:
@@ -126,99 +113,32 @@ def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_pat
     assert [each[1] for each in costs.rows if each[0] == ONE] == ["v3", "v3-headers-first"]
 
 
-def test_the_compared_formats_are_those_of_the_rows(tmp_path: Path, table: Table) -> None:
-    some = verdict.verdict_table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
-    assert some is not None
-    rest = ". No other was measured on these workloads. "
-    assert table.notes[0].startswith(f"Compared: v0, v1, v2 and v3{rest}")
-    assert some.notes[0].startswith(f"Compared: v0, v2 and v3{rest}")
-
-
-def test_the_picture_has_every_format_that_the_verdict_names(results: Results, tmp_path: Path) -> None:
-    rows = [
-        row | {"format": "v3-headers-first", "size_bytes": row["size_bytes"] // 2}
-        for row in workload_rows()
-        if (row["format"], row["kind"], row["status"]) == ("v3", "bytes", "ok")
-    ]
-    named = Results(stored(tmp_path, [*workload_rows(), *rows]).measurements())
-    grid = results.all[(results.all["format"] == "v3") & (results.all["kind"] == "bytes")]
-    more = [grid.assign(format=name) for name in ("v3-headers-first", "v3-header-only")]
-    both = Results(pd.concat([results.all, *more, named.all], ignore_index=True))
-    (figure,) = page(both, []).figures
-    shown = ["v0", "v1", "v2", "v3", "v3-headers-first"]
-    assert [each.split()[0] for each in figure.alt.partition(": ")[2].split("; ")] == [*shown, "the"]
-
-
-def test_a_codec_that_buys_nothing_is_stated_where_the_smallest_does_not_have_it(tmp_path: Path) -> None:
-    rows = whole_v1()
-    for row in rows:
-        if (row["workload"], row["kind"], row["codec"], row["status"]) == ("cluster-metadata", "bytes", "zstd", "ok"):
-            row["size_bytes"] = {"v2": 172_000, "v3": 150_000}[row["format"]]
-    dearer, cheaper = (verdict.verdict_table(verdicts_of(tmp_path / name, each)) for name, each in (
-        ("dearer", rows), ("cheaper", whole_v1())))  # fmt: skip
-    assert dearer is not None and cheaper is not None
-    said = "For one record per batch, zstd 3 takes the smallest from 134.0 bytes (v1) to 150.0 bytes (v3)."
-    assert f"v0 and v1 have no zstd. {said}" in dearer.notes
-    assert "v0 and v1 have no zstd." in cheaper.notes
-
-
-def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table) -> None:
-    rows = workload_rows()
-    rows += [
-        row | {"format": "v3-headers-first", "size_bytes": row["size_bytes"] // 2}
-        for row in rows
-        if (row["format"], row["kind"], row["status"]) == ("v3", "bytes", "ok")
-    ]
-    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
-    assert found is not None and set(column(found, "winner (no codec)")) == {"v3-headers-first"}
-    own = "v3-headers-first is this project's own, in no proposal's text: "
-    assert [note.startswith(own) for note in found.notes].count(True) == 1
-    assert not any("this project" in note for note in table.notes)
-
-
 def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
     """Return the rows, with those of one kind that match `where` replaced by errors."""
     error = {"status": "error", "error": "it broke\nat a line", "size_bytes": None, "cpu_ns": None}
     return [row | error if row["kind"] == kind and where.items() <= row.items() else row for row in rows]
 
 
-def test_without_v2_nobody_wins_and_its_own_error_says_why(tmp_path: Path) -> None:
+def test_without_v2_nobody_wins(tmp_path: Path) -> None:
     rows = failed(workload_rows(), format="v2", workload="user-activity", variant="default")
     found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert row["winner (no codec)"] is row["winner (zstd 3)"] is row["v3 (× v2)"] is None
-    assert "No bytes of v2 for small batches. Reason: error, it broke. Without v2 nothing is compared." in found.notes
-    assert [note for note in found.notes if "headers" in note] == [
-        "No bytes of v0 and v1 for record headers. Reason: no headers."
-    ]
 
 
 def test_v2_alone_wins_nothing(tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["format"] in ("v0", "v2")]
     found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None and set(column(found, "winner (no codec)")) == {None}
-    assert "No winner (no codec) for any class: no format but v2 that loses nothing." in found.notes
 
 
-def test_a_winner_that_is_missing_under_one_codec_has_its_reason_there(tmp_path: Path) -> None:
+def test_a_winner_may_be_missing_under_one_codec(tmp_path: Path) -> None:
     rows = failed(workload_rows(), format="v3", workload="user-activity", variant="default", codec="zstd")
     found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v3", None)
-    assert "No bytes of v3 for small batches. Reason: error, it broke, under zstd 3." in found.notes
-    assert "No winner (zstd 3) for small batches: no format but v2 that loses nothing." in found.notes
-
-
-def test_reasons_are_those_of_the_class_and_not_of_a_variant(tmp_path: Path) -> None:
-    rows = failed(workload_rows(), format="v3", variant="rate-10")
-    rows = [row for row in rows if (row["workload"], row["format"]) != ("cluster-metadata", "v1")]
-    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
-    assert found is not None
-    assert "No bytes of v1 for one record per batch. Reason: not measured." in found.notes and "broke" not in str(
-        found.notes
-    )
 
 
 def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
@@ -241,7 +161,7 @@ def test_least_and_most_of_the_workloads_stand_next_to_the_mean(verdicts: Verdic
 def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
     """One workload of a class takes 10 % more bytes, the other 10 % less.
 
-    The sentence has both ends, because the mean hides them.
+    The span has both ends, because the mean hides them.
     """
     rows = sized({"v2": 1_000_000, "v3": 900_000})
     for row in rows:
@@ -251,23 +171,6 @@ def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, rows)
     (headers,) = (each for each in found.classes if each.name == HEADERS)
     assert headers.ratio("none", "v3") == pytest.approx(np.sqrt(0.99)) and headers.span("none", "v3") == (0.9, 1.1)
-    said = verdict.verdict_sentence(found)
-    assert "Without a codec, v3's bytes are 0.900 to 1.100 ×" in said and "in 1 of 4 workloads" in said
-
-
-def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> None:
-    said, cpu = verdict.verdict_sentence(verdicts), verdict.cpu_sentence(verdicts)
-    assert "Without a codec, v3's bytes are 0.923 to 0.991 ×" in said
-    assert "v3 takes more CPU in 4 of 4 classes (1.10 to 1.35 ×)" in cpu
-    rows = workload_rows()
-    for row in rows:
-        if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "bytes":
-            row["size_bytes"] *= 2
-        if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "cpu":
-            row["cpu_ns"] = [ns // 2 for ns in row["cpu_ns"]]
-    other = verdicts_of(tmp_path, rows)
-    assert "1.846 to 1.981 ×" in (doubled := verdict.verdict_sentence(other)) and "in 4 of 4 workloads" in doubled
-    assert "v3 takes less CPU in" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
 
 
 def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:
@@ -277,11 +180,3 @@ def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:
                  and row["kind"] == "bytes" and row["status"] == "ok"]  # fmt: skip
     verdicts = verdicts_of(tmp_path, rows)
     assert verdicts.shown == ["v0", "v1", "v2", "v3", "v3-full"] and "v3-tagged" in verdicts.formats
-
-
-def test_without_named_workloads_the_first_screen_has_a_picture_and_the_reason_stands_below(results: Results) -> None:
-    found = page(results, [])
-    assert "verdict" not in {section.name for section in found.sections}
-    assert [figure.name for figure in found.figures] == ["overhead"]
-    missing = next(table for table in found.sections[-1].tables if table.name == "missing")
-    assert ("What stands behind the verdict?", "no bytes of named workloads") in missing.rows

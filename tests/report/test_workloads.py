@@ -1,10 +1,8 @@
 """The table of the smallest format per workload agrees with the rows."""
 
-import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,15 +10,13 @@ from kfbench.report.data.named import TIE, Named, Sizes
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
-from kfbench.report.publish import publish
 from kfbench.report.section import Section
-from kfbench.report.topics import broker_paths, cpu, workloads
+from kfbench.report.topics import broker_paths, workloads
 from kfbench.store import Run
-from kfbench.tables import Interval
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows
 from tests.report.columns import column, row_of
-from tests.report.workload_rows import ROUNDS, WORKLOADS, Row, changed, size_bytes, workload_rows
+from tests.report.workload_rows import Row, changed, size_bytes, workload_rows
 from tests.runs import stored
 
 
@@ -36,25 +32,6 @@ def named(stored_rows: Run) -> Named:
 
 def built(run: Run) -> dict[str, Section]:
     return {section.name: section for section in page(Results(run.measurements()), []).sections}
-
-
-def test_bytes_stand_by_workload_format_and_codec(named: Named) -> None:
-    shown, folded = workloads.size_tables(named)
-    assert [table.name for table in shown] == ["workloads-none", "workloads-zstd-3"]
-    assert {table.name for table in folded} == {
-        "workloads-gzip-6", "workloads-variants-none", "workloads-variants-gzip-6", "workloads-variants-zstd-3",
-    }  # fmt: skip
-    plain, packed = shown
-    assert column(plain, "workload") == sorted(WORKLOADS)
-    row = row_of(plain, workload="user-activity")
-    assert row["records per batch"] == 5
-    assert row["v3 (bytes)"] == size_bytes("v3", 5, "none") / 1_000
-    assert row["v1 (× v2)"] == size_bytes("v1", 5, "none") / size_bytes("v2", 5, "none")
-    headers = row_of(plain, workload="service-events")
-    assert headers["v0 (bytes)"] is headers["v1 (× v2)"] is None
-    assert "v0 (bytes)" not in [c.label for c in packed.columns]
-    variants = next(table for table in folded if table.name == "workloads-variants-none")
-    assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]  # order of its file
 
 
 def test_the_verdict_has_the_question_and_the_smallest(named: Named) -> None:
@@ -137,45 +114,6 @@ def test_rounds_that_are_no_pairs_have_no_ratio(tmp_path: Path) -> None:
     assert ("user-activity", "encode", "v3") not in found.cpu and ("user-activity", "encode", "v1") in found.cpu
 
 
-def test_cpu_is_paired_round_by_round(named: Named, stored_rows: Run) -> None:
-    table = workloads.cpu_table(named)
-    assert table is not None
-    row = row_of(table, workload="user-activity")
-    rows = stored_rows.measurements()
-    rows = rows[(rows["cell_id"] == "user-activity-default") & (rows["operation"] == "encode")]
-    times = {each.format: np.array(each.cpu_ns) for each in rows.itertuples() if each.arm == "measure"}
-    ratio = row["encode, v3 (× v2)"]
-    assert isinstance(ratio, Interval) and len(times["v3"]) == ROUNDS
-    assert ratio.median == pytest.approx(np.median(times["v3"] / times["v2"]))
-    assert ratio.low <= ratio.median <= ratio.high
-    assert row_of(table, workload="service-events")["decode, v0 (× v2)"] is None
-    assert not any("v2 (" in c.label for c in table.columns)
-    assert named.noise is not None and named.noise[0] <= 1 <= named.noise[1] < 1.03
-
-
-def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
-    def larger(row: Row) -> None:
-        if row["format"] == "v3" and row["workload"] == "user-activity" and row["kind"] == "bytes":
-            row["size_bytes"] *= 2
-        if row["format"] == "v3" and row["kind"] == "cpu":
-            row["cpu_ns"] = [3 * each for each in row["cpu_ns"]]
-
-    said, other = workloads.workloads_sentence(named), workloads.workloads_sentence(changed(tmp_path, larger))
-    assert "Without a codec, v3 saves more than 1 % of v2's bytes for 3 of 4 workloads. It ties for 1." in said
-    assert "0.923 (cluster-metadata) to 0.991 (forgotten)" in said and "Under zstd 3" in said
-    assert "They are more" not in said and "for 2 of 4 workloads. It ties for 1." in other
-    assert "They are more for user-activity." in other
-    assert "Encode CPU of v3 is 1.10 to 1.11 ×" in workloads.workloads_cpu_sentence(named)
-    assert re.search(r"Decode CPU of v3 is .* to 3.32 ×", workloads.workloads_cpu_sentence(changed(tmp_path, larger)))
-
-
-def test_noise_is_stated_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
-    """The page has two sentences on noise: one for cells of the grid, one for named workloads. Their numbers differ."""
-    part = cpu.cpu_slice(results, "batch_size")
-    assert part is not None and "the grid, v2 against itself is" in cpu.cpu_sentence(results, part)
-    assert "On these workloads, v2 against itself is" in workloads.workloads_cpu_sentence(named)
-
-
 def test_the_figure_has_what_gains_most_first(named: Named) -> None:
     panels = workloads.bytes_panels(named)
     assert list(panels) == ["no codec", "zstd 3"]
@@ -223,19 +161,6 @@ def test_tables_of_the_grid_do_not_change_with_workloads(
         assert broker_paths.ratio_table(found, path) == broker_paths.ratio_table(alone, path)
 
 
-def test_the_prose_of_its_blocks_stands_with_them_and_bytes_are_the_same(tmp_path: Path) -> None:
-    grids = [{"name": name, "title": name, "analysis": f"Prose of {name}."} for name in ("cpu-named", "named")]
-    run = stored(tmp_path, workload_rows(), grids=grids)
-    one, other = publish(run.path, tmp_path / "one"), publish(run.path, tmp_path / "other")
-    for path in one.rglob("*"):
-        if path.is_file():
-            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes()
-    text = (one / "bytes.html").read_text()
-    _, _, after = text.partition('<section id="workloads">')
-    assert text.count("Prose of named.") == text.count("Prose of cpu-named.") == after.count("Prose of named.") == 1
-    assert 'id="workloads-' in text and 'id="workloads"' in text  # the figure and the section
-
-
 def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows: Run) -> None:
     assert workloads.seed_table(Results(stored_rows.measurements())) is None
     rows = [row for row in workload_rows() if row["kind"] == "bytes"]
@@ -274,8 +199,6 @@ def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
     assert ratio.low == pytest.approx(1.1, rel=0.03) and ratio.high == pytest.approx(2.2, rel=0.03)
     alone = Named(Results(stored(tmp_path, workload_rows()).measurements()))
     assert len(found.cpu) == len(alone.cpu) and (found.seeds, alone.seeds) == (2, 1)
-    said, other = (workloads.smallest_table(each).notes for each in (found, alone))
-    assert said == (*other, f"{workloads.SEEDS} (up to 2).")
 
 
 def test_an_error_under_one_block_hides_no_number_of_another(tmp_path: Path) -> None:

@@ -127,25 +127,6 @@ if __name__ == "__main__":
     assert 0 < kernels <= 25
 
 
-@compiles
-@pytest.mark.slow
-def test_what_if_announces_kernels_for_headers(tmp_path: Path) -> None:
-    """Each line comes before a wait. The second what-if has none, and finds all kernels."""
-    code = """
-if __name__ == "__main__":
-    import io
-    from rich.console import Console
-    from kfbench.whatif.ask import what_if
-    lines = []
-    for name in ("telemetry", "service-headers", "service-headers"):
-        before, console = count(), Console(file=io.StringIO())
-        what_if([f"datasets/recorded/{name}.log"], ["v2"], ["gzip"], batchings=[], console=console)
-        lines.append((count() - before > 0, console.file.getvalue().count("compiling kernels")))
-    print(json.dumps(lines))
-"""
-    assert run(code, tmp_path) == [[False, 1], [True, 1], [False, 0]]
-
-
 def test_what_if_compiles_nothing_for_an_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = tmp_path / "00000000000000000000.log"
     empty.touch()

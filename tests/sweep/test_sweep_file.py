@@ -116,19 +116,10 @@ BAD = {
     "empty axis": (block("axes = { headers = [] }"), "axes.headers: empty"),
     "level off the axis": (block("axes = { batch_size = [0] }"), "axes.batch_size: 0 is not within"),
     "level of another type": (block('axes = { batch_size = ["many"] }'), "axes.batch_size: a whole number is wanted"),
-    "date for list": (block("axes = { headers = 2020-01-01 }"), r"axes\.headers: a list is wanted, not a date"),
-    "time for list": (
-        block("axes = { headers = 2020-01-01T00:00:00 }"), r"axes\.headers: a list is wanted, not a date and time"
-    ),
     "fraction for int": (block("axes = { batch_size = [1.5] }"), "axes.batch_size: a whole number is wanted, not 1.5"),
-    "list for int": (block("axes = { batch_size = [[1]] }"), "axes.batch_size: a whole number is wanted, not a list"),
-    "date for int": (
-        block("axes = { batch_size = [2020-01-01] }"), "axes.batch_size: a whole number is wanted, not a date"
-    ),
     "bool for int": (block("axes = { headers = [true] }"), "axes.headers: a whole number is wanted, not True"),
     "unknown payload": (block('axes = { payload = ["xml"] }'), "axes.payload: 'xml'"),
     "codec without levels": (block("codecs = { gzip = 6 }"), r"grid 'g' .*: codecs\.gzip: a list is wanted, not 6"),
-    "axis without list": (block("axes = { headers = 1 }"), r"axes\.headers: a list is wanted, not 1"),
     "unknown workload": (block('workload = "nowhere"'), "workload: no 'nowhere'"),
     "unknown workload of the catalogue": (
         block('workloads = ["user-activity", "grid"]'), "workloads: no 'grid' in the catalogue .*user-activity"
@@ -260,11 +251,6 @@ BAD = {
     "a block's own rivals": (block("rivals = { batches = 0 }"), "grid 'g' .*rivals.batches: 0 is below 1"),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
-
-
-def test_a_date_for_a_text_is_called_one(load: Load) -> None:
-    with pytest.raises(InvalidConfig, match=r"\$\.title: a text is wanted, not a date$"):
-        load(block(), head='title = 2020-01-01\nanalysis = "a"\n')
 
 
 @pytest.mark.parametrize("case", BAD)

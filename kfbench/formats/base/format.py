@@ -400,10 +400,5 @@ class Format(ABC):
             raise IllegalCombination(f"{self.name} has no {codec} with a dictionary; zstd in v2, v3, columnar has one")
         return ZstdDictionary.of(dictionary)
 
-    @property
-    def has_bare_metadata(self) -> bool:
-        """True if offsets, timestamps and lengths of the records are stored uncompressed, whatever the codec."""
-        return "key_length" in self.bare_parts
-
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
