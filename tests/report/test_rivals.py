@@ -13,7 +13,7 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.rivals import COLUMNAR, Rivals, crossing, quantile
 from kfbench.report.files import files_of
 from kfbench.report.topics.front import _counts
-from kfbench.report.topics.rivals import sentences, tables
+from kfbench.report.topics.rivals import tables
 from kfbench.shipped import DATASETS
 from kfbench.store import Run, open_run
 from kfbench.tables import Table
