@@ -30,10 +30,6 @@ def test_a_workload_with_its_story_its_numbers_and_their_sources(kfbench: Run, n
     about, told = WORKLOADS[name].describe(), json.loads(data.out)
     assert told["name"] == name and told["variants"] == list(about.variants)
     assert [each["path"] for each in told["parameters"]] == [each.path for each in about.parameters]
-    for words in (WORKLOADS[name].summary, about.question, about.story, *about.assumptions):
-        assert words in text.out
-    for each in about.parameters:
-        assert each.path in text.out and (each.source or each.meaning or "") in text.out
 
 
 @pytest.mark.parametrize(
@@ -75,4 +71,3 @@ def test_table_as_text_and_json(kfbench: Run) -> None:
     assert text.status == data.status == 0
     rows = json.loads(data.out)["rows"]
     assert rows
-    assert all(row["claim"] in text.out for row in rows)

@@ -49,7 +49,6 @@ def test_migrate_as_text_and_json(kfbench: Run, segment: Path) -> None:
     data = kfbench("migrate", segment, "--plan", "kip31", "--codec", "none", "--old-consumers", "0.5", "--json")
     assert (text.status, data.status, text.err, data.err) == (0, 0, "", "")
     found = json.loads(data.out)
-    assert [phase["name"] for phase in found["phases"]] == ["before", "phase 1", "canary", "phase 2"]
     assert found["traffic"]["old_consumers"] == 0.5
     (subject,) = found["subjects"]
     assert subject["name"] == segment.parent.name

@@ -117,23 +117,6 @@ def test_a_cut_batch_is_damage_if_another_segment_follows(
     assert done.status == 1 and done.err.startswith(f"kfbench: {first}: batch at byte {len(log)}: length: ")
 
 
-@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
-def test_a_file_that_is_no_log_fails_the_command(kfbench: Run, tmp_path: Path, command: str) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("a plain text, and no batch in it\n" * 3)
-    done = kfbench(command, path)
-    assert (done.status, done.err) == (1, f"kfbench: {path}: no whole batch in 99 bytes: is this a log segment?\n")
-
-
-def test_inspect_of_a_folder_passes_over_an_empty_partition(kfbench: Run, segment: Path) -> None:
-    for name, data in (("orders-0", segment.read_bytes()), ("orders-1", b"")):
-        (segment.parent / name).mkdir()
-        (segment.parent / name / f"{0:020}.log").write_bytes(data)
-    folder = kfbench("inspect", segment.parent / "orders-0", segment.parent / "orders-1")
-    assert (folder.status, folder.err) == (0, "")
-    assert "the file is empty" in kfbench("inspect", segment.parent / "orders-1" / f"{0:020}.log").err
-
-
 @pytest.fixture
 def topics(segment: Path) -> Path:
     """Write a folder of topics: a sound one, a damaged one, an empty one, and one with times that a broker refuses."""

@@ -15,7 +15,7 @@ from kfbench.measure.schema import table
 from kfbench.store import create_run
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.host import compiling
-from kfbench.sweep.run import cell, estimate
+from kfbench.sweep.run import cell
 from tests.cli.command import SWEEP, Run, process
 from tests.runs import MANIFEST, stored, without_progress
 
@@ -93,8 +93,6 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_ce
     out = two_cells.parent / "reports"
     text = kfbench(command, two_cells, "--out", out, "--dry-run")
     assert (text.status, text.err) == (0, "") and "0 s of stages\n" in text.out
-    assert re.search(r"^2 cells, about \d+ s on \d+ cores: ", text.out, re.MULTILINE)
-    assert estimate.ESTIMATED_FROM in text.out
     data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
     (stage,) = data["stages"]
     assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])
@@ -115,13 +113,11 @@ def test_a_dry_run_counts_compiling_until_a_sweep_has_done_it(
     monkeypatch.setattr(compiling, "CACHE_FOLDER", cache)
     monkeypatch.setattr(compiling, "COMPILED", True)
     dry = ("sweep", two_cells, "--dry-run")
-    assert ", 60 s to compile kernels, once for this code, " in kfbench(*dry).out
     before = json.loads(kfbench(*dry, "--json").out)
     compiling.note_compiled(compiling.compilations(load_profile(two_cells).cells))
     after = json.loads(kfbench(*dry, "--json").out)
     assert (before["compiling_s"], after["compiling_s"]) == (compiling.COMPILING_S, 0)
     assert before["total_s"] - after["total_s"] == pytest.approx(compiling.COMPILING_S)
-    assert "compile" not in kfbench(*dry).out
 
 
 @pytest.mark.parametrize(
