@@ -12,21 +12,66 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import log
-from typing import Final, NamedTuple
+from functools import cached_property, lru_cache
+from math import exp, hypot, log
+from statistics import NormalDist
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc
 
-from kfbench.comparison.change import OUTSIDE, Verdict, change, together, verdict
 from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
-from kfbench.measure.cpu import PairedRatio, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
 from kfbench.measure.schema import StoredRow
 
+Verdict = Literal["slower", "faster", "within", "unclear"]
+OUTSIDE: Final = 1 - CONFIDENCE  # the probability that the true value lies outside an interval
 LEAST_CELLS: Final = 6  # with fewer cells, the true value is outside the median's interval in more than 5 of 100 cases
 USUAL: Final = 95  # percentile of the changes of A/A arms: a smaller change is noise
+
+
+def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
+    """Return after / before, with its interval. The errors are independent, so it follows from both intervals.
+
+    The logarithm of after / before is a difference. Its distance to its lower limit is the square root of a² + b²: a is
+    the distance of `after` to its lower limit, b of `before` to its upper limit. The upper limit follows in the same
+    way from the other two limits. Source: Zou and Donner, Construction of confidence limits about effect measures: a
+    general approach, Statistics in Medicine 27 (2008) 1693.
+    """
+    moved = log(after.median / before.median)
+    down = hypot(log(after.median / after.low), log(before.high / before.median))
+    up = hypot(log(after.high / after.median), log(before.median / before.low))
+    return PairedRatio(exp(moved), exp(moved - down), exp(moved + up))
+
+
+def together(found: PairedRatio, number: int) -> PairedRatio:
+    """Widen an interval so that `number` intervals hold together with the probability CONFIDENCE.
+
+    The method is Bonferroni's, with normal tails.
+    """
+    factor = _quantile(number) / _quantile(1)
+    low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
+    return PairedRatio(found.median, low, high)
+
+
+@lru_cache(maxsize=64)
+def _quantile(number: int) -> float:
+    return NormalDist().inv_cdf(1 - OUTSIDE / 2 / number)
+
+
+def verdict(found: PairedRatio, threshold: float) -> Verdict:
+    """Give a verdict on an interval. threshold: 0.03 for 3 %.
+
+    "slower" or "faster": the whole interval is beyond the threshold. "within": the whole interval is inside. "unclear":
+    neither.
+    """
+    least, most = 1 / (1 + threshold), 1 + threshold
+    if found.low > most:
+        return "slower"
+    if found.high < least:
+        return "faster"
+    return "within" if found.low >= least and found.high <= most else "unclear"
 
 
 class Moved(NamedTuple):

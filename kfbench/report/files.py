@@ -29,8 +29,7 @@ from kfbench.report.render.compact import compact_script, compact_tables
 from kfbench.report.section import Block, Figure, drawn
 from kfbench.report.topics import control
 from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
-from kfbench.report.topics.explorer.data import report_content
-from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.report.topics.explorer.data import explorer_parts, report_content
 from kfbench.report.topics.front import Front, front
 from kfbench.report.topics.reference import overhead_figure
 from kfbench.report.topics.rivals.section import CHAPTER as RIVALS_CHAPTER

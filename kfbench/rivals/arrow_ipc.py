@@ -24,12 +24,13 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from kfbench.rivals import whole
 from kfbench.rivals.base import (
     Fetched,
     Rival,
     SmallestRival,
     Times,
+    compress_whole,
+    decompress_whole,
     row_of,
     schema_byte,
     schema_of_byte,
@@ -104,10 +105,10 @@ class ArrowIpcBare(SmallestRival):
         batch = _with_dictionaries(prepared, choice.dictionaries)
         stream = _stream(batch, "none" if choice.is_whole else codec, level)
         messages = stream[len(_schema_message(bits)) : -len(_END)] + bytes([bits])
-        return whole.compress(messages, codec, level) if choice.is_whole else messages
+        return compress_whole(messages, codec, level) if choice.is_whole else messages
 
     def decode(self, container: bytes) -> pa.RecordBatch:
-        messages = whole.decompress(container)
+        messages = decompress_whole(container)
         bits = messages[-1]
         if not bits >> _DICTIONARIES_BIT:
             return pa.ipc.read_record_batch(pa.py_buffer(messages), schema_of_byte(bits))

@@ -26,7 +26,6 @@ from fastavro.schema import fingerprint, to_parsing_canonical_form
 
 from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog
-from kfbench.rivals import whole
 from kfbench.rivals.base import (
     OPTIONAL,
     PAYLOAD,
@@ -36,6 +35,8 @@ from kfbench.rivals.base import (
     Rival,
     SmallestRival,
     Times,
+    compress_whole,
+    decompress_whole,
     schema_of_byte,
     with_defaults,
     without_defaults,
@@ -173,7 +174,7 @@ class AvroBest(SmallestRival, Avro):
     def write(self, prepared: _Prepared, codec: str, level: int | None, choice: _Array) -> bytes:
         out = BytesIO()
         schemaless_writer(out, choice.schema, prepared.rows)
-        return choice.start + whole.compress(out.getvalue(), codec, level)
+        return choice.start + compress_whole(out.getvalue(), codec, level)
 
     def decode(self, container: bytes) -> Rows:
         return _array(container)
@@ -200,7 +201,7 @@ def _array(container: bytes, wanted: Sequence[str] | None = None) -> Rows:
     if found is None:
         raise CorruptLog(0, "schema", f"no known schema has the name {container[:_START_BYTES].hex()}")
     of_reader = None if wanted is None else _array_of(tuple(name for name in found.names if name in wanted)).schema
-    data = BytesIO(whole.decompress(container[_START_BYTES:]))
+    data = BytesIO(decompress_whole(container[_START_BYTES:]))
     return schemaless_reader(data, found.schema, of_reader)  # type: ignore[return-value]
 
 

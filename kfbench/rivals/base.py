@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kfbench.arrays import Int64
+from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.records import Records
 
@@ -243,3 +244,19 @@ def schema_of_byte(bits: int) -> pa.Schema:
     """Return SCHEMA without the columns of these bits. Higher bits are ignored."""
     missing = {name for i, name in enumerate(OPTIONAL) if bits >> i & 1}
     return pa.schema([field for field in SCHEMA if field.name not in missing])
+
+
+_CODEC_OF_MAGIC: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+
+
+def compress_whole(container: bytes, codec: str, level: int | None) -> bytes:
+    """Compress a container as a whole, with the codec that also compresses v2.
+
+    Containers compress each page or buffer alone. Small batches have many small pages, and their metadata stays
+    uncompressed. One compressed frame around all of them is smaller. Its first four bytes identify the codec.
+    """
+    return CODECS[codec].compress(container, zstd_level(codec, level))
+
+
+def decompress_whole(data: bytes) -> bytes:
+    return CODECS[_CODEC_OF_MAGIC.get(data[:4], "none")].decompress(data)

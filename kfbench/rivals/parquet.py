@@ -28,7 +28,6 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kfbench.rivals import whole
 from kfbench.rivals.base import (
     PAYLOAD,
     TIMES,
@@ -36,6 +35,8 @@ from kfbench.rivals.base import (
     Rival,
     SmallestRival,
     Times,
+    compress_whole,
+    decompress_whole,
     row_of,
     times_of,
     with_defaults,
@@ -117,15 +118,15 @@ class ParquetBest(SmallestRival):
         return _parquet_bytes(prepared, codec, level, setting, is_whole=choice.is_whole)
 
     def decode(self, container: bytes) -> pa.Table:
-        return _read(whole.decompress(container))
+        return _read(decompress_whole(container))
 
     def read_times(self, container: bytes) -> Times:
-        file = _open(whole.decompress(container))
+        file = _open(decompress_whole(container))
         names = [name for name in TIMES if name in file.schema_arrow.names]
         return times_of(file.read(columns=names, use_threads=False), file.metadata.num_rows)
 
     def fetch(self, container: bytes, i: int) -> Fetched:
-        file = _open(whole.decompress(container))
+        file = _open(decompress_whole(container))
         table = file.read(columns=[name for name in PAYLOAD if name in file.schema_arrow.names], use_threads=False)
         return row_of(table, i)
 
@@ -156,7 +157,7 @@ def _parquet_bytes(
         compression_level=zstd_level(page_codec, level),
         **setting,
     )
-    return whole.compress(sink.getvalue().to_pybytes(), codec if is_whole else "none", level)
+    return compress_whole(sink.getvalue().to_pybytes(), codec if is_whole else "none", level)
 
 
 def _open(container: bytes) -> pq.ParquetFile:

@@ -26,7 +26,6 @@ import pyarrow as pa
 import vortex as vx
 from vortex.serde import decode_ipc_array_buffers, encode_ipc_array_buffers
 
-from kfbench.rivals import whole
 from kfbench.rivals.base import (
     PAYLOAD,
     SCHEMA,
@@ -35,6 +34,8 @@ from kfbench.rivals.base import (
     Rival,
     SmallestRival,
     Times,
+    compress_whole,
+    decompress_whole,
     row_of,
     schema_byte,
     schema_of_byte,
@@ -103,14 +104,14 @@ class VortexBest(SmallestRival):
             array = _array(prepared)
             message, _ = encode_ipc_array_buffers(vx.compress(array) if choice == "encoded" else array)
             data, last = b"".join(message), schema_byte(prepared.column_names)
-        return whole.compress(data + bytes([last]), codec, level)
+        return compress_whole(data + bytes([last]), codec, level)
 
     def decode(self, container: bytes) -> pa.Table:
-        data = whole.decompress(container)
+        data = decompress_whole(container)
         return _open(data[:-1]).to_arrow().read_all() if data[-1] == _FILE else _table(_message(data))
 
     def read_times(self, container: bytes) -> Times:
-        data = whole.decompress(container)
+        data = decompress_whole(container)
         if data[-1] == _FILE:
             file = _open(data[:-1])
             names = [name for name in TIMES if name in _names(file)]
@@ -120,7 +121,7 @@ class VortexBest(SmallestRival):
         return times_of(pa.table({name: array.field(name).to_arrow_array() for name in names}), len(array))
 
     def fetch(self, container: bytes, i: int) -> Fetched:
-        data = whole.decompress(container)
+        data = decompress_whole(container)
         if data[-1] != _FILE:
             return row_of(_table(_message(data).slice(i, i + 1)), 0)
         file = _open(data[:-1])

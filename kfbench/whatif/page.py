@@ -12,7 +12,7 @@ from kfbench.report.publish import place
 from kfbench.report.render import look, plots
 from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown
-from kfbench.report.topics.explorer.parts import explorer_parts
+from kfbench.report.topics.explorer.data import explorer_parts
 from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.dictionary_text import dictionary_line

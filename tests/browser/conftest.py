@@ -59,12 +59,6 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return what_if_page.publish(found, folder) / "index.html"
 
 
-@pytest.fixture(scope="session")
-def index() -> Path:
-    """Return the committed index of reports."""
-    return REPORTS / "index.html"
-
-
 @pytest.fixture(params=["answer", *OF_REPORT])
 def page(request: pytest.FixtureRequest) -> Path:
     """Return each of the three pages in turn."""

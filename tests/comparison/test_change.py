@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kfbench.comparison.change import change, together, verdict
+from kfbench.comparison.agreement import change, together, verdict
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 
 

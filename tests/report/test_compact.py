@@ -7,7 +7,7 @@ import pytest
 
 from kfbench.report.files import TEMPLATES
 from kfbench.report.render.compact import compact_script, compact_svg
-from kfbench.report.topics.explorer.parts import SCRIPTS
+from kfbench.report.topics.explorer.data import SCRIPTS
 
 FIGURE = """<svg viewBox="0 0 424.8 529.2">
 <defs>

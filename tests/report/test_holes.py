@@ -3,12 +3,12 @@
 import pytest
 
 from kfbench.report.data.paths import Paths
-from kfbench.report.topics import holes
+from kfbench.report.topics.broker_paths import holes_table
 from tests.report.columns import row_of, some
 
 
 def test_holes_cost_what_the_formats_write(paths: Paths) -> None:
-    table = some(holes.holes_table(paths))
+    table = some(holes_table(paths))
     fresh = row_of(table, **{"kept": "all", "delete horizon": False})
     assert (fresh["v0"], fresh["v1"]) == (26.0, 34.0)
     tenth, hundredth = (row_of(table, **{"kept": f"1 in {step}", "delete horizon": False}) for step in (10, 100))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kfbench.errors import InvalidConfig, InvalidRecords
 from kfbench.workloads.grid import START_OF_2026_MS
-from kfbench.workloads.payload.parser import MAX_WIDTH
-from kfbench.workloads.payload.phrases import PHRASES
+from kfbench.workloads.payload.parser import MAX_WIDTH, PHRASES
 from kfbench.workloads.payload.template import Template
 from tests.templates import EVENT, EXAMPLES
 

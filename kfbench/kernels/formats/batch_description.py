@@ -12,10 +12,23 @@ from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u32
 from kfbench.kernels.wire.lengths import get_length, skip
 from kfbench.kernels.wire.sealing import NEVER
-from kfbench.kernels.wire.sequence import last_sequence
 from kfbench.kernels.wire.varint import get_uvarint, get_varlong, is_shortest, is_shortest_uvarint
 
 FEATURED = False  # replaced by each variant, as in `batch`
+LARGEST_SEQUENCE = 2**31 - 1  # of a producer; it is followed by 0
+
+
+@leaf
+def last_sequence(first, last_delta):
+    """Return the sequence of a batch's last record: `first` + `last_delta`, or -1 if `first` (of the batch) is -1.
+
+    It wraps as in Java (`DefaultRecordBatch.incrementSequence`), as does a negative delta.
+    """
+    if first == -1:
+        return first
+    room = LARGEST_SEQUENCE - last_delta - (1 << 32 if last_delta < 0 else 0)
+    last = first + last_delta - (1 << 31 if first > room else 0)
+    return ((last + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
 @leaf

@@ -1,9 +1,15 @@
-"""The explorer's data for the page: the rules of `sizes.js`, the cells of the run, and the assumptions of the bill."""
+"""The explorer as a part of a page (`templates/explorer.html`).
+
+Its data are the rules of `sizes.js`, the cells of the run, and the assumptions of the bill.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
+
+from markupsafe import Markup
 
 from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, RESEARCH, SHIPPED
 from kfbench.measure.cpu import OPERATIONS
@@ -12,9 +18,12 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.rivals import Rivals
 from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.render import look
+from kfbench.report.render.compact import compact_script
 from kfbench.report.topics.explorer import measured, rules
 from kfbench.tables import slug
 
+TEMPLATES: Final = Path(__file__).parents[2] / "templates"
+SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "words.js", "line.js", "explorer.js")
 TRAFFIC: Final = ("fan_out", "replication", "retention_days")
 PRICES: Final = ("storage_gb_month", "network_gb")
 # The settings of a page whose address has none.
@@ -129,3 +138,14 @@ def _list_of(numbers: Mapping[str, Any], formats: Sequence[str]) -> list[Any]:
 def script_json(value: Any) -> str:
     """Return JSON for a script element. No text in it can end the element."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def explorer_parts(content: Content) -> dict[str, object]:
+    """Return what the template `explorer.html` needs, under the name `explorer`."""
+    return {
+        "rules": Markup(script_json(rules.page_rules())),
+        "data": Markup(script_json(page_data(content))),
+        "has_cpu": bool(content.operations),
+        "css": Markup((TEMPLATES / "explorer.css").read_text()),
+        "scripts": [Markup(compact_script((TEMPLATES / name).read_text())) for name in SCRIPTS],
+    }
