@@ -1,1 +1,4 @@
-"""Sections about existing containers (Parquet, Arrow IPC, Avro, Vortex; in stored runs Lance) in the place of v2's records."""
+"""Sections about existing containers (Parquet, Arrow IPC, Avro, Vortex) in the place of v2's records.
+
+Stored runs have rows of Lance, too.
+"""
