@@ -70,7 +70,6 @@ coverage: setup
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/inspection tests/kernels tests/log tests/measure/test_prefix.py \
 	    tests/test_batches.py tests/test_codec_streams.py tests/test_codecs.py tests/test_dictionary.py \
 	    tests/test_dictionary_vectors.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
-	    tests/measure/test_dictionary_codecs.py \
 	    -m "not (slow or compiled_only or matrix)" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)
 	$(PY) tools/branch_coverage.py
 

@@ -60,7 +60,7 @@ def copy_tree(target: Path) -> Path:
 
 
 def do_tests_fail(tree: Path, tests: tuple[str, ...]) -> bool:
-    """Return True if a test fails or crashes, or all together take too long. Raise SystemExit if they cannot run."""
+    """Return True if a test fails or cannot be collected, a process crashes, or all together take too long."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-m", QUICK, *tests]
     is_plain = not any(test.startswith(COMPILED) for test in tests)
     own = {"PYTHONPATH": str(tree), "NUMBA_DISABLE_JIT": str(int(is_plain)), "KFBENCH_CACHE_DIR": str(tree.parent)}
@@ -68,8 +68,6 @@ def do_tests_fail(tree: Path, tests: tuple[str, ...]) -> bool:
         done = subprocess.run(command, cwd=tree, env=os.environ | own, capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return True
-    if done.returncode > 1:  # 1: a test failed; below 0: a signal
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.returncode != 0
 
 

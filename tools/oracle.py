@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import pyarrow.parquet as pq
 
@@ -30,8 +31,6 @@ from kfbench.measure.schema import DETERMINISTIC, IDENTITY
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfbench-oracle"
-RECORDED: Final = sorted((ROOT / "datasets" / "recorded").glob("*.log"))
-PROFILES: Final = sorted(path.stem for path in (ROOT / "datasets" / "sweeps").glob("*.toml"))
 TABLES: Final = ("enriched", "kip31", "kip98", "kip931")
 SHOWN: Final = 40
 
@@ -63,23 +62,23 @@ def _git(*words: str) -> str:
 
 
 def base_answers(tree: Path) -> Answers:
-    """Return the answers of the base that repeat. They are asked twice, and kept."""
-    kept = tree.with_name("answers.json")
+    """Return the answers of the base that repeat. They are asked twice, and kept for this version of the program."""
+    kept = tree.with_name(f"answers-{crc32(Path(__file__).read_bytes()):08x}.json")
     if not kept.exists():
-        first, second = answers(tree), answers(tree)
+        first, second = answers(tree, tree), answers(tree, tree)
         same = {key: value for key, value in first.items() if second.get(key, not value) == value}
         kept.write_text(json.dumps(same), encoding="utf-8")
     found: Answers = json.loads(kept.read_text(encoding="utf-8"))
     return found
 
 
-def answers(tree: Path) -> Answers:
-    """Ask a tree all questions, several at once."""
+def answers(tree: Path, base: Path) -> Answers:
+    """Ask a tree all questions about the logs and profiles of the base, several at once."""
+    profiles = sorted(path.stem for path in (base / "datasets" / "sweeps").glob("*.toml"))
     with tempfile.TemporaryDirectory() as out, ThreadPoolExecutor(2) as pool:
-        asked = {f"cells of {name}": pool.submit(_run, tree, "-c", CELLS, name) for name in PROFILES}
+        asked = {f"cells of {name}": pool.submit(_run, tree, "-c", CELLS, name) for name in profiles}
         asked |= {
-            " ".join(words).replace(f"{ROOT}/", ""): pool.submit(_run, tree, "-m", "kfbench", *words, "--json")
-            for words in _commands()
+            " ".join(words): pool.submit(_run, tree, "-m", "kfbench", *words, "--json") for words in _commands(base)
         }
         found = dict[str, Any]()
         for question, answer in asked.items():
@@ -87,36 +86,38 @@ def answers(tree: Path) -> Answers:
             found |= flat(question, text.splitlines() if question.startswith("cells") else _parsed(text))
         for words in (["smoke"], ["default", "--filter", "kind=bytes,floor"]):
             run = _run(tree, "-m", "kfbench", "sweep", *words, "--out", out).splitlines()[-1]
-            found |= rows(words[0], Path(run))
+            found |= rows(words[0], Path(run)) if Path(run).is_dir() else {f"sweep {words[0]}": run}
     return found
 
 
-def _commands() -> Iterator[list[str]]:
-    for log in map(str, RECORDED):
+def _commands(base: Path) -> Iterator[list[str]]:
+    recorded = Path("datasets") / "recorded"
+    for log in (str(recorded / path.name) for path in sorted((base / recorded).glob("*.log"))):
         yield ["inspect", log, "--batches"]
         yield ["what-if", log, "--all", "--linger-ms", "5", "--rate-mb-s", "1"]
     for name in ("activity-v0-none.log", "activity-v1-lz4.log", "changelog.log"):
         for plan in ("kip31", "kip724", "v3"):
-            yield ["migrate", str(ROOT / "datasets" / "recorded" / name), "--plan", plan]
+            yield ["migrate", str(recorded / name), "--plan", plan]
     for table in TABLES:
         yield ["table", table]
     yield ["verify", "smoke"]
 
 
 def _run(tree: Path, *words: str) -> str:
-    """Run Python in a tree. Return what it prints, without the places of trees; else the status and the error."""
+    """Run Python in a tree. Return what it prints, without the tree's place, and the status after it unless 0."""
     environment = os.environ | {"PYTHONPATH": str(tree)}
     python = tree / ".venv" / "bin" / "python"
     done = subprocess.run([python, *words], cwd=tree, env=environment, capture_output=True, text=True)
-    text = done.stdout or json.dumps({"status": done.returncode, "error": done.stderr.strip().rpartition("\n")[2]})
-    return text.replace(f"{tree}/", "").replace(f"{ROOT}/", "")
+    text = done.stdout or done.stderr.strip().rpartition("\n")[2]
+    return text.replace(f"{tree}/", "") + (f"\nstatus {done.returncode}" if done.returncode else "")
 
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        value, end = json.JSONDecoder().raw_decode(text)
     except json.JSONDecodeError:
         return text
+    return [value, text[end:].strip()]
 
 
 def flat(place: str, value: Any) -> Answers:
@@ -127,7 +128,7 @@ def flat(place: str, value: Any) -> Answers:
         items = list(enumerate(value))
     else:
         return {place: value}
-    found = Answers()
+    found = Answers() if items else {place: str(value)}
     for key, each in items:
         found |= flat(f"{place} · {key}", each)
     return found
@@ -156,7 +157,7 @@ def differences(base: Answers, here: Answers) -> Iterator[str]:
 
 def main(base: str) -> None:
     tree = tree_of(base)
-    known, found = base_answers(tree), answers(ROOT)
+    known, found = base_answers(tree), answers(ROOT, tree)
     lines = list(differences(known, found))
     for line in islice(lines, SHOWN):
         print(line[:400])

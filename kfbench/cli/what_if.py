@@ -73,7 +73,9 @@ class BatchOptions:
         bool,
         typer.Option("--all", help="Compress everything, not a sample of about 2 MiB. Levels are always of a sample."),
     ] = False
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The number that draws the sample.")] = 0
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="The number that draws the sample. [default: 0]")
+    ] = None
     timestamp_unit: TimestampUnit = None
 
 
@@ -170,7 +172,7 @@ def what_if(
             connector=connector,
             batchings=batchings,
             sample_bytes=None if batches.everything else SAMPLE_BYTES,
-            seed=batches.seed,
+            seed=batches.seed or 0,
             timestamp_unit=batches.timestamp_unit,
             traffic=asked_traffic,
             prices=asked_prices,
@@ -209,7 +211,7 @@ def _check_fingerprint_options(
         ("--dictionary", dictionary, no_records),
         ("--master", master, no_records),
     ):
-        if value:
+        if value is not None and value is not False:
             raise typer.BadParameter(why, param_hint=option)
 
 

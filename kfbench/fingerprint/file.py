@@ -145,9 +145,11 @@ def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
     yield from (f"$.answer.{problem}" for problem in _broken_answer(found.answer))
     yield from (f"$.formats: {name} has no sizes" for name in found.formats if name not in found.answer.breakdown)
     names = set(found.answer.topics)
+    if found.histograms.keys() != names:
+        yield "$.histograms: not one set for each topic"
     for topic, histograms in found.histograms.items():
-        if topic not in names or histograms.keys() != {*HISTOGRAMS}:
-            yield f"$.histograms: {topic!r} is no topic, or has other histograms"
+        if histograms.keys() != {*HISTOGRAMS}:
+            yield f"$.histograms: {topic!r} has other histograms"
         for name, buckets in histograms.items():
             yield from (f"$.histograms.{topic}.{name}{each}" for each in _broken_buckets(buckets, found.least_members))
     if found.sha256 != _checksum(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from kfbench.fingerprint.histograms import FIRST_DATE_MS, Counts, count_values, 
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.container import cores
 from kfbench.migration.bills import Prices, Traffic
+from kfbench.progress import reading
 from kfbench.sources import Part, Skipped, find
 from kfbench.sources.log import stream_of
 from kfbench.sources.tables import Table
@@ -77,8 +79,8 @@ def fingerprint(
     answer = what_if(
         paths, "all", batchings=(), sample_bytes=sample_bytes, seed=seed, timestamp_unit=timestamp_unit, console=console
     )
-    names = _numbered(answer.sources)
-    counts = _counts(parts, {each.topic: each.timestamp_unit for each in answer.by_topic})
+    names = numbered(answer.sources, seed)
+    counts = _counts(parts, {each.topic: each.timestamp_unit for each in answer.by_topic}, console)
     made = Fingerprint(
         schema=SCHEMA,
         kfbench=__version__,
@@ -92,21 +94,29 @@ def fingerprint(
     return Measured(made, answer, names)
 
 
-def _numbered(sources: Sequence[Source]) -> dict[str, str]:
-    """Return a number per topic, such as "topic 1" for the largest one."""
+def numbered(sources: Sequence[Source], seed: int) -> dict[str, str]:
+    """Return a number per topic, such as "topic 1" for the largest one. seed: draws the order of equal ones."""
     sizes: Counter[str] = Counter()
-    for source in sources:
+    for source in random.Random(seed).sample(sources, len(sources)):  # else equal ones would be in the order of names
         sizes[source.stream] += source.sound_bytes
     return {topic: f"topic {number}" for number, (topic, _) in enumerate(sizes.most_common(), 1)}
 
 
-def _counts(parts: Sequence[Part], units: Mapping[str, Unit | None]) -> dict[str, Counts]:
+def _number(name: str) -> int:
+    """Return the number of a topic's name in a fingerprint."""
+    return int(name.rpartition(" ")[2])
+
+
+def _counts(parts: Sequence[Part], units: Mapping[str, Unit | None], console: Console | None) -> dict[str, Counts]:
     """Return the values of each topic. units: those of the topics' timestamps."""
     found: dict[str, Counts] = defaultdict(Counter)
     topics = [stream_of(part.topic, part.name) for part in parts]
-    with ThreadPoolExecutor(cores()) as threads:
-        for topic, counts in zip(topics, threads.map(count_values, parts, map(units.get, topics)), strict=True):
+    size_bytes = sum(part.size_bytes for part in parts)
+    with ThreadPoolExecutor(cores()) as threads, reading(size_bytes, "count", console) as advance:
+        counted = threads.map(count_values, parts, map(units.get, topics))
+        for part, topic, counts in zip(parts, topics, counted, strict=True):
             found[topic].update(counts)
+            advance(part.size_bytes)
     return found
 
 
@@ -125,7 +135,9 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
         rate=None if answer.rate is None else _undated(answer.rate, names),
         traffic=Traffic(),
         prices=Prices(),
-        by_topic=tuple(_of_topic(each, names) for each in answer.by_topic),
+        by_topic=tuple(
+            sorted((_of_topic(each, names) for each in answer.by_topic), key=lambda each: _number(each.topic))
+        ),
         dictionary=None if answer.dictionary is None else _of_dictionary(answer.dictionary, names),
         is_fingerprint=True,
     )
@@ -160,7 +172,7 @@ def _of_dictionary(found: DictionaryAnswer, names: Mapping[str, str]) -> Diction
     def of_topic(each: TopicDictionary) -> TopicDictionary:
         return replace(each, topic=names[each.topic], current=tuple(range(1, len(each.current) + 1)))
 
-    return replace(found, topics=tuple(map(of_topic, found.topics)))
+    return replace(found, topics=tuple(sorted(map(of_topic, found.topics), key=lambda each: _number(each.topic))))
 
 
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
@@ -174,12 +186,12 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
         told_by="timestamps",
         is_dated=False,
         untold_bytes=rate.untold_bytes + sum(each.size_bytes for each in rate.streams if each not in dated),
-        streams=tuple(streams),
+        streams=tuple(sorted(streams, key=lambda each: _number(each.name))),
     )
 
 
 def _undated_stream(stream: Stream, name: str) -> Stream:
-    """Return a topic's rate with a rounded span. The bytes per day follow from the rounded share of its records."""
+    """Return a topic's rate with a rounded span. The bytes per day are rounded, too."""
     span_ms = rounded(stream.bulk_last_ms - stream.bulk_first_ms)
     return Stream(
         name=name,

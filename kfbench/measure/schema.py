@@ -209,7 +209,7 @@ class StoredRow:
         "",
         "none: without a codec; plain: the codec alone; lean: zstd in codec 5's frame without a dictionary; "
         "trained: a trained dictionary; raw: the newest 8 KiB before the split as dictionary; policy: dictionaries "
-        "that docs/sweeps.md's policy chooses",
+        "that the policy of docs/dictionaries-broker.md chooses",
     )
     dictionary_size_bytes: int | None = _added(_INT32, "bytes", "largest size that was asked for")
     trained_share: float | None = _added(

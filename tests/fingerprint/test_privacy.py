@@ -4,7 +4,9 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from kfbench import BatchFields, Records
 from kfbench.codecs import Dictionary
 from kfbench.errors import InvalidConfig
 from kfbench.fingerprint.file import to_json
-from kfbench.fingerprint.measure import fingerprint, rounded
+from kfbench.fingerprint.measure import fingerprint, numbered, rounded
 from kfbench.formats import FORMATS
 from kfbench.log import dictionary_batch
 from tests.recorded import FOLDER
@@ -114,6 +116,21 @@ def test_all_texts_are_words_of_kfbench(tmp_path: Path) -> None:
         for log in (planted(tmp_path), FOLDER / "service-headers.log")
     )
     assert of_planted - of_other == {"producer_id", "producer_epoch", "base_sequence"}  # what v0 and v1 lose
+
+
+def test_the_order_of_topics_does_not_tell_that_of_their_names(tmp_path: Path) -> None:
+    """All lists are in the order of sizes: here the reverse of the names' order. Equal sizes are in a random order."""
+    logs = ("activity-none", "activity-lz4", "activity-zstd")  # the largest first
+    for name, log in zip(("zzz", "mmm", "aaa"), logs, strict=True):
+        (tmp_path / f"{name}-0").mkdir()
+        shutil.copy(FOLDER / f"{log}.log", tmp_path / f"{name}-0" / f"{0:020d}.log")
+    answer = fingerprint(tmp_path, seed=1).fingerprint.answer
+    assert answer.dictionary is not None
+    wanted = ["topic 1", "topic 2", "topic 3"]
+    assert [each.path for each in answer.sources] == [each.topic for each in answer.by_topic] == wanted
+    assert [each.topic for each in answer.dictionary.topics] == wanted
+    twins = [replace(answer.sources[0], topic=name, path=name) for name in "abcd"]
+    assert len({tuple(numbered(twins, seed)) for seed in range(20)}) > 10
 
 
 def test_the_seed_of_the_sample_is_not_in_the_file(tmp_path: Path) -> None:

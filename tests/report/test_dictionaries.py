@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from kfbench.report.data import joined
-from kfbench.report.data.dictionaries import KINDS, LINES, Dictionaries
+from kfbench.report.data.dictionaries import LINES, Dictionaries
 from kfbench.report.data.joined import DICTIONARY, FOLDER, joined_run
 from kfbench.report.files import files_of
 from kfbench.report.topics.dictionaries import cpu_tables, sentences, tables
@@ -97,19 +97,6 @@ def test_losses_are_on_equal_footing(shipped: Run, found: Dictionaries) -> None:
     assert shown == pytest.approx(ratio) and ratio > 1
 
 
-def test_the_worst_set_of_the_policy_is_named(shipped: Run, found: Dictionaries) -> None:
-    every = shipped.measurements()
-    whole = every[(every["trained_share"] == 0) & (every["status"] == "ok") & (every["kind"] == "dictionary")]
-    whole = whole[whole["grid"].isin(["dictionary-workloads", "dictionary-batches", "dictionary-lines"])]
-    keys = ["grid", "cell_id", "format", "level"]
-    policy = whole[whole["dictionary"] == "policy"].set_index(keys)
-    plain = whole[whole["dictionary"] == "plain"].set_index(keys)
-    ratios = (policy["size_bytes"] + policy["dictionary_stored_bytes"]) / plain["size_bytes"]
-    worst = max(float(str(row[4])) for row in tables.policy_table(found).rows)
-    assert worst == pytest.approx(ratios.max())
-    assert f"{ratios.max():.3f} ×" in sentences.policy_sentence(found)
-
-
 def renamed(shipped: Run, rows: pd.DataFrame) -> Dictionaries:
     """Return what a run with these rows alone has."""
     measured = joined.Joined(run=shipped, is_own=True)
@@ -124,17 +111,6 @@ def test_a_block_about_changed_records_has_a_table(shipped: Run, lines: pd.DataF
     part = part[(part["format"] == "v2") & (part["trained_share"] == 0.5) & (part["part"] == 2)].set_index("dictionary")
     shown = by(tables.change_table(found), "lines-jvm-gc", "10 records per batch", "v2", 50.0)
     assert shown[1] == pytest.approx(part["size_bytes"]["trained"] / part["size_bytes"]["plain"])
-
-
-def test_other_codecs_have_a_table(shipped: Run, lines: pd.DataFrame) -> None:
-    rows = lines[(lines["grid"] == "dictionary-lines") & (lines["trained_share"] == 0.5)]
-    rows = rows[rows["dictionary"].isin(["plain", "trained"])].assign(kind="dictionary-codecs")
-    larger = rows.assign(arm="gzip", size_bytes=2 * rows["size_bytes"])
-    found = renamed(shipped, pd.concat([rows.assign(arm="stream"), larger]))
-    stream = by(tables.codecs_table(found), LINES.words, "10 records per batch", "stream")
-    gzip = by(tables.codecs_table(found), LINES.words, "10 records per batch", "gzip")
-    assert (stream[0], gzip[0]) == (pytest.approx(1), pytest.approx(2))
-    assert stream[3] == pytest.approx(Dictionaries(joined.Joined(run=shipped, is_own=True)).mean(KINDS[-1], LINES, 10))
 
 
 @pytest.mark.usefixtures("drawn")

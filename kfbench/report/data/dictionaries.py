@@ -16,17 +16,16 @@ import pandas as pd
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import Band, interval_of, middle_95
-from kfbench.report.data.joined import DICTIONARY, DICTIONARY_CODECS, DICTIONARY_CPU, Joined
+from kfbench.report.data.joined import DICTIONARY, DICTIONARY_CPU, Joined
 from kfbench.report.data.words import batch_words
 from kfbench.tables import Interval
 
 COLUMNAR: Final = "columnar"
 FORMATS: Final = (BASE_FORMAT, COLUMNAR)
-NONE, PLAIN, LEAN, TRAINED, RAW, POLICY = "none", "plain", "lean", "trained", "raw", "policy"
+NONE, PLAIN, LEAN, TRAINED, RAW = "none", "plain", "lean", "trained", "raw"
 CODEC, LEVEL, SHARE = "zstd", 3, 0.5  # of the tables that do not vary them
 CHARGED_BYTES: Final = 10_000_000
 OWN: Final = 0  # batch size 0 means: the batches that the workload defines
-STREAM: Final = "stream"  # the arm of other codecs that is zstd as everywhere else
 CHANGE: Final = "dictionary-change"  # the block about changes of schema
 
 
@@ -155,15 +154,6 @@ class Gain:
     pays_from_bytes: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyCost:
-    """A whole topic as the policy writes it, with all stored dictionaries, relative to the same format's plain zstd."""
-
-    set: Set
-    level: int
-    ratio: float
-
-
 class Dictionaries:
     """The rows of a run of the profile `dictionary`. If a cell has several seeds, its first one counts."""
 
@@ -174,7 +164,6 @@ class Dictionaries:
         rows = rows.assign(batch=rows["batch_size"].fillna(OWN).astype(int))
         is_change = rows["grid"] == CHANGE
         self._changed = _with_most(rows[is_change & (rows["kind"] == DICTIONARY)], "part")
-        self._other_codecs = rows[rows["kind"] == DICTIONARY_CODECS]
         rows = rows[~is_change]
         self._bytes = _with_most(rows[rows["kind"] == DICTIONARY], "part")
         self._times = _with_most(rows[rows["kind"] == DICTIONARY_CPU], "live")
@@ -193,11 +182,6 @@ class Dictionaries:
     def changes(self) -> dict[Key, Size]:
         """The sizes of the topics whose records change, by part."""
         return _sizes(self._changed[self._changed["most"] > 1])
-
-    @cached_property
-    def other_codecs(self) -> dict[str, dict[Key, Size]]:
-        """Arm of the block about other codecs (such as gzip) -> its sizes."""
-        return {str(arm): _sizes(rows) for arm, rows in self._other_codecs.groupby("arm", sort=False)}
 
     @cached_property
     def times(self) -> dict[TimeKey, Pair]:
@@ -314,16 +298,6 @@ class Dictionaries:
         topics = self.topics(group, batch)
         return geometric_mean_of(self.ratio(kind, workload, batch, size_bytes, level) for workload in topics)
 
-    def codec_mean(self, arm: str, topics: Iterable[str], batch: int, name: str, dictionary: str) -> float | None:
-        """Return the geometric mean over topics of an arm of `other_codecs`, relative to v2 under streamed zstd."""
-        found, bases = self.other_codecs.get(arm, {}), self.other_codecs[STREAM]
-        ratios: list[float | None] = []
-        for workload in topics:
-            size = found.get(Key(workload, batch, name, dictionary, SIZE_BYTES if dictionary == TRAINED else 0))
-            base = bases.get(Key(workload, batch, BASE_FORMAT, PLAIN))
-            ratios.append(size.charged_ratio(base) if size and base else None)
-        return geometric_mean_of(ratios)
-
     @cached_property
     def gains(self) -> list[Gain]:
         """The dictionaries of 32 KiB at level 3 on equal footing, real data first."""
@@ -346,18 +320,6 @@ class Dictionaries:
         saved = without - with_it.size_bytes
         pays_from = with_it.stored_bytes * base / saved if saved > 0 else None
         return Gain(set=each, ratio=charged / without, stored_bytes=with_it.stored_bytes, pays_from_bytes=pays_from)
-
-    @cached_property
-    def policy_costs(self) -> list[PolicyCost]:
-        """The policy at all levels, the most expensive one first."""
-        found = []
-        for key, size in self.sizes.items():
-            plain = self.sizes.get(key._replace(dictionary=PLAIN))
-            if key.dictionary == POLICY and plain:
-                each = Set(group_of(key.workload), key.workload, key.batch, key.format)
-                ratio = (size.size_bytes + size.stored_bytes) / plain.size_bytes
-                found.append(PolicyCost(set=each, level=key.level, ratio=ratio))
-        return sorted(found, key=lambda cost: -cost.ratio)
 
 
 def _with_most(rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -27,7 +27,6 @@ RIVALS: Final = "rivals"  # the profile, and the kind of its sizes
 INSTRUCTIONS: Final = "instructions"  # the profile, and the kind of its counts
 PROFILES: Final = (DICTIONARY, RIVALS, INSTRUCTIONS)  # the profiles that a report joins
 DICTIONARY_CPU: Final = "dictionary-cpu"
-DICTIONARY_CODECS: Final = "dictionary-codecs"
 SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 

@@ -32,7 +32,7 @@ def bytes_answer(run: Views) -> Answer | str:
             sentences.base_format_sentence(found),
             *((sentences.FLATTERING,) if flattering else ()),
         ),
-        texts=_texts(found, "dictionary", "dictionary-codecs"),
+        texts=_texts(found, "dictionary"),
         figures=(
             Figure(
                 name="dictionaries",
@@ -51,11 +51,10 @@ def losses_answer(run: Views) -> Answer | str:
     found = run.dictionaries
     if found is None or not found.gains:
         return MISSING
-    parts = (sentences.losses_sentence(found), sentences.policy_sentence(found))
     return Answer(
-        means=" ".join(filter(None, parts)),
+        means=sentences.losses_sentence(found),
         prose=tuple(filter(None, (sentences.pays_sentence(found),))),
-        tables=(tables.losses_table(found), tables.pays_table(found), tables.policy_table(found)),
+        tables=(tables.losses_table(found), tables.pays_table(found)),
     )
 
 
@@ -69,7 +68,6 @@ def sizes_answer(run: Views) -> Answer | str:
         tables=(
             tables.sizes_table(found),
             tables.levels_table(found),
-            tables.codecs_table(found),
             tables.training_table(found),
         ),
     )

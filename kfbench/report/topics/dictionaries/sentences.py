@@ -118,17 +118,6 @@ def pays_sentence(found: Dictionaries) -> str:
     return " ".join([*sentences, f"Log sizes are those of {group.words} in {BASE}."]) if sentences else ""
 
 
-def policy_sentence(found: Dictionaries) -> str:
-    """Name the worst set of the policy. It is compared with the same format's plain zstd."""
-    if not found.policy_costs:
-        return ""
-    worst, each = found.policy_costs[0], found.policy_costs[0].set
-    return (
-        f"The policy's worst of {counted(len(found.policy_costs), 'set')} takes {worst.ratio:.3f} × its plain zstd. "
-        f"It is {each.format} on {each.workload} {at_words(each.batch)}, level {worst.level}."
-    )
-
-
 def size_sentence(found: Dictionaries) -> str:
     """Name the size of dictionary with the fewest bytes, in the lead group."""
     group, kind = lead(found), KINDS[-1]

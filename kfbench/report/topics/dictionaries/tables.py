@@ -1,7 +1,7 @@
 """Tables about topic dictionaries."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Any, Final
 
 import pandas as pd
@@ -11,13 +11,11 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.dictionaries import (
     COLUMNAR,
     FORMATS,
-    GROUPS,
     KINDS,
     LEVEL,
     OWN,
     PLAIN,
     RAW,
-    STREAM,
     TRAINED,
     Dictionaries,
     Group,
@@ -35,7 +33,6 @@ from kfbench.tables import Cell, Column, Table, plain_columns
 
 MEANS: Final = "dictionaries-means"
 MEAN: Final = "geometric mean"
-CODEC_ARMS: Final = [(name, dictionary) for name in FORMATS for dictionary in (PLAIN, TRAINED)]
 WITH: Final = [kind for kind in KINDS if kind.dictionary == TRAINED]
 CHARGE_NOTE: Final = f"A dictionary's stored bytes are charged over {CHARGED} of the topic in {BASE}."
 
@@ -149,33 +146,6 @@ def pays_table(found: Dictionaries) -> Table:
     )
 
 
-def policy_table(found: Dictionaries) -> Table:
-    """Return a table of the policy's cost by kind of data and format, over all levels."""
-    sets: dict[tuple[str, str], list[Any]] = {}
-    for cost in found.policy_costs:
-        sets.setdefault((cost.set.group.words, cost.set.format), []).append(cost)
-    return Table(
-        name="dictionaries-policy",
-        caption="The policy on whole topics, relative to plain zstd in the same format",
-        columns=(
-            *plain_columns("data", "format", "sets"),
-            *plain_columns(f"{MEAN} (×)", "worst (×)", digits=3),
-            *plain_columns("worst set"),
-        ),
-        rows=tuple(
-            (
-                *key,
-                len(costs),
-                geometric_mean([cost.ratio for cost in costs]),
-                costs[0].ratio,
-                f"{costs[0].set.workload}, {batches_words(costs[0].set.batch)}, level {costs[0].level}",
-            )
-            for key, costs in sorted(sets.items())
-        ),
-        notes=("A set is a topic at one batch size and level. All dictionaries that the policy stored are included.",),
-    )
-
-
 def sizes_table(found: Dictionaries) -> Table:
     """Return a table of bytes by size of the dictionary, in the lead group."""
     asked = sorted({(key.dictionary, key.size_bytes) for key in found.sizes if key.dictionary in (TRAINED, RAW)})
@@ -280,28 +250,4 @@ def _parts_table(name: str, caption: str, sizes: Mapping[Key, Size], keys: Seque
         ),
         rows=tuple(body),
         notes=("The parts behind the split have about as many batches. Stored bytes are not charged here.",),
-    )
-
-
-def codecs_table(found: Dictionaries) -> Table:
-    """Return a table of other codecs with the same dictionary, relative to v2 under streamed zstd."""
-    sets = sorted({(key.workload, key.batch) for key in found.other_codecs.get(STREAM, {})})
-    body: list[tuple[Cell, ...]] = []
-    for group in GROUPS:
-        for batch in sorted({batch for workload, batch in sets if group_of(workload) is group}):
-            topics = [workload for workload, each in sets if group_of(workload) is group and each == batch]
-            for arm in found.other_codecs:
-                means = [found.codec_mean(arm, topics, batch, *each) for each in CODEC_ARMS]
-                body.append((group.words, batches_words(batch), arm, *means))
-    labels = (f"{name}{' + dictionary' * (dictionary == TRAINED)} (×)" for name, dictionary in CODEC_ARMS)
-    return Table(
-        name="dictionaries-codecs",
-        caption=f"Other codecs with the same dictionary: bytes relative to {BASE}",
-        columns=(*plain_columns("data", "batches", "codec"), *plain_columns(*labels, digits=3)),
-        rows=tuple(body),
-        notes=(
-            f"Geometric means over topics. {CHARGE_NOTE}",
-            "One-shot is zstd in one call that knows the size. These arms are no wire formats.",
-            "Lean is the frame of batches with a dictionary, without one.",
-        ),
     )

@@ -1,4 +1,4 @@
-"""Sentences about rivals: the answers of the chapter, which docs/why-not-parquet.md prints, too."""
+"""Sentences about rivals: the answers of the chapter."""
 
 import math
 from typing import Final
