@@ -221,7 +221,7 @@ def cases(
 
 
 def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
-    """Draw batches that this format can store without loss."""
+    """Draw batches that this format can store without loss. Columnar has cases of its own, too."""
     can = FORMATS[name].capabilities
     if FORMATS[name].holds_messages:
         return (
@@ -234,7 +234,17 @@ def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
         empty_batches=can.empty_batches,
         **_content_of(name),
     )
+    if name == "columnar":
+        from tests.reference import columnar_cases  # it draws fields by this module
+
+        return drawn | columnar_cases.cases(max_batches).map(one_maximum)
     return drawn if can.milliseconds else drawn.map(whole_second_case)
+
+
+def one_maximum(case: Case) -> Case:
+    """Remove the maximum timestamp of batches with an append time, which takes its place."""
+    fields = [each if each.append_time_ms is None else replace(each, max_timestamp_ms=None) for each in case.fields]
+    return replace(case, fields=tuple(fields))
 
 
 def _content_of(name: str) -> dict[str, bool]:
@@ -251,6 +261,11 @@ def _content_of(name: str) -> dict[str, bool]:
 @st.composite
 def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
     """Draw one batch and its header fields. It may be empty if the format has magic 2 or above."""
+    if name == "columnar" and draw(st.booleans()):
+        from tests.reference import columnar_cases
+
+        messages = draw(columnar_cases.BATCHES)
+        return messages, draw(columnar_cases.fields_of(messages))
     content = _content_of(name)
     falling, headers = name in FALLING_NAMES, content.pop("headers")
     if not FORMATS[name].holds_messages:

@@ -56,13 +56,6 @@ def test_benchmarks_import_only_public_names(path: Path) -> None:
         assert public, f"{module}: {name}"
 
 
-def test_imports_are_seen(tmp_path: Path) -> None:
-    (tmp_path / "each.py").write_text(
-        "import kfbench.store\ndef f():\n    from kfbench.log import survey\nimport numpy\n"
-    )
-    assert list(imported(tmp_path / "each.py")) == [("kfbench.store", ""), ("kfbench.log", "survey")]
-
-
 # --- What is measured
 
 
@@ -183,52 +176,29 @@ def test_a_missing_package_fails() -> None:
 # --- What is tracked
 
 
-def test_what_a_path_writes_and_opens_is_tracked() -> None:
-    append: Any = broker.Append()
-    append.setup("v0", "lz4")
-    assert append.track_written_bytes("v0") > 20 and append.track_decompressed_bytes("v0") == 142
-    append = broker.Append()
-    append.setup("v2", "lz4")
-    assert append.track_written_bytes("v2") == 12 / 100  # 100 records per batch
-    append = broker.Append()
-    append.setup("v2", "none")
-    assert append.track_decompressed_bytes("v2") == 0
-
-
-def test_a_compaction_writes_half_of_the_records() -> None:
-    compact: Any = broker.Compact()
-    compact.setup("v1", "none")
-    assert compact.track_written_bytes("v1") == (34 + 16 + 100) / 2
-
-
-def test_a_conversion_writes_the_size_of_its_target() -> None:
-    convert: Any = broker.Convert()
-    convert.setup("v2 to v1", "none")
-    assert convert.track_written_bytes() == 34 + 16 + 100
-
-
-def test_what_a_workload_is_made_of_is_tracked() -> None:
-    made: Any = workloads.Made()
-    made.setup("cluster-metadata")
-    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as in a real cluster
-    made = workloads.Made()
-    made.setup("kv-ycsb")
-    assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000
-    payload: Any = workloads.Payload()
-    payload.setup("omb-100b")
-    assert payload.sample.shapes.payload_bytes == pytest.approx(workloads.PAYLOAD_BYTES, rel=0.13)  # of one batch
-
-
-def test_a_tracked_overhead_is_the_known_one() -> None:
-    tracked: Any = formats.Overhead().track_overhead
-    assert [tracked("v0", 1), tracked("v1", 100)] == [26, 34]
-    assert tracked("v2", 1) - tracked("v3", 1) == 13
-
-
-def test_a_tracked_break_even_is_the_known_one() -> None:
-    tracked: Any = formats.BreakEven().track_records_per_batch
-    assert [tracked("v2", "v0"), tracked("v2", "v1"), tracked("v3", "v2")] == [4, 3, 1]
-    assert isnan(tracked("v1", "v0"))
+@pytest.mark.parametrize(
+    ("benchmark", "parameters", "method", "value"),
+    [
+        (broker.Append, ("v0", "lz4"), "track_decompressed_bytes", 142),
+        (broker.Append, ("v2", "none"), "track_decompressed_bytes", 0),
+        (broker.Append, ("v2", "lz4"), "track_written_bytes", 12 / 100),  # 100 records per batch
+        (broker.Compact, ("v1", "none"), "track_written_bytes", (34 + 16 + 100) / 2),  # half of the records
+        (broker.Convert, ("v2 to v1", "none"), "track_written_bytes", 34 + 16 + 100),
+        (workloads.Made, ("cluster-metadata",), "track_records_per_batch", pytest.approx(1.03, rel=0.02)),
+        (workloads.Made, ("kv-ycsb",), "track_payload_bytes", 23 + 1_000),
+        (formats.Overhead, ("v0", 1), "track_overhead", 26),
+        (formats.Overhead, ("v1", 100), "track_overhead", 34),
+        (formats.Overhead, ("v2", 1), "track_overhead", 70),
+        (formats.BreakEven, ("v2", "v0"), "track_records_per_batch", 4),
+        (formats.BreakEven, ("v3", "v2"), "track_records_per_batch", 1),
+    ],
+)
+def test_a_tracked_number_is_the_known_one(
+    benchmark: Any, parameters: tuple[Any, ...], method: str, value: object
+) -> None:
+    prepared = benchmark()
+    prepared.setup(*parameters)
+    assert getattr(prepared, method)(*parameters) == value
 
 
 def test_compression_is_of_the_records_behind_the_header() -> None:

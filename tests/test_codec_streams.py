@@ -120,17 +120,6 @@ def test_a_stream_agrees_with_a_whole_read(name: str, data: st.DataObject) -> No
         assert codec.stream(hostile).read(DEFAULT_LIMIT_BYTES) == whole
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_the_limit_of_a_stream_is_exact(name: str) -> None:
-    codec = STREAMS[name]
-    for data in (TEXT[:1000], MIXED):
-        payload = codec.compress(data)
-        assert codec.stream(payload, limit_bytes=len(data)).read(len(data) + 1) == data
-        for limit in (len(data) - 1, len(data) // 2, 1, 0):
-            with pytest.raises(Undecodable, match="limit"):
-                codec.stream(payload, limit_bytes=limit).read(len(data) + 1)
-
-
 BOMBS = """
 import gzip, resource, struct, sys
 import cramjam, lz4.frame

@@ -214,19 +214,6 @@ def test_control_batches_that_a_target_lacks_are_counted() -> None:
     assert (done.work.rewritten, done.work.dropped) == (1, 1)
 
 
-def test_batches_after_the_end_offset_are_copied() -> None:
-    log = [batch_of((0, b"a", b"1")), batch_of((1, b"a", b"2"), (2, b"a", None)), batch_of((3, b"a", b"4"))]
-    source = encoded("v2", log)
-    parts = [encoded("v2", [each]) for each in log]
-    assert bytes(compact(source, now_ms=NOW_MS, end_offset=1).data) == source
-    done = compact(source, now_ms=NOW_MS, end_offset=3)
-    assert pieces(done)[1:] == parts[2:]
-    assert kfbench.read_log(done.encoded).records.offsets.tolist() == [2, 3]
-    assert bytes(compact(source, now_ms=NOW_MS, end_offset=2, retain_last=False).data) == source
-    assert bytes(compact(source, now_ms=NOW_MS, end_offset=0).data) == source
-    assert bytes(compact(source, now_ms=NOW_MS, end_offset=4).data) == parts[2]
-
-
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("end_offset", [None, 2, 3, 4])
 def test_an_abort_after_the_end_offset_counts(end_offset: int | None, codec: str) -> None:
@@ -262,37 +249,6 @@ def test_a_producer_is_active_after_the_end_offset() -> None:
     rows = kfbench.read_log(done.encoded).batches
     assert rows["base_offset"].tolist() == [1, 2]
     assert pieces(done)[-1] == later
-
-
-def test_a_tombstone_is_removed_after_its_horizon() -> None:
-    """The first compaction removes the replaced value.
-
-    A compaction after the delete horizon removes the tombstone. The last offset of the log is kept.
-    """
-    source = encoded("v2", [batch_of((0, b"a", b"1")), batch_of((1, b"a", None)), batch_of((2, b"b", b"1"))])
-    first = compact(source, now_ms=NOW_MS, delete_retention_ms=10)
-    assert kfbench.read_log(first.encoded).records.offsets.tolist() == [1, 2]
-    assert kfbench.read_log(first.encoded).batches["delete_horizon_ms"].tolist() == [NOW_MS + 10, -1]
-    assert bytes(compact(first.encoded, now_ms=NOW_MS + 9).data) == bytes(first.data)
-    assert kfbench.read_log(compact(first.encoded, now_ms=NOW_MS + 10).encoded).records.offsets.tolist() == [2]
-
-
-def test_a_producer_with_only_markers_in_its_last_epoch() -> None:
-    """Markers of a producer's last epoch stay as emptied batches.
-
-    Its data and its markers of earlier epochs are removed.
-    """
-
-    data = batch_of((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)
-    markers = [marker(offset, 1, producer_id=1, producer_epoch=offset) for offset in (1, 2)]
-    source = encoded("v2", [data, *markers, batch_of((3, b"a", b"2"))])
-    first = compact(source, now_ms=NOW_MS, delete_retention_ms=10, retain_last=False)
-    rows = kfbench.read_log(first.encoded).batches
-    assert rows["base_offset"].tolist() == [1, 2, 3]
-    assert rows["delete_horizon_ms"].tolist() == [NOW_MS + 10, NOW_MS + 10, -1]
-    rows = kfbench.read_log(compact(first.encoded, now_ms=NOW_MS + 10, retain_last=False).encoded).batches
-    assert rows["base_offset"].tolist() == [2, 3]
-    assert rows["count"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.batches import BatchFields, EncodedLog
+from kfbench.batches import EncodedLog
 from kfbench.broker.batch_headers import headers
 from kfbench.broker.expire import expire
 from kfbench.broker.time_index import TimeIndex
@@ -255,14 +255,6 @@ def test_one_young_record_keeps_its_segment() -> None:
     done = expire(segments, NOW_MS, "head", exact=True)
     assert (done.deleted_segments, done.head_bytes) == (0, 0)
     assert done.overdue_bytes == 2 * len(segments[1].data) + len(segments[1].data)
-
-
-def test_log_append_time_decides_and_not_the_producers_clock() -> None:
-    records = Records.from_lists([b"v"] * 4, timestamps_ms=[NOW_MS + 10**12] * 4)
-    for name in ("v1", "v2", "v3", "v3-tagged"):
-        log = FORMATS[name].encode(records, 2, "gzip", batch_fields=BatchFields(append_time_ms=[NOW_MS, NOW_MS + 5]))
-        assert expire([log], NOW_MS + 5, "head", exact=True).head_bytes == log.positions[1]
-        assert expire([log], NOW_MS + 6).deleted_segments == 1
 
 
 def test_v0_goes_by_its_files_or_not_at_all() -> None:

@@ -241,15 +241,6 @@ def test_a_delete_horizon_is_removed_and_times_are_kept() -> None:
     assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
 
 
-@pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-tagged", "kip98"])
-def test_append_time_is_sent_as_create_time(name: str) -> None:
-    fmt = FORMATS[name]
-    log = fmt.encode(steady(), 100, "gzip", batch_fields=BatchFields(append_time_ms=NOW_MS + 5))
-    done = mirror(log, fmt)
-    assert (done.handed_on, done.work.rewritten) == (0, 10)
-    assert set(fmt.decode(done.data).records.shapes.timestamps_ms.tolist()) == {NOW_MS + 5}
-
-
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "kip98"])
 def test_a_batch_with_holes_is_rebuilt(name: str) -> None:
     fmt = FORMATS[name]

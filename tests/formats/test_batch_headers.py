@@ -12,7 +12,7 @@ from tests.common import (
     one_batch,
 )
 from tests.reference.model import Fields, Message
-from tests.strategies import INT32, INT64, NOW_MS, Case
+from tests.strategies import FALLING_NAMES, INT32, INT64, NOW_MS, Case
 
 NAMES = [name for name, fmt in FORMATS.items() if not fmt.holds_messages]
 every_name = pytest.mark.parametrize("name", NAMES)
@@ -46,6 +46,23 @@ def test_timestamp_deltas_are_64_bits_wide(name: str) -> None:
 def test_offset_deltas_are_32_bits_wide(name: str) -> None:
     for delta in (*BOUNDARIES, INT32):
         check_against_reference(name, one_batch(Message(offset=7), Message(offset=7 + delta)))
+    for delta in (-1, -64, -65, -8193, -(2**31)) if name in FALLING_NAMES else ():
+        case = one_batch(Message(offset=2**31), Message(offset=2**31 + delta))
+        check_against_reference(name, case)
+        check_sizes(name, case)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].capabilities.headers])
+@pytest.mark.parametrize("count", [1, 29, 30, 61, 62, 63, 64, 127, 128, 8191, 8192])
+def test_header_counts_at_varint_boundaries(name: str, count: int) -> None:
+    headers = tuple((f"h{i % 10}", None if i % 3 else b"%d" % i) for i in range(count))
+    for case in (
+        one_batch(Message(offset=0, headers=headers), Message(offset=1)),
+        one_batch(Message(offset=0, headers=(("", None),) * count)),
+    ):
+        check_against_reference(name, case)
+        check_sizes(name, case)
 
 
 @every_name

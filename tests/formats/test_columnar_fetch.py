@@ -17,7 +17,7 @@ from tests import strategies
 from tests.common import records_of
 from tests.formats.columnar_batches import CODECS, COLUMNAR, HEADED, batch_of, positions_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
-from tests.reference import columnar_cases, columnar_columns
+from tests.reference import columnar_columns
 from tests.reference.varint import zigzag
 from tests.strategies import Case
 
@@ -42,7 +42,7 @@ def test_metadata_is_read_without_the_payload(codec: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
-@given(case=columnar_cases.cases() | strategies.cases_of("columnar"), data=st.data())
+@given(case=strategies.cases_of("columnar"), data=st.data())
 def test_fetch_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) -> None:
     batches = [[replace(message, headers=()) for message in batch] for batch in case.batches if batch]
     records = records_of([message for batch in batches for message in batch])
@@ -55,7 +55,7 @@ def test_fetch_one_record_of_each_batch(name: str, case: Case, data: st.DataObje
 @given(data=st.data())
 def test_fetch_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
     """Fetch and decode give equal records if the log is valid. In a damaged log, fetch may still return a record."""
-    case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
+    case = data.draw(strategies.cases_of("columnar", max_batches=1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     damaged = data.draw(mutations(bytes(log)))
     whole = COLUMNAR.decode(damaged, on_error="skip")

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Records
+from kfbench import FORMATS, Records
 from kfbench.errors import CorruptLog, WouldLose
 from tests import strategies
-from tests.common import ENRICHED, check_against_reference, check_codec_against_reference, messages_of
+from tests.common import ENRICHED, messages_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import codecs, enriched, v01
-from tests.reference.model import Fields, Message
-from tests.strategies import INT64, NOW_MS, Case
+from tests.reference.model import Message
+from tests.strategies import INT64, NOW_MS
 
 CODECS = ["gzip", "snappy", "lz4"]
 every_name = pytest.mark.parametrize("name", ENRICHED)
@@ -91,37 +91,6 @@ def test_milliseconds_are_lost_and_counted(codec: str) -> None:
     assert fmt.decode(log).records.timestamps_ms.tolist() == SECONDS
     whole = Records.from_lists([b"v"] * len(STAMPS), timestamps_ms=SECONDS)
     assert bytes(log) == bytes(fmt.encode(whole, codec=codec))
-
-
-@pytest.mark.parametrize("codec", ["none", *CODECS])
-def test_tag_0_loses_nothing(codec: str) -> None:
-    fmt, records = FORMATS["enriched-ms"], Records.from_lists([b"v"] * len(STAMPS), timestamps_ms=STAMPS)
-    assert fmt.losses(records) == {}
-    assert fmt.decode(fmt.encode(records, codec=codec)).records == records
-    seconds = [
-        struct.unpack_from(">i", data, 18)[0]
-        for data in (bytes(fmt.encode(Records.from_lists([b"v"], timestamps_ms=[stamp]))) for stamp in STAMPS)
-    ]
-    assert seconds == [second // 1000 if second >= 0 else -1 for second in SECONDS]
-
-
-@every_name
-@pytest.mark.parametrize("codec", ["none", *CODECS])
-def test_losses_are_counted(name: str, codec: str) -> None:
-    records = Records.from_lists([b"v"] * 4, headers=[[("h", b"x")], [], [("a", None), ("a", None)], []])
-    fields = BatchFields(
-        producer_id=[7, -1, -1], producer_epoch=0, base_sequence=[1, -1, -1], is_transactional=[True, True, False],
-        append_time_ms=[NOW_MS, -1, -1], partition_leader_epoch=[3, -1, -1], delete_horizon_ms=[-1, NOW_MS, -1],
-        base_offset=[0, 2, 2], last_offset=[0, 1, 3],
-    )  # fmt: skip
-    expected = {
-        "headers": 3, "empty batches": 1, "producer_id": 1, "producer_epoch": 3, "base_sequence": 1,
-        "is_transactional": 2, "append_time_ms": 1, "timestamp_type": 1, "partition_leader_epoch": 1,
-        "delete_horizon_ms": 1,
-    }  # fmt: skip
-    log = FORMATS[name].encode(records, [0, 2, 2, 4], codec, batch_fields=fields, lossy=True)
-    assert {what: number for what, number in log.losses.items() if what != "last_offset"} == expected
-    assert messages_of(FORMATS[name].decode(log).records) == [Message(offset=i, value=b"v") for i in range(4)]
 
 
 # Reading tags
@@ -268,22 +237,6 @@ def test_unknown_types_are_refused(kind: int) -> None:
             FORMATS["enriched"].decode(data)
         assert (refusal.value.position, refusal.value.field) == (0, "attributes")
         check_agrees_with_reference(data, "enriched")
-
-
-@pytest.mark.parametrize(("control", "kind"), [(0, 11), (1, 10), (2, 8), (3, 12), (6, 12), (42, 12)])
-@every_name
-def test_control_types(name: str, control: int, kind: int) -> None:
-    message = Message(offset=7, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, control), value=bytes(6))
-    fields = BatchFields(is_control=True)
-    data = bytes(FORMATS[name].encode(Records.from_lists([bytes(6)], keys=[message.key]), batch_fields=fields))
-    assert data[17] == kind
-    case = Case(batches=((message, replace(message, offset=9)),), fields=(Fields(is_control=True),))
-    check_against_reference(name, case)
-    for codec in CODECS:
-        check_codec_against_reference(name, case, codec)
-    back = FORMATS[name].decode(data)
-    assert back.batches["is_control"].tolist() == [True]
-    assert back.batches["canonical"].tolist() == [True]
 
 
 def test_the_start_of_a_transaction_is_a_control_message() -> None:

@@ -229,10 +229,13 @@ def test_batch_fields_that_a_format_lacks(name: str) -> None:
         is_transactional=[False, True, False, False],
         partition_leader_epoch=3,
         append_time_ms=[-1, -1, NOW_MS, -1],
+        delete_horizon_ms=[NOW_MS, -1, -1, -1],
+        tagged_fields=[{7: b"x", 8: b""}, {}, {}, {}],
     )
     named = {
         "producer_id": 2, "producer_epoch": 2, "base_sequence": 2, "is_transactional": 1,
-        "partition_leader_epoch": 4, "append_time_ms": 1, "timestamp_type": 1,
+        "partition_leader_epoch": 4, "append_time_ms": 1, "timestamp_type": 1, "delete_horizon_ms": 1,
+        "tagged_fields": 1,
     }  # fmt: skip
     expected = {field: count for field, count in named.items() if field not in fmt.capabilities.batch_fields}
     assert fmt.losses(records, 10, batch_fields=fields) == expected

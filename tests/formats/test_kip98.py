@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kfbench import FORMATS, BatchFields, Records
-from kfbench.errors import CorruptLog, WouldLose
+from kfbench.errors import CorruptLog
 from kfbench.records import Shapes
 from tests.common import check_against_reference, messages_of, one_batch, records_of
 from tests.formats.fuzz import check_agrees_with_reference, sealed
@@ -55,20 +55,6 @@ def test_the_example_of_the_text(records: int, one_ms: int, sixty_four_ms: int) 
     assert overhead_bytes(records, 64) == sixty_four_ms == 53 + 7 * records - 1
 
 
-def test_4_to_26_bytes_a_record() -> None:
-    least = Records.from_lists([None, b""], timestamps_ms=[5, 5])
-    assert KIP98.size(least).tolist() == [53 + 4 + 4]
-    widest = Shapes(
-        timestamps_ms=np.array([0, 2**62]),
-        offsets=np.array([0, 2**28]),
-        key_lengths=np.array([-1, 2**28], np.int32),
-        value_lengths=np.array([-1, 0], np.int32),
-    )
-    assert KIP98.size(widest).tolist() == [53 + 4 + 26 + 2**28]
-    assert sum(KIP98.breakdown(widest).values()) == 53 + 4 + 26 + 2**28
-    assert KIP98.size(Records.from_lists([]), [0, 0], batch_fields=BatchFields(base_offset=1, last_offset=2)) == [53]
-
-
 @pytest.mark.parametrize("delta", [0, 1, 63, 64, 127, 128, 16383, 16384, 2**21, 2**28, INT32, -1, -64, -(2**31)])
 def test_offset_deltas_are_unsigned(delta: int) -> None:
     """Offset deltas are unsigned varints.
@@ -89,18 +75,6 @@ def test_a_codec_around_nothing() -> None:
         data[ATTRIBUTES_AT + 1] |= codec
         assert len(KIP98.decode(sealed(bytes(data), "kip98")).records) == 0
         check_agrees_with_reference(sealed(bytes(data), "kip98"), "kip98")
-
-
-def test_losses_are_counted() -> None:
-    records = Records.from_lists([b"v", b"w"], headers=[[("h", b"x")] * 2, []])
-    fields = BatchFields(delete_horizon_ms=[NOW_MS, -1], partition_leader_epoch=7)
-    losses = {"headers": 2, "delete_horizon_ms": 1, "partition_leader_epoch": 2}
-    assert KIP98.losses(records, 1, fields) == losses
-    with pytest.raises(WouldLose, match="headers"):
-        KIP98.encode(records, 1, batch_fields=fields)
-    log = KIP98.encode(records, 1, batch_fields=fields, lossy=True)
-    assert log.losses == losses
-    assert bytes(log) == bytes(KIP98.encode(Records.from_lists([b"v", b"w"]), 1))
 
 
 # Damage under a correct checksum

@@ -5,19 +5,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, Limits, Records, read_log, write_log
 from kfbench.errors import CorruptLog, InvalidRecords, WouldLose
-from tests import strategies
 from tests.common import check_against_reference, messages_of, one_batch, records_of
 from tests.formats.fuzz import check_agrees_with_reference, sealed
 from tests.reference import tags, v23
 from tests.reference.model import Message
 from tests.reference.records import common_headers
 from tests.reference.varint import unsigned, zigzag
-from tests.strategies import INT32, NOW_MS
+from tests.strategies import NOW_MS
 
 NAMES = v23.TAGGED_NAMES
 UNSET_TIME = "00 08 ffffffffffffffff"
@@ -37,27 +34,6 @@ def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes
 
 
 # Tag 0: the append time
-
-
-@every_codec
-@every_name
-def test_both_times_are_there(name: str, codec: str) -> None:
-    """A batch stores the broker's time and the producer's time. The timestamp type says which one readers see."""
-    create = RECORDS.timestamps_ms.tolist()
-    for append, timestamp_type, seen in [
-        (NOW_MS + 99, 0, create),
-        (NOW_MS + 99, 1, [NOW_MS + 99] * 2),
-        (0, 1, [0] * 2),
-        (-1, 0, create),
-    ]:
-        fields = BatchFields(append_time_ms=append, timestamp_type=timestamp_type)
-        back = FORMATS[name].decode(FORMATS[name].encode(RECORDS, codec=codec, batch_fields=fields))
-        assert back.records.timestamps_ms.tolist() == seen
-        assert back.create_timestamps_ms.tolist() == create
-        row = back.batches.iloc[0]
-        assert row["append_time_ms"] == append
-        assert row["timestamp_type"] == ("append" if timestamp_type else "create")
-        assert row["max_timestamp_ms"] == NOW_MS + 1
 
 
 @every_name
@@ -107,20 +83,6 @@ def test_an_append_time_of_another_size(size: int) -> None:
 # Unknown tags
 
 
-@every_codec
-@every_name
-def test_unknown_tags_survive(name: str, codec: str) -> None:
-    given = [{7: b"x", 2: b""}, {INT32: bytes(300)}, {}]
-    records = records_of([*MESSAGES, Message(offset=2, value=b"w")])
-    log = FORMATS[name].encode(records, 1, codec, batch_fields=BatchFields(tagged_fields=given))
-    back = FORMATS[name].decode(log)
-    assert [dict(each) for each in back.tagged_fields] == given
-    assert back.records == records
-    again = FORMATS[name].encode(back.source_records, back.bounds, codec, batch_fields=back.batch_fields)
-    assert bytes(again) == bytes(log)
-    assert bytes(write_log(read_log(bytes(log)))) == bytes(log)
-
-
 @every_name
 def test_one_mapping_is_for_all_batches(name: str) -> None:
     log = FORMATS[name].encode(RECORDS, 1, batch_fields=BatchFields(tagged_fields={7: b"x"}))
@@ -141,17 +103,6 @@ def test_tags_are_written_in_ascending_order(name: str) -> None:
 def test_invalid_tags_are_refused(name: str, given: object) -> None:
     with pytest.raises(InvalidRecords, match="tagged_fields"):
         FORMATS[name].encode(RECORDS, batch_fields=BatchFields(tagged_fields=given))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["v0", "v1", "v2", "v3", "v3-unsigned", "kip98", "enriched", "enriched-ms"])
-def test_other_formats_lose_tags(name: str) -> None:
-    records = Records.from_lists([b"v", b"w"])
-    fields = BatchFields(tagged_fields=[{7: b"x", 8: b""}, {}])
-    with pytest.raises(WouldLose, match="tagged_fields"):
-        FORMATS[name].encode(records, 1, batch_fields=fields)
-    log = FORMATS[name].encode(records, 1, batch_fields=fields, lossy=True)
-    assert log.losses == {"tagged_fields": 1}
-    assert bytes(log) == bytes(FORMATS[name].encode(records, 1))
 
 
 @pytest.mark.parametrize(
@@ -271,39 +222,7 @@ def test_batch_headers_that_are_refused(content: str) -> None:
     check_agrees_with_reference(data)
 
 
-@pytest.mark.parametrize("name", v23.BATCH_HEADERS_NAMES)
-@given(data=st.data())
-def test_shapes_cannot_be_sized_with_headers(name: str, data: st.DataObject) -> None:
-    records = records_of(data.draw(strategies.message_lists(min_size=1)))
-    assume(records.shapes.has_headers)
-    for call in (FORMATS[name].size, FORMATS[name].breakdown):
-        with pytest.raises(InvalidRecords, match="Records are wanted"):
-            call(records.shapes)
-    assert FORMATS[name].size(records).sum() == len(FORMATS[name].encode(records).data)
-
-
 # Conversions and hostile tags
-
-
-@pytest.mark.parametrize("other", ["v1", "v2", "v3", "kip98"])
-def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
-    """A format without tags stores the append time as the maximum timestamp of the header.
-
-    The conversion back restores both times.
-    """
-    fields, records = BatchFields(append_time_ms=NOW_MS + 99), Records.from_lists([b"v"] * 2, timestamps_ms=[5, 9])
-    direct = FORMATS["v3-tagged"].encode(records, batch_fields=fields)
-    tagged = FORMATS["v3-tagged"].decode(direct)
-    for codec in ("none", "gzip"):
-        there = FORMATS[other].encode(
-            tagged.source_records, tagged.bounds, codec, batch_fields=tagged.batch_fields, lossy=True
-        )
-        log = FORMATS[other].decode(there)
-        assert log.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
-        if other == "v1":
-            continue  # a plain message has only one timestamp
-        back = FORMATS["v3-tagged"].encode(log.source_records, log.bounds, batch_fields=log.batch_fields)
-        assert bytes(back) == bytes(direct)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,8 @@ from kfbench.errors import CorruptLog
 from tests.common import (
     ENRICHED,
     LEGACY,
-    MESSAGES,
     REFERENCES,
-    check_codec_against_reference,
     messages_of,
-    one_batch,
     reference_encode,
 )
 from tests.formats.fuzz import check_agrees_with_reference, sealed
@@ -25,7 +22,6 @@ from tests.reference.model import Fields, Message
 from tests.strategies import NOW_MS
 
 V0, V1 = FORMATS["v0"], FORMATS["v1"]
-OVERHEAD_BYTES = {"v0": 26, "v1": 34, "enriched": 34, "enriched-ms": 43}
 every_name = pytest.mark.parametrize("name", LEGACY)
 
 
@@ -48,25 +44,6 @@ def test_a_message_by_hand() -> None:
     assert bytes(old) == bytes.fromhex("0000000000000005 0000000f 908204f6 00 00 00000001 6b ffffffff")
     new = V1.encode(Records.from_lists([b"v"], timestamps_ms=[NOW_MS], offsets=[5]))
     assert bytes(new) == bytes.fromhex("0000000000000005 00000017 c1672ac5 01 00 0000018bcfe56800 ffffffff 00000001 76")
-
-
-@pytest.mark.parametrize("name", MESSAGES)
-def test_bytes_per_record(name: str) -> None:
-    """A record of enriched takes as many bytes as one of v1: 8 more than v0.
-
-    One of enriched-ms takes 9 bytes more, for tag 0.
-    """
-    for key, value in [(None, None), (b"", b""), (b"k", None), (b"key" * 40, b"v" * 1000)]:
-        records = Records.from_lists([value] * 5, keys=[key] * 5)
-        record_bytes = OVERHEAD_BYTES[name] + len(key or b"") + len(value or b"")
-        for given in (records, records.shapes):
-            assert FORMATS[name].size(given, 2).tolist() == [count * record_bytes for count in (2, 2, 1)]
-
-
-@every_name
-def test_a_wrapper_of_one(name: str) -> None:
-    for codec in FORMATS[name].capabilities.codecs[1:]:
-        check_codec_against_reference(name, one_batch(*small(name, 1, first_offset=321)), codec)
 
 
 @every_name
@@ -208,22 +185,6 @@ def test_the_wrappers_timestamp_is_the_largest() -> None:
     back = V1.decode(V1.encode(Records.from_lists([b""] * 4, timestamps_ms=stamps), codec="gzip"))
     assert back.batches["max_timestamp_ms"].tolist() == [NOW_MS + 50]
     assert back.records.timestamps_ms.tolist() == stamps
-
-
-def test_append_time_on_a_wrapper_stands_for_all_and_leaves_the_producers() -> None:
-    stamps = [NOW_MS, NOW_MS - 5]
-    records = Records.from_lists([b"a", b"b"], timestamps_ms=stamps)
-    back = V1.decode(V1.encode(records, codec="snappy", batch_fields=BatchFields(append_time_ms=NOW_MS + 99)))
-    assert back.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
-    assert back.create_timestamps_ms.tolist() == stamps
-    assert back.batches["timestamp_type"].tolist() == ["append"]
-
-
-def test_append_time_on_plain_messages_takes_the_producers_place() -> None:
-    records = Records.from_lists([b"a", b"b"], timestamps_ms=[1, 2])
-    back = V1.decode(V1.encode(records, batch_fields=BatchFields(append_time_ms=NOW_MS)))
-    assert back.records.timestamps_ms.tolist() == back.create_timestamps_ms.tolist() == [NOW_MS] * 2
-    assert back.batches["timestamp_type"].tolist() == ["append"] * 2
 
 
 def test_a_message_of_v0_inside_a_wrapper_of_v1() -> None:

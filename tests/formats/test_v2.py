@@ -8,7 +8,7 @@ import pytest
 
 from kfbench import FORMATS, BatchFields, KfbenchError, Records
 from kfbench.errors import CorruptLog
-from tests.common import check_against_reference, messages_of, one_batch
+from tests.common import check_against_reference, messages_of
 from tests.formats.fuzz import sealed
 from tests.reference import codecs, v23
 from tests.reference.model import Fields, Message
@@ -29,12 +29,6 @@ def test_a_batch_by_hand() -> None:
     producer = "ffffffffffffffff ffff ffffffff"
     first, second = "14 00 00 00 01 0276 02 0268 00", "0e 00 02 02 026b 01 00"
     assert log.data.tobytes() == bytes.fromhex(f"{header} {producer} 00000002 {first} {second}")
-
-
-@pytest.mark.parametrize("count", [1, 63, 64, 70, 8192])
-def test_header_counts_at_varint_boundaries(count: int) -> None:
-    headers = tuple((f"h{i % 10}", None if i % 3 else b"%d" % i) for i in range(count))
-    check_against_reference("v2", one_batch(Message(offset=0, headers=headers), Message(offset=1)))
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, BatchFields, Records
 from kfbench.errors import CorruptLog
 from tests import strategies
-from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
+from tests.common import check_against_reference, messages_of, one_batch, records_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import v23
 from tests.reference.model import Message
-from tests.reference.varint import unsigned, zigzag
+from tests.reference.varint import zigzag
 from tests.strategies import INT32, INT64, NOW_MS
 
-CODECS = ["gzip", "snappy", "lz4", "zstd"]
 BITS = {name: bits & 0xFFFF for name, (magic, bits) in v23.FEATURES.items() if magic == 3}
 NAMES = list(BITS)
 COMPACT_NAMES = [name for name in NAMES if not BITS[name] & v23.FIXED_HEADER]
@@ -147,69 +146,6 @@ def test_the_widest_header_is_66_bytes() -> None:
         assert row["max_timestamp_ms"] == INT64 // 2
 
 
-@pytest.mark.parametrize(
-    ("value_bytes", "saved"),
-    [(57, 0), (58, 0), (59, 1), (63, 1), (64, 2), (122, 2), (123, 1), (126, 1), (127, 0), (8190, 1), (8191, 1),
-     (8192, 2), (16377, 2), (16378, 1), (16382, 1), (16383, 0)],
-)  # fmt: skip
-def test_bytes_that_unsigned_varints_save(value_bytes: int, saved: int) -> None:
-    """Unsigned lengths of values of 64 to 126 bytes take one byte less. So do the lengths of records of that size."""
-    message = Message(offset=0, value=bytes(value_bytes))
-    assert size("v3", message) - size("v3-unsigned", message) == saved
-    check_against_reference("v3-unsigned", one_batch(message))
-
-
-@pytest.mark.parametrize(
-    ("delta", "saved"), [(1, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1), (16383, 1), (16384, 0),
-                         (INT32, 0), (-1, -4), (-64, -4), (-65, -3), (-8193, -2), (-(2**31), 0)]
-)  # fmt: skip
-def test_bytes_that_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
-    """Unsigned offset deltas save bytes, but a negative delta takes five bytes, in the record and in the header."""
-    first = 2**31
-    messages = [Message(offset=first), Message(offset=first + delta)]
-    assert size("v3", *messages) - size("v3-unsigned", *messages) == 2 * saved
-    check_against_reference("v3-unsigned", one_batch(*messages))
-    check_against_reference("v3-full", one_batch(*messages))
-    check_codec_against_reference("v3-full", one_batch(*messages), "gzip")
-
-
-@pytest.mark.parametrize(
-    ("headers", "saved"),
-    [(29, 0), (30, 1), (61, 1), (62, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1)],
-)
-def test_bytes_that_unsigned_header_counts_save(headers: int, saved: int) -> None:
-    """With 30 to 61 headers, the record's length (5 bytes plus 2 per header) takes one byte less.
-
-    With 64 to 127, the header count does.
-    """
-    message = Message(offset=0, headers=(("", None),) * headers)
-    assert size("v3", message) - size("v3-unsigned", message) == saved
-    check_against_reference("v3-unsigned", one_batch(message))
-
-
-@pytest.mark.parametrize(
-    ("records", "value_bytes", "saved"), [(1, 0, 0), (1, 59, 1), (25, 0, 24), (26, 0, 24), (100, 59, 198)]
-)
-def test_bytes_that_headers_first_saves(records: int, value_bytes: int, saved: int) -> None:
-    """One length of all metadata (5 bytes per record here) replaces the length of every record."""
-    messages = [Message(offset=i, value=bytes(value_bytes)) for i in range(records)]
-    assert size("v3", *messages) - size("v3-headers-first", *messages) == saved
-    check_against_reference("v3-headers-first", one_batch(*messages))
-
-
-def test_an_empty_batch_has_no_metadata() -> None:
-    fields = BatchFields(base_offset=7, last_offset=9)
-    assert size("v3-headers-first", fields=fields) == size("v3", fields=fields)
-
-
-@pytest.mark.parametrize("records", [0, 1, 100])
-def test_bytes_of_a_reserved_append_time(records: int) -> None:
-    """Reserving an append time costs 11 bytes per batch: number of tags, tag, its size, and the time."""
-    messages = [Message(offset=i, timestamp_ms=NOW_MS, value=b"v") for i in range(records)]
-    fields = BatchFields(base_offset=0, last_offset=99)
-    assert size("v3-tagged", *messages, fields=fields) - size("v3", *messages, fields=fields) == 11
-
-
 @pytest.mark.parametrize("records", [1, 2, 10, 100])
 def test_bytes_that_batch_headers_save(records: int) -> None:
     """A header that all records share is stored once. This saves 15 bytes per record and costs 18 bytes per batch."""
@@ -217,17 +153,6 @@ def test_bytes_that_batch_headers_save(records: int) -> None:
     messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
     assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
     check_against_reference("v3-batch-headers", one_batch(*messages))
-
-
-def test_all_features_together() -> None:
-    messages = [Message(offset=i, value=bytes(64)) for i in range(100)]
-    metadata = 100 * 5  # per record: timestamp delta, offset delta, two lengths, header count
-    assert size("v3", *messages) - size("v3-full", *messages) == (
-        100 * (2 + 1)  # the record's length, and the second byte of the value's length
-        + (100 - 64) + 1  # second byte of each offset delta from 64 on, and of the last one in the header
-        - len(unsigned(metadata)) - 11
-    )  # fmt: skip
-    check_against_reference("v3-full", one_batch(*messages))
 
 
 # The header

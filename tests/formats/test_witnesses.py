@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import assume, given
 
 from kfbench import FORMATS, BatchFields, read_log
-from tests import strategies
-from tests.common import LEGACY, batch_fields_of, bounds_of, messages_of, records_of
+from tests.common import LEGACY, messages_of, records_of
 from tests.oracle.generate import MAGICS, Chunk, chunks
 from tests.oracle.judge import encoded
 from tests.reference.model import Message
 from tests.sidecars import message_of
-from tests.strategies import INT64, NOW_MS, Case
+from tests.strategies import INT64, NOW_MS
 
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
 CODEC_IDS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -209,43 +207,6 @@ def is_supported(client: str, chunk: Chunk, i: int) -> bool:
         return False
     base = horizon if horizon is not None else messages[0].timestamp_ms if messages else 0
     return all(-INT64 <= message.timestamp_ms - base <= INT64 for message in messages)
-
-
-def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
-    """aiokafka reads every batch of a buffer with the format of the first one. It treats v0 and v1 alike."""
-    old, new = (bytes(FORMATS[name].encode(records_of(sample(name)))) for name in ("v1", "v2"))
-    for data in (old + new, new + old):
-        assert len(reads("kafka-python", data)) == len(read_log(data).records) == 2 * len(MESSAGES)
-        with pytest.raises((SystemError, AssertionError)):
-            reads("aiokafka", data)
-
-
-def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
-    """A timestamp delta that overflows 64 bits does not wrap in kafka-python.
-
-    It wraps in Java, aiokafka and kfbench.
-    """
-    messages = [Message(offset=0, timestamp_ms=-1, value=b""), Message(offset=1, timestamp_ms=INT64, value=b"")]
-    data = bytes(FORMATS["v2"].encode(records_of(messages)))
-    assert reads("aiokafka", data) == messages == messages_of(read_log(data).records)
-    assert [message.timestamp_ms for message in reads("kafka-python", data)] == [-1, -(2**63) - 1]
-
-
-@every_reader
-@given(case=strategies.cases(max_batches=2, batch_fields=False))
-def test_clients_read_any_plain_v2(reader: str, case: Case) -> None:
-    stamps = [message.timestamp_ms for message in case.messages]
-    assume(reader != "kafka-python" or max(stamps, default=0) - min(stamps, default=0) <= INT64)  # it never wraps
-    log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case))
-    assert reads(reader, bytes(log)) == case.messages
-
-
-@every_reader
-@given(case=strategies.legacy_cases("v1", max_batches=2))
-def test_clients_read_any_plain_v1(reader: str, case: Case) -> None:
-    fmt = FORMATS["v1"]
-    log = fmt.encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
-    assert reads(reader, bytes(log)) == messages_of(fmt.decode(log).records)
 
 
 @every_reader

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import kstest, poisson
 
 from kfbench import FORMATS, Records
 from kfbench.kernels.workload.linger import linger
@@ -115,24 +114,6 @@ def of_length(value_bytes: int, times_us: NDArray[np.int64]) -> Shapes:
 def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
     gaps = np.random.default_rng(7).exponential(1e6 / rate_per_s, records)
     return np.cumsum(gaps).astype(np.int64)
-
-
-@pytest.mark.compiled_only
-def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
-    """A batch has 1 record plus a Poisson number, as theory (the N/T policy) says.
-
-    The Poisson number counts the records that arrive while the first one lingers.
-    """
-    for rate, linger_ms in ((100, 5), (1000, 5), (10_000, 5), (1000, 20)):
-        times_us = poisson_arrivals(rate, 200_000)
-        sizes = np.diff(batches(times_us, of_length(100, times_us), linger_ms * 1000, 1 << 20))[:-1]
-        mean = rate * linger_ms / 1000
-        assert sizes.mean() == pytest.approx(1 + mean, rel=0.01)
-        assert sizes.var() == pytest.approx(mean, rel=0.05)
-        # Sizes are integers. Spreading each over one unit makes the K-S test exact.
-        jitter = np.random.default_rng(1).random(len(sizes))
-        low, high = poisson.cdf(sizes - 2, mean), poisson.cdf(sizes - 1, mean)
-        assert kstest(low + jitter * (high - low), "uniform").pvalue > 0.001
 
 
 # Records per batch, by linger.ms and rate, for 200-byte records and Kafka's batch.size: MASCOTS 2025, N/T policy.

@@ -121,17 +121,37 @@ def test_what_is_known_of_all(
     assert len(seen) > 2
 
 
-def test_lengths_are_taken_with_what_is_known_of_them() -> None:
-    rng = np.random.default_rng(4)
-    taking = compiled(simd_int64.take_lengths)
+def taken_lengths(number: int, rng: np.random.Generator) -> Given:
+    yield np.full(number + 8, -7), lengths_of(number, rng), np.uint64(1), np.int64(number)
+
+
+def taken_ages(number: int, rng: np.random.Generator) -> Given:
+    yield np.full(number + 8, -7), drawn(number, rng), np.uint64(1), np.int64(number), np.int64(41)
+
+
+def lowered(number: int, rng: np.random.Generator, slopes: tuple[int, ...] = (0, -3, 2**62)) -> Given:
+    for slope in slopes:
+        values = np.append(drawn(number, rng), np.zeros(7, np.int64))
+        yield values, np.int64(number), np.int64(-5), np.int64(slope)
+
+
+def lowered_steps(number: int, rng: np.random.Generator) -> Given:
+    yield from lowered(number, rng, (1, -1))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("take_lengths", taken_lengths), ("take_ages", taken_ages), ("lower", lowered), ("lower_steps", lowered_steps)],
+)
+@np.errstate(over="ignore")
+def test_what_is_written(name: str, given: Callable[[int, np.random.Generator], Given]) -> None:
+    rng, writing, twin = np.random.default_rng(4), compiled(getattr(simd_int64, name)), getattr(interpreted, name)
     for number in NUMBERS:
         for _ in range(20):
-            lengths = lengths_of(number, rng)
-            outs = np.full((2, number + 8), -7)
-            found = taking(outs[0], lengths, np.uint64(1), np.int64(number))
-            assert found == interpreted.take_lengths(outs[1], lengths, np.uint64(1), np.int64(number))
-            assert outs[0].tolist() == outs[1].tolist()
-            assert outs[0, :number].tolist() == lengths[1 : number + 1].tolist()
+            for out, *arguments in given(number, rng):
+                expected = out.copy()
+                assert writing(out, *arguments) == twin(expected, *arguments)
+                assert out.tolist() == expected.tolist()
 
 
 def packed(number: int, width: int, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -189,45 +209,6 @@ def test_what_is_put_into_columns(kind: type[Any]) -> None:
                 outs = np.tile(rng.integers(-9, 9, 1 + number + room).astype(kind), (2, 1))
                 assert make(outs[0], *arguments) == twin(interpreted.Array(outs[1]), *arguments), (twin, number)
                 assert outs[0].tolist() == outs[1].tolist(), (twin, number)
-
-
-@np.errstate(over="ignore")
-def test_values_are_taken_from_others() -> None:
-    rng = np.random.default_rng(7)
-    ages = compiled(simd_int64.take_ages)
-    for number in NUMBERS:
-        times, outs = drawn(number, rng), np.full((2, number + 8), -7)
-        for out, taking in zip(outs, (ages, interpreted.take_ages), strict=True):
-            taking(out, times, np.uint64(1), np.int64(number), np.int64(41))
-        assert outs[0].tolist() == outs[1].tolist()
-        assert outs[0, :number].tolist() == (41 - times[1 : number + 1]).tolist()
-
-
-@np.errstate(over="ignore")
-def test_a_line_is_taken_from_values() -> None:
-    rng, lowering = np.random.default_rng(8), compiled(simd_int64.lower)
-    for number in NUMBERS:
-        given = np.append(drawn(number, rng), np.zeros(7, np.int64))
-        for slope in (0, -3, 2**62):
-            values = np.array([given, given])
-            for own, of in zip(values, (lowering, interpreted.lower), strict=True):
-                of(own, np.int64(number), np.int64(-5), np.int64(slope))
-            assert values[0].tolist() == values[1].tolist()
-            line = np.int64(-5) + np.arange(number) * np.int64(slope)
-            assert values[0, :number].tolist() == (given[:number] - line).tolist()
-
-
-@np.errstate(over="ignore")
-def test_steps_take_the_place_of_values() -> None:
-    rng, lowering = np.random.default_rng(8), compiled(simd_int64.lower_steps)
-    for number in NUMBERS:
-        given = np.append(drawn(number, rng), np.zeros(7, np.int64))
-        for sign in (1, -1):
-            values = np.array([given, given])
-            for own, of in zip(values, (lowering, interpreted.lower_steps), strict=True):
-                of(own, np.int64(number), np.int64(-5), np.int64(sign))
-            assert values[0].tolist() == values[1].tolist()
-            assert values[0, :number].tolist() == (sign * np.diff(given)[:number] + 5).tolist()
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
