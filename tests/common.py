@@ -5,6 +5,7 @@ decode to the same records and header fields. 3. `breakdown` adds up to `size` a
 bytes equal the reference's. Under a codec, the decompressed bytes and all bytes around the payload do.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
@@ -64,6 +65,11 @@ REFERENCES = (
         "columnar": Reference(columnar.encode, columnar.payload_section, columnar.batch),
     }
 )
+
+
+def numbers_in(text: str) -> list[float]:
+    """Return the numbers of a text in their order. Digits of a name, as in v2, are none."""
+    return [float(each.replace(",", "")) for each in re.findall(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?", text)]
 
 
 def records_of(messages: Sequence[Message]) -> Records:

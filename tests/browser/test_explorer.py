@@ -208,6 +208,7 @@ def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> N
     assert tab.ask("document.querySelector('[data-name=records]').getAttribute('aria-valuetext')").startswith("20 ")
     assert tab.ask(summary) != before
     assert "records=20" in tab.ask("location.hash")
+    assert tab.requests() == [explorer.as_uri()]  # nothing from a network
 
 
 def test_a_changed_setting_in_an_address_leaves_the_workload(chromium: Chromium, explorer: Path) -> None:

@@ -11,6 +11,7 @@ from kfbench.report.data.arms import ties
 from kfbench.report.data.classes import Untimed, Verdicts
 from kfbench.report.topics import verdict
 from kfbench.tables import Interval, Table, number
+from tests.common import numbers_in
 from tests.report.class_rows import (
     HEADERS,
     ONE,
@@ -19,6 +20,7 @@ from tests.report.class_rows import (
     costs_of,
     detail,
     verdicts_of,
+    whole_v1,
 )
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import CPU, Row, workload_rows
@@ -63,6 +65,19 @@ def test_an_append_of_two_hosts_is_none(tmp_path: Path) -> None:
     both = [*workload_rows(), *appended(), *appended("elsewhere", cell_id="other")]
     found = costs_of(verdicts_of(tmp_path, both))
     assert set(column(found, "append (× v2 CPU)")) == {None}
+
+
+def test_a_winner_only_under_zstd_has_no_cost_without_it(tmp_path: Path) -> None:
+    """Without a codec v1 wins and takes 2.5 times v2's CPU time.
+
+    Under zstd only v3 wins, and it was not timed under zstd.
+    """
+    found = verdicts_of(tmp_path, [row for row in whole_v1() if row["workload"] == "cluster-metadata"])
+    table = costs_of(found)
+    assert column(table, "winner (no codec)") == ["v1 †"]
+    (cost,) = column(table, "encode (× v2 CPU)")
+    assert cost.median == pytest.approx(2.5, rel=0.02)
+    assert numbers_in(verdict.cost_sentence(found))[0] == round(cost.median, 2)
 
 
 def test_what_v3_costs_stands_next_to_its_bytes(verdicts: Verdicts, table: Table) -> None:
@@ -136,3 +151,18 @@ def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
     assert noisy.noise["encode"][1] > 1.15 > 1.02 > quiet.noise["encode"][1]
     again = row_of(verdict.classes_table(noisy), **{"workload class": "forgotten"})["encode (× v2 CPU)"]
     assert again.median == pytest.approx(1.2, rel=0.03)
+
+
+def test_a_noisy_operation_makes_no_ties_of_another(tmp_path: Path) -> None:
+    """v3 takes 10 % more to encode and to decode.
+
+    Only decode is a tie, because there v2's second timing reads 20 % more.
+    """
+    rows = workload_rows()
+    for row in rows:
+        if row.get("operation") == "decode" and row.get("arm") == "aa":
+            row["cpu_ns"] = [int(ns * 1.2) for ns in row["cpu_ns"]]
+    found = verdicts_of(tmp_path, rows)
+    assert found.noise["encode"][1] < 1.02 < 1.15 < found.noise["decode"][1]
+    more, of, low, high, tied = numbers_in(verdict.cpu_sentence(found))
+    assert (more, of, tied) == (4, 4, 4) and low == pytest.approx(1.1, rel=0.02) == high

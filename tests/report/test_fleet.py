@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, saved_table
+from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, fleet_sentence, saved_table
+from tests.common import numbers_in
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
@@ -74,6 +75,16 @@ def test_cost_and_memory_are_stated(tmp_path: Path) -> None:
     assert row["CPU (s)"] == pytest.approx(ENDS[-1] * NS_A_RECORD / 1e9) and row["largest worker (MiB)"] == 300
     assert row["exponent of records"] == pytest.approx(1)
     assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]
+
+
+def test_the_sentence_has_the_least_and_most_saved_and_the_cost(tmp_path: Path) -> None:
+    saved = {name: V2[name] - V3[name] for name in ("user-activity", "cluster-metadata")}
+    shares = [100 * each / V2[name] for name, each in saved.items()]
+    terabytes, records = [1e12 * each / 1e12 for each in saved.values()], len(V2) * ENDS[-1]
+    said = numbers_in(fleet_sentence(fleet(tmp_path, model_rows())))
+    assert said == [*shares, 1e12, *terabytes, records, len(V2), 1, 300]
+    there = numbers_in(fleet_sentence(fleet(tmp_path / "there", model_rows(host="there"))))
+    assert there == [*shares, 1e12, *terabytes, records, len(V2), 300]  # no exponent, because hosts differ
 
 
 def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:

@@ -135,6 +135,14 @@ def test_what_is_refused_is_no_saving(paths: Paths) -> None:
     assert isinstance(shown["3.0"]["bill (US$ per TiB)"], float)
 
 
+def test_actions_are_those_of_the_matrix() -> None:
+    table = migration.actions_table(plans.find("kip31"))
+    by = {row[0]: row[1:6] for row in table.rows}
+    assert by["phase 2"] == ("v1", "up-convert", "in place", "down-convert", "zero-copy")
+    assert by["canary"] == ("v1", "up-convert", None, "down-convert", None)
+    assert by["before"] == ("v0", "in place", "UNSUPPORTED_VERSION", "zero-copy", "UNSUPPORTED_VERSION")
+
+
 def test_assumptions_name_every_share_and_price() -> None:
     table = migration.assumptions_table()
     values = vars(migration.TRAFFIC) | vars(migration.PRICES)

@@ -6,9 +6,10 @@ import pytest
 
 from kfbench.report.data.results import Results
 from kfbench.report.topics import java, peers
-from kfbench.report.topics.peers import FILE, JAVA, LIMIT
+from kfbench.report.topics.peers import FILE, JAVA, LIMIT, OURS
+from tests.common import numbers_in
 from tests.report.columns import sections_of, some
-from tests.report.peers_file import write_peers
+from tests.report.peers_file import BASES, V0, write_peers
 
 
 def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
@@ -21,6 +22,15 @@ def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
     ratios = {(row[0], row[1]): [cell and cell.median for cell in row[5:]] for row in told.rows}  # type: ignore[union-attr]
     assert ratios["encode", "v2"] == pytest.approx([0.5, 9, 10], rel=1e-3)
     assert ratios["decode", "v1"][0] is None and ratios["decode", "v1"][1:] == pytest.approx([9, 10], rel=1e-3)
+
+
+def test_the_sentences_have_the_ends_of_the_ratios_and_count_faster_rows(tmp_path: Path) -> None:
+    found = write_peers(tmp_path)
+    others = [BASES[peer] / BASES[OURS] for peer in BASES if peer not in (OURS, LIMIT)]
+    assert numbers_in(peers.peers_sentence(found)) == pytest.approx(2 * [min(others), max(others)], abs=0.01)
+    assert numbers_in(peers.faster_sentence(found)) == [6]  # rows; none is faster
+    faster = write_peers(tmp_path, ours_v0=V0 / 10, java_base=0.04)  # of v0, ours takes 0.25 times Java's time
+    assert numbers_in(peers.faster_sentence(faster)) == pytest.approx([4, 6, 4, 0.4], abs=0.01)
 
 
 def test_a_peer_that_was_not_there_has_no_column(

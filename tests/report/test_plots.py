@@ -1,6 +1,7 @@
 """Figures: equal numbers give equal bytes, colours differ, and nothing is loaded from a network."""
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -137,6 +138,28 @@ def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
     xs, ys = lines.cut_at_edge(pd.Series([10.0, 1.0, 0.01], index=[1.0, 10.0, 100.0]), 0.1)
     assert xs == pytest.approx([1, 10, 10**1.5]) and ys == [10, 1, 0.1]
     assert lines.cut_at_edge(floor(), 0.1)[1] == list(floor())
+
+
+def test_a_map_colours_no_tie_and_a_larger_saving_more() -> None:
+    shades = dict(re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]()))
+    old, new = look.STYLES["v0"].light, look.STYLES["v3"].light
+    assert shades.keys() == {old, new, look.GRID} and float(shades[old]) > float(shades[new])
+
+
+def test_what_loses_something_is_hollow() -> None:
+    hollow = re.findall(r"fill-opacity: 0; stroke: (#\w+)", FIGURES["pareto"]())
+    assert hollow.count(look.STYLES["v0"].light) == 3  # one in each of three panels
+    assert look.STYLES["v2"].light not in hollow
+
+
+def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
+    """The front is a line of horizontal and vertical segments that falls to the right."""
+    dotted = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray: 0.8,1.6', FIGURES["pareto"]())
+    assert len(dotted) == 3
+    for path in dotted:
+        points = [tuple(map(float, point)) for point in re.findall(r"([\d.]+) ([\d.]+)", path)]
+        assert all((x == a or y == b) and a >= x and b >= y for (x, y), (a, b) in pairwise(points))
+        assert (len({x for x, _ in points}), len({y for _, y in points})) == (3, 2)  # two formats and the edge
 
 
 def test_labels_that_would_touch_are_pushed_apart_in_order() -> None:

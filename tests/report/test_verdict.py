@@ -10,6 +10,7 @@ from kfbench.report.data.named import TIE
 from kfbench.report.topics import verdict
 from kfbench.tables import Table
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from tests.common import numbers_in
 from tests.report.class_rows import (
     HEADERS,
     ONE,
@@ -22,7 +23,7 @@ from tests.report.class_rows import (
     whole_v1,
 )
 from tests.report.columns import column, row_of
-from tests.report.workload_rows import Row, size_bytes, workload_rows
+from tests.report.workload_rows import CPU, WORKLOADS, Row, size_bytes, workload_rows
 
 
 def test_each_workload_names_its_class_and_no_class_is_empty() -> None:
@@ -171,6 +172,25 @@ def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, rows)
     (headers,) = (each for each in found.classes if each.name == HEADERS)
     assert headers.ratio("none", "v3") == pytest.approx(np.sqrt(0.99)) and headers.span("none", "v3") == (0.9, 1.1)
+    # the range without a codec, and the workloads with over 1 % more; the same under zstd 3
+    said = [0.9, 1.1, 100 * TIE, 1, 4]
+    assert numbers_in(verdict.verdict_sentence(found)) == [*said, 3, *said]
+
+
+def test_the_sentences_have_the_ranges_and_counts_of_the_rows(tmp_path: Path) -> None:
+    lossy, whole = verdicts_of(tmp_path / "lossy", workload_rows()), verdicts_of(tmp_path / "whole", whole_v1())
+    batches = [variants["default"] for variants in WORKLOADS.values()]
+
+    def ends(codec: str) -> list[float]:
+        ratios = [size_bytes("v3", batch, codec) / size_bytes("v2", batch, codec) for batch in batches]
+        return [round(min(ratios), 3), round(max(ratios), 3)]
+
+    old = [1, 4, 1, 4]  # v1 and v0: each is the smallest in 1 of 4 workloads, or would be if it lost nothing
+    assert numbers_in(verdict.verdict_sentence(lossy)) == [*ends("none"), 3, *ends("zstd"), *old]
+    assert numbers_in(verdict.verdict_sentence(whole)) == [*ends("none"), 3, *ends("zstd"), *old]
+    cpu = [CPU["v3"], CPU["v1"]] * 2  # v1 wins one class, v3 the others; encode and decode
+    assert numbers_in(verdict.cost_sentence(whole)) == pytest.approx(cpu, rel=0.02)
+    assert numbers_in(verdict.cost_sentence(lossy)) == pytest.approx([CPU["v3"]] * 2, rel=0.02)
 
 
 def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.topics import winners
+from tests.common import numbers_in
 from tests.report.columns import row_of
 from tests.runs import stored
 
@@ -74,6 +75,21 @@ def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winn
     assert row_of(table, **{"records per batch": 100})["value 1,000 (bytes)"].rank == 0
     assert len(ratios.rows) == len(plain.wins)
     assert [row[-1] for row in ratios.rows if row[:2] == (100, 1_000)] == ["v3 and v2"]
+
+
+def test_the_sentence_counts_wins_and_ties_and_a_note_what_is_smaller_at_a_loss(plain: winners.Map) -> None:
+    wins: dict[str, list[float]] = {"v1": [], "v3": []}
+    at_a_loss = 0
+    for batch, value in ((batch, value) for batch in BATCHES for value in VALUES):
+        sizes = {name: size(name, batch, value) for name in FIXED}
+        least = min(WHOLE, key=lambda name: sizes[name])
+        at_a_loss += sizes["v0"] * (1 + TIE) < sizes[least]
+        if sizes["v2"] > sizes[least] * (1 + TIE):
+            wins[least].append(round(100 * (1 - sizes[least] / sizes["v2"])))
+    ties = 9 - len(wins["v1"]) - len(wins["v3"])
+    said = [number for each in wins.values() for number in (len(each), 9, max(each))]
+    assert numbers_in(winners.maps_sentence([plain])) == [*said, ties] == [3, 9, 51, 4, 9, 15, 2]
+    assert numbers_in(winners.map_table(plain).notes[-1]) == [at_a_loss, 9]
 
 
 def test_what_takes_less_at_a_loss_wins_nothing(plain: winners.Map) -> None:

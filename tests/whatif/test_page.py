@@ -16,11 +16,12 @@ from kfbench.report.topics.explorer.rules import STOPS
 from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.headline import cards, size_words
+from kfbench.whatif.headline import cards, lead_sentences, size_words
 from kfbench.whatif.page_explorer import THIS_LOG, explorer_content, log_settings
-from kfbench.whatif.summary import best_choice, summary_tables
+from kfbench.whatif.summary import best_choice, dollars_of, summary_tables
 from kfbench.whatif.tables import sections, uniform_table
 from tests.browser.explorer_points import python_sizes
+from tests.common import numbers_in
 from tests.recorded import FOLDER
 
 
@@ -66,6 +67,21 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
         assert {column.name: cell for column, cell in parts if cell is not None} == drawn_of
         overhead = sum(size for part, size in answer.breakdown[str(row[1])].items() if part not in PAYLOAD)
         assert row[-1] == pytest.approx(overhead / answer.records)
+
+
+def test_the_lead_and_the_cards_have_the_bytes_the_dollars_and_the_savings(answer: WhatIf) -> None:
+    values = answer.to_dict()
+    by_topic = [min(each["base_bytes"], each["best"]["size_bytes"]) for each in values["by_topic"]]
+    now, base_bytes = values["month_now"]["total"], sum(source["sound_bytes"] for source in values["sources"])
+    dollars = now * sum(by_topic) / base_bytes
+    assert dollars_of(answer) == now and dollars_of(answer, best_choice(answer)) == pytest.approx(dollars)
+    sizes = {each["format"]: each["size_bytes"] for each in values["sizes"] if each["codec"] == "lz4"}
+    of_now, of_v3 = (round(100 * (1 - size / base_bytes), 1) for size in (sum(by_topic), sizes["v3"]))
+    of_v2, level = round(100 * (1 - sizes["v3"] / sizes["v2"]), 1), 9
+    lead = " ".join(lead_sentences(answer))
+    assert numbers_in(lead) == [base_bytes, round(now, 2), of_now, of_v2, level, of_v3] and lead in index_of(answer)
+    numbers = [number for card in [*cards(answer)][1:] for number in numbers_in(card.number)]
+    assert numbers == [round(now, 2), of_now, round(now - dollars, 2), of_v2]
 
 
 def test_a_log_that_is_the_best_already_is_told_so() -> None:

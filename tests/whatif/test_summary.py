@@ -20,12 +20,15 @@ from kfbench.whatif.summary import (
     MOST_TOPICS,
     all_topics_table,
     change_words,
+    log_line,
     new_formats_table,
     summary_tables,
     today_table,
     topics_table,
 )
+from kfbench.whatif.tables import levels_table
 from kfbench.whatif.text import TABLES, WIDTH, render_text, tables
+from tests.common import numbers_in
 from tests.recorded import FOLDER, NAMES
 
 SUMMARY_LINES = 40
@@ -98,6 +101,24 @@ def test_a_level_takes_the_bytes_of_its_encoding() -> None:
     for each in found.levels:
         if each.is_default:
             assert each.size_bytes == found.size("v2", each.codec)
+
+
+def test_the_table_of_levels_has_their_bytes_and_shares_of_the_default() -> None:
+    found = what_if(FOLDER / "activity-lz4.log", ["v2"])
+    default = {each["codec"]: each["size_bytes"] for each in found.to_dict()["sizes"] if each["format"] == "v2"}
+    rows = rows_of(levels_table(found))
+    for row, each in zip(rows, found.levels, strict=True):
+        assert (row["codec"], row["level"], row["bytes"]) == (each.codec, each.level, each.size_bytes)
+        assert row["of the default level's bytes"] == pytest.approx(100 * row["bytes"] / default[each.codec])
+        assert row["CPU"] == each.cpu_ms_per_mb
+    assert {(row["codec"], row["level"]) for row in rows if row["note"]} == {("gzip", 6), ("lz4", 9), ("zstd", 3)}
+
+
+def test_the_first_line_has_the_bytes_records_and_batches_of_the_log() -> None:
+    log = read_log(path := FOLDER / "activity-lz4.log")
+    records, batches = len(log.source_records), len(log.batch_rows)
+    said = log_line(what_if(path, ["v2"], ["none"])).partition(": ")[2]
+    assert numbers_in(said) == [path.stat().st_size, records, round(records / batches, 1)] == [60_721, 600, 20]
 
 
 def test_new_formats_are_compared_with_v2_in_the_same_codec_and_batches() -> None:

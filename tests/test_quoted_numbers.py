@@ -1,0 +1,90 @@
+"""Numbers that hand-written pages quote are those of the stored data."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROW = r"\| {} \|(?: [^|]*\|){{{}}} ([\d.,]+) "  # of a table: the number after the row's name and some cells
+
+
+@cache
+def stored(run: str) -> pd.DataFrame:
+    """Return the rows without an error, of batches that are as large as wanted."""
+    rows = pd.read_parquet(ROOT / "datasets" / "joined" / run / "measurements.parquet")
+    return rows[(rows["status"] == "ok") & ~(rows["records"] / rows["batches"] < 0.9 * rows["batch_size"])]
+
+
+@cache
+def rivals() -> pd.DataFrame:
+    """Return the bytes per record: a row per codec, workload and batch size, a column per format."""
+    rows = stored("rivals")[stored("rivals")["kind"] == "rivals"]
+    rows = rows.assign(size=rows["size_bytes"] / rows["records"], batch=rows["batch_size"].fillna(0))
+    return rows.pivot_table(index=["codec", "workload", "batch"], columns="format", values="size")
+
+
+def size(name: str, batch: int) -> float:
+    return float(rivals().loc[("zstd", "user-activity", batch), name])
+
+
+def relative(codec: str) -> pd.DataFrame:
+    """Return the bytes of each rival relative to columnar's."""
+    sizes = rivals().loc[codec]
+    return sizes.drop(columns=["v2", "columnar"]).div(sizes["columnar"], axis=0)
+
+
+def cpu(run: str, column: str, one: str, base: str, **where: Any) -> float:
+    """Return the CPU time of one value of a column relative to another: the mean of the workloads' medians."""
+    rows = stored(run)[(stored(run)[[*where]] == list(where.values())).all(axis=1)].set_index([column, "workload"])
+    ns = rows["cpu_ns"] / rows["inner_loops"]
+    return float(np.exp(np.mean([np.log(np.median(ns[one, each] / ns[base, each])) for each in ns[one].index])))
+
+
+def on_broker(operation: str, batch: int) -> float:
+    where = {"kind": "dictionary-broker", "format": "v2", "arm": "measure", "operation": operation, "batch_size": batch}
+    return cpu("dictionary", "dictionary", "trained", "plain", **where)
+
+
+def to_encode(name: str, codec: str) -> float:
+    where = {"kind": "rivals-cpu", "arm": "each", "operation": "encode", "batch_size": 1_000, "codec": codec}
+    return cpu("rivals", "format", name, "v2", **where)
+
+
+def in_java(kafka: str, base: str, end: Callable[[list[float]], float], name: str = "v3") -> float:
+    """Return an end of the range of time relative to `base`: medians over JVMs, of batches without a codec."""
+    runs = json.loads((ROOT / "datasets/second-opinion/jmh.json").read_text())["runs"]
+    (run,) = (each for each in runs if (each["kafka"], each["cells"]) == (kafka, "claimed"))
+    rows = pd.DataFrame([row for row in run["rows"] if row["codec"] == "none"])
+    ns = rows.set_index(["format", "operation", "records"])["fork_ns"].map(np.array)
+    cells = [(operation, records) for operation in ("write", "iterate") for records in (1, 50)]
+    return end([float(np.median(ns[name, *cell] / ns[base, *cell])) for cell in cells])
+
+
+QUOTED: list[tuple[str, str, Callable[[], float]]] = [
+    ("why-not-parquet", ROW.format("v2", 0), lambda: size("v2", 1)),
+    ("why-not-parquet", ROW.format("columnar", 4), lambda: size("columnar", 10_000)),
+    ("why-not-parquet", ROW.format("parquet-best", 5), lambda: (relative("zstd")["parquet-best"] < 1).sum()),
+    ("why-not-parquet", r"same codec: zstd (\d+) ", lambda: (relative("zstd").min(axis=1) < 1).sum()),
+    ("why-not-parquet", r"parquet-best takes ([\d.]+) × its bytes, cluster", lambda: relative("zstd").min().min()),
+    ("rivals", r"v2 = 1: parquet ([\d.]+) ×", lambda: to_encode("parquet", "none")),
+    ("rivals", r"parquet-best ([\d.]+) × \(zstd\)", lambda: to_encode("parquet-best", "zstd")),
+    ("dictionaries-broker", ROW.format("append", 0), lambda: on_broker("append", 1)),
+    ("java", r"v3 takes ([\d.]+) to [\d.]+ × v2's time on Kafka 4", lambda: in_java("4.4.0", "v2-own", min)),
+    ("java", r"on Kafka 4.4.0, and [\d.]+ to ([\d.]+) × on 3.9.2", lambda: in_java("3.9.2", "v2-own", max)),
+    ("java", r"v2 in our Java code takes only ([\d.]+) to", lambda: in_java("4.4.0", "v2", min, "v2-own")),
+]
+
+
+@pytest.mark.parametrize(("page", "place", "computed"), QUOTED)
+def test_a_quoted_number_is_that_of_the_stored_rows(page: str, place: str, computed: Callable[[], float]) -> None:
+    text = re.sub(r"\s+", " ", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+    (quoted,) = re.findall(place, text)
+    digits = len(quoted.partition(".")[2])
+    assert float(quoted.replace(",", "")) == pytest.approx(computed(), abs=0.51 / 10**digits)
