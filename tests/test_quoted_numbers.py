@@ -34,6 +34,14 @@ def size(name: str, batch: int) -> float:
     return float(rivals().loc[("zstd", "user-activity", batch), name])
 
 
+def removed(kind: str, name: str, batch: int) -> float:
+    """Return the mean over seeds of the bytes per record of a removed kind, with the smallest settings."""
+    rows = stored("rivals")
+    rows = rows[(rows["kind"] == kind) & (rows["format"] == name) & (rows["batch_size"] == batch)]
+    rows = rows[(rows["workload"] == "user-activity") & (rows["arm"] == "best")]
+    return float((rows["size_bytes"] / rows["records"]).mean())
+
+
 def relative(codec: str) -> pd.DataFrame:
     """Return the bytes of each rival relative to columnar's."""
     sizes = rivals().loc[codec]
@@ -75,6 +83,8 @@ QUOTED: list[tuple[str, str, Callable[[], float]]] = [
     ("why-not-parquet", r"parquet-best takes ([\d.]+) × its bytes, cluster", lambda: relative("zstd").min().min()),
     ("rivals", r"v2 = 1: parquet ([\d.]+) ×", lambda: to_encode("parquet", "none")),
     ("rivals", r"parquet-best ([\d.]+) × \(zstd\)", lambda: to_encode("parquet-best", "zstd")),
+    ("rivals", r"pcodec [\d.]+, [\d.]+, ([\d.]+)", lambda: removed("rivals-metadata", "pcodec", 100)),
+    ("rivals", r"columns\*\* .*?: Parquet ([\d.]+)", lambda: removed("rivals-json", "parquet-shredded", 1)),
     ("dictionaries-broker", ROW.format("append", 0), lambda: on_broker("append", 1)),
     ("java", r"v3 takes ([\d.]+) to [\d.]+ × v2's time on Kafka 4", lambda: in_java("4.4.0", "v2-own", min)),
     ("java", r"on Kafka 4.4.0, and [\d.]+ to ([\d.]+) × on 3.9.2", lambda: in_java("3.9.2", "v2-own", max)),
