@@ -181,7 +181,6 @@ def test_34_bytes_that_claim_many_records() -> None:
     """34 bytes that claim too many records are refused before memory is allocated."""
     data, fmt = claim(2**31 - 1), FORMATS["columnar"]
     assert len(data) == 34
-    assert "34 bytes can claim 2³¹ - 1 records" in PAGE
     for read in (fmt.decode, fmt.decode_metadata):
         read(claim(1))  # compiling and loading the kernels takes memory, too
         tracemalloc.start()

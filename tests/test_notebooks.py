@@ -119,4 +119,4 @@ def test_a_notebook_begins_with_its_question_and_parameters(name: str) -> None:
 def test_notebooks_and_readme_show_one_report() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = {f"reports/{report_of(name)}" for name in NAMES}
-    assert shown == set(re.findall(r"<!-- report (\S+):", readme))
+    assert shown == set(re.findall(r'front\("(\S+)"\)', readme))

@@ -67,7 +67,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "order": (lambda v: steps(v)[0].update(most=1 << 40), r"topic 1\.time_steps_ms\[1\]: its range is not after"),
     "least members": (lambda v: v.update(least_members=1), "least_members"),
     "histogram": (lambda v: v["histograms"]["topic 1"].pop("headers"), "has other histograms"),
-    "no topic": (lambda v: v["histograms"].update(x=v["histograms"]["topic 1"]), "'x' is no topic"),
+    "no topic": (lambda v: v["histograms"].update(x=v["histograms"]["topic 1"]), "not one set for each topic"),
     "no checksum": (lambda v: v.pop("sha256"), "a value was changed"),
     "checksum": (lambda v: v.update(sha256="0" * 64), "a value was changed"),
     "contents": (lambda v: v.update(contains=[]), "a value was changed"),

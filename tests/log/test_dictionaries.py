@@ -195,17 +195,17 @@ def test_readers_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_fetch_and_convert() -> None:
-    log = EncodedLog(data=np.frombuffer(segment("columnar"), np.uint8), positions=np.zeros(1, np.int64))
-    assert fetch(log, "columnar").zero_copy
+    log = EncodedLog(data=np.frombuffer(segment("v3"), np.uint8), positions=np.zeros(1, np.int64))
+    assert fetch(log, "v3").zero_copy
     back = read_log(fetch(log, "v2").data)
     assert back.records.part(1, 61) == RECORDS
     assert back.batches["codec"].tolist() == ["none"] + 6 * ["zstd"]
-    bare = body("columnar")
+    bare = body("v3")
     with pytest.raises(MissingDictionary) as refusal:
         fetch(bare, "v2")
     assert refusal.value.position == 0
     assert read_log(fetch(bare, "v2", dictionaries=[TRAINED]).data).records == RECORDS
-    assert read_log(convert(bare, "v3", dictionaries=[TRAINED]).data).records == RECORDS
+    assert read_log(convert(bare, "v2", dictionaries=[TRAINED]).data).records == RECORDS
 
 
 @pytest.mark.parametrize(
