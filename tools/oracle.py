@@ -33,6 +33,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfbench-oracle"
 TABLES: Final = ("enriched", "kip31", "kip98", "kip931")
 SHOWN: Final = 40
+CELLS_OF: Final = "cells of "  # the question with a profile's cells: their places by what identifies them
 
 Answers = dict[str, Any]  # a question, or a place in its answer -> a text, a number, a truth value or None
 
@@ -76,14 +77,17 @@ def answers(tree: Path, base: Path) -> Answers:
     """Ask a tree all questions about the logs and profiles of the base, several at once."""
     profiles = sorted(path.stem for path in (base / "datasets" / "sweeps").glob("*.toml"))
     with tempfile.TemporaryDirectory() as out, ThreadPoolExecutor(2) as pool:
-        asked = {f"cells of {name}": pool.submit(_run, tree, "-c", CELLS, name) for name in profiles}
+        asked = {f"{CELLS_OF}{name}": pool.submit(_run, tree, "-c", CELLS, name) for name in profiles}
         asked |= {
             " ".join(words): pool.submit(_run, tree, "-m", "kfbench", *words, "--json") for words in _commands(base)
         }
         found = dict[str, Any]()
         for question, answer in asked.items():
             text = answer.result()
-            found |= flat(question, text.splitlines() if question.startswith("cells") else _parsed(text))
+            if question.startswith(CELLS_OF):
+                found |= {f"{question} · {line}": place for place, line in enumerate(text.splitlines())}
+            else:
+                found |= flat(question, _parsed(text))
         for words in (["smoke"], ["default", "--filter", "kind=bytes,floor"]):
             run = _run(tree, "-m", "kfbench", "sweep", *words, "--out", out).splitlines()[-1]
             found |= rows(words[0], Path(run)) if Path(run).is_dir() else {f"sweep {words[0]}": run}
@@ -147,12 +151,15 @@ def rows(profile: str, run: Path) -> Answers:
 
 
 def differences(base: Answers, here: Answers) -> Iterator[str]:
-    """Yield a text per answer of the base that is gone or differs."""
+    """Yield a text per answer of the base that is gone or differs. Cells differ if their order does."""
     for key, value in base.items():
         if key not in here:
             yield f"gone: {key}: {value!r}"
-        elif here[key] != value:
+        elif here[key] != value and not key.startswith(CELLS_OF):
             yield f"differs: {key}: {value!r} -> {here[key]!r}"
+    cells = [key for key in base if key.startswith(CELLS_OF) and key in here]
+    before, now = (sorted(cells, key=lambda key: (key.partition(" · ")[0], of[key])) for of in (base, here))
+    yield from (f"order: {was} -> {found}" for was, found in zip(before, now, strict=True) if was != found)
 
 
 def main(base: str) -> None:
