@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Self, TypeAlias
 
-from kfbench.text import printable_lines, text_table
+from kfbench.text import text_table
 
 FLAGS = ("NO", "error", "differs")  # cells with these texts are highlighted
 ABSENT = "–"  # the text of a missing number, which is not zero: v0 has no timestamps, a run may lack a measurement
@@ -106,17 +106,6 @@ class Table:
         body = [[number(c, col.digits) for c, col in zip(row, self.columns, strict=True)] for row in self.rows]
         right = [i for i in range(len(head)) if self._is_numeric(i)]
         return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table (with pipes) below its caption in bold."""
-        head = [markdown(column.label) for column in self.columns]
-        rule = ["---:" if self._is_numeric(i) else "---" for i in range(len(head))]
-        body = [
-            [markdown(number(c, col.digits)) for c, col in zip(row, self.columns, strict=True)] for row in self.rows
-        ]
-        lines = ["| " + " | ".join(cells) + " |" for cells in [head, rule, *body]]
-        notes = [f"\n{markdown(note)}" for note in self.notes]
-        return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
     def to_html(self, wrap: bool = False) -> str:
         """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its number, for sorting.
@@ -217,14 +206,6 @@ def slug(name: str) -> str:
 def prose(text: str) -> str:
     """Return a paragraph as HTML. Text between backticks becomes a <code> element."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def markdown(text: str) -> str:
-    """Escape control characters, and the characters of `text` that Markdown would interpret inside a table cell.
-
-    A line break becomes a space.
-    """
-    return printable_lines(text).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -36,15 +36,6 @@ def test_a_number_in_words(cell: str | float | Interval | None, digits: int, tex
     assert number(cell, digits) == text
 
 
-def test_markdown_escapes_what_would_end_a_cell() -> None:
-    text = TABLE.to_markdown()
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 4
-    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows)
-    assert r"v0\|x" in text
-    assert "---:" in rows[1]
-
-
 def test_html_carries_the_number_to_sort_by_and_escapes_text() -> None:
     html = TABLE.to_html()
     assert 'data-v="1234.6"' in html

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Any, Final
+from typing import Any
 
 from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
@@ -14,8 +14,6 @@ from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.recorded.topics import TOPICS, RecordedTopic
-
-NO_FILE: Final = "a fingerprint is no workload any more: name a workload that is like its topic (kfbench workloads)"
 
 
 def points(where: str, grid: Grid) -> Iterator[Workload]:
@@ -60,7 +58,10 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             if topics:
                 continue
         if not named and pattern.endswith(".json"):
-            raise InvalidConfig(f"{where}: {pattern}: {NO_FILE}")
+            raise InvalidConfig(
+                f"{where}: {pattern}: a fingerprint is no workload any more: "
+                "name a workload that is like its topic (kfbench workloads)"
+            )
         if not named:
             raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:

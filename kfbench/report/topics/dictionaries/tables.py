@@ -32,7 +32,6 @@ from kfbench.report.topics.dictionaries.sentences import BASE, CHARGED, LITTLE, 
 from kfbench.tables import Cell, Column, Table, plain_columns
 
 MEANS: Final = "dictionaries-means"
-MEAN: Final = "geometric mean"
 WITH: Final = [kind for kind in KINDS if kind.dictionary == TRAINED]
 CHARGE_NOTE: Final = f"A dictionary's stored bytes are charged over {CHARGED} of the topic in {BASE}."
 
