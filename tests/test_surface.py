@@ -122,11 +122,11 @@ def shape(values: Iterable[Any]) -> Any:
 
 
 def run(line: str, folder: Path, *more: str) -> tuple[int, str]:
-    """Run a command on the files of `files`. Return its exit status and what it prints."""
-    for name, path in files(folder).items():
-        line = re.sub(rf"\b{name}\b", str(path), line)
+    """Run a command on the files of `files`, whose paths may have spaces. Return its exit status and what it prints."""
+    places = files(folder)
+    arguments = [re.sub(r"\b[A-Z]+\b", lambda name: str(places.get(name[0], name[0])), word) for word in line.split()]
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with patch.object(sys, "argv", ["kfbench", *line.split(), *more]), redirect_stdout(out), redirect_stderr(err):
+    with patch.object(sys, "argv", ["kfbench", *arguments, *more]), redirect_stdout(out), redirect_stderr(err):
         status = main()
     out.seek(0)
     return status, out.read()
