@@ -44,6 +44,7 @@ def test_samples_are_what_a_codec_compresses() -> None:
     assert samples(given, FORMATS["columnar"], 25)[0].endswith(b"".join(lines(0, 25)))
 
 
+@pytest.mark.compiled_only
 def test_what_cannot_be_trained() -> None:
     for few in (Records.from_lists([]), Records.from_lists([b""] * 100), records(0, 5)):
         with pytest.raises(InvalidDictionary):
@@ -242,6 +243,7 @@ print((resident() - before) // 64, first.size_bytes)
 """
 
 
+@pytest.mark.compiled_only
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc/self/statm is Linux's")
 @pytest.mark.parametrize("level", [0, 1, 3, 6])
 def test_memory_of_a_dictionary_is_at_most_what_its_size_says(level: int, tmp_path: Path) -> None:

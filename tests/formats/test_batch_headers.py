@@ -52,6 +52,7 @@ def test_offset_deltas_are_32_bits_wide(name: str) -> None:
         check_sizes(name, case)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].capabilities.headers])
 @pytest.mark.parametrize("count", [1, 29, 30, 61, 62, 63, 64, 127, 128, 8191, 8192])

@@ -273,6 +273,7 @@ def test_codecs_that_a_format_lacks(name: str) -> None:
 # Damage
 
 
+@pytest.mark.compiled_only
 @every_format
 def test_a_log_cut_anywhere(name: str) -> None:
     """Cut the log at any byte. The reader returns the whole batches before the cut, without an error."""

@@ -69,6 +69,7 @@ def outcome(read: Callable[[bytes], DecodedLog], data: bytes) -> str | tuple[Rec
     return found.records, found.trailing_bytes
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", ["v2", "v3"])
 def test_damage_is_reported_as_by_the_general_reader(name: str) -> None:
     sound = encoded(name)

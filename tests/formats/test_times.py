@@ -38,6 +38,7 @@ def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
         check_same(fmt, fmt.encode(records, bounds, codec, lossy=True))
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.magic >= 2])
 def test_append_time_and_delete_horizon(name: str) -> None:
     fmt = FORMATS[name]
@@ -59,6 +60,7 @@ def test_no_payload_is_read(name: str) -> None:
     assert fmt.read_times(data, log.positions).timestamps_ms.tolist() == list(range(20))
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", PARTIAL)
 def test_each_changed_byte_is_an_error_or_gives_records(name: str) -> None:
     fmt = FORMATS[name]

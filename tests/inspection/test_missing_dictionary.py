@@ -54,6 +54,7 @@ def test_another_dictionary_of_the_same_number_is_named_so(tmp_path: Path) -> No
     assert not any(line.startswith("  hint") for line in summary_lines(found))
 
 
+@pytest.mark.compiled_only
 def test_a_dictionary_after_its_batches_is_named_so(tmp_path: Path) -> None:
     path = written(tmp_path, body("v2") * 1_500 + bytes(dictionary_batch(TRAINED)))
     found = inspect(path)

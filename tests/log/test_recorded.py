@@ -217,6 +217,7 @@ def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -
             assert [log.records.value(i) for i in (0, -1)] == [whole.records.value(left[i]) for i in (0, -1)]
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", ["transactions.log", "edges.log", "upgraded.log"])
 def test_a_cut_tail_is_no_error(name: str) -> None:
     data, positions = (FOLDER / name).read_bytes(), facts(name).positions
