@@ -269,11 +269,11 @@ def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDAr
 def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
     """Yield errors of the second run that replace several rows of the first.
 
-    If a workload fails before its operations are known, it has a single row.
+    If a workload fails before its operations are known, it has a single row, without an operation.
     """
     unit = (*CELL, "to_format", "format")
     sound = set(keys(before.filter(pa.array(_is_ok(before))), unit))
-    failed = lone.filter(pa.array(~_is_ok(lone)))
+    failed = lone.filter(pa.array(~_is_ok(lone) & lone["operation"].is_null().to_numpy()))
     for key, row in zip(keys(failed, unit), stored_rows(failed), strict=True):
         if key in sound:
             yield Changed(row, "status", "ok", row.status)

@@ -72,6 +72,15 @@ def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(again
     assert found.is_regression and not found.missing
 
 
+def test_a_skipped_operation_that_only_the_second_run_asks_for_is_no_regression(
+    against: Against, rows: list[Row]
+) -> None:
+    row = next(row for row in rows if row["kind"] == "cpu" and row["status"] == "ok")
+    gone = dict.fromkeys(["cpu_ns", "wall_ns", "inner_loops"])
+    skipped = row | gone | {"operation": "seek-time", "status": "skipped", "error": "no timestamps"}
+    assert not against(more=(skipped,), profile_text="else").is_regression
+
+
 @pytest.mark.parametrize(
     ("rows_of", "changes"),
     [
