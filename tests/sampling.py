@@ -1,6 +1,6 @@
 """Mark test cases for the quick suite and for coverage.
 
-`matrix` marks cases outside the quick suite's sample. `compiled_only` marks cases that cover no further branches.
+`matrix` marks cases outside the quick suite's sample. `compiled_only` marks cases that cover few further branches.
 `part` divides cases, so that each run of continuous integration can take another part.
 """
 
