@@ -100,7 +100,10 @@ def test_a_changed_digit_is_refused(text: bytes, tmp_path: Path) -> None:
     digits = [at for at, character in enumerate(text) if character in b"0123456789"]
     for at in random.Random(1).sample(digits, 100):
         other = b"1" if text[at : at + 1] != b"1" else b"2"
-        path.write_bytes(text[:at] + other + text[at + 1 :])
+        damaged = text[:at] + other + text[at + 1 :]
+        if json.loads(damaged) == json.loads(text):
+            continue  # the 17th digit of a float need not change it
+        path.write_bytes(damaged)
         with pytest.raises(InvalidFingerprint, match=r"print\.json: "):
             read_file(path)
 
