@@ -67,7 +67,7 @@ portable: setup
 
 # Coverage sees no branches of compiled kernels, so Numba is switched off. Each part must reach the percentage.
 coverage: setup
-	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/inspection tests/kernels tests/log tests/measure/test_prefix.py \
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/inspection tests/kernels tests/log tests/measure/test_prefix.py tests/research/columnar \
 	    tests/test_batches.py tests/test_codec_streams.py tests/test_codecs.py tests/test_dictionary.py \
 	    tests/test_dictionary_vectors.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
 	    -m "not (slow or compiled_only or matrix)" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)

@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 from kfbench.codecs import Dictionary, TrainedOn
 from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
 from kfbench.errors import IllegalCombination, InvalidDictionary
-from kfbench.formats import FORMATS, Format
+from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.records import Records
 
 
 def train_dictionary(
     records: Records,
-    format: Format | str = "columnar",  # noqa: A002
+    format: Format | str = BASE_FORMAT,  # noqa: A002
     batch_size: int | ArrayLike = 10,
     size_bytes: int = SIZE_BYTES,
     number: int = 1,
@@ -44,7 +44,7 @@ def train_dictionary(
 
 
 def samples(records: Records, fmt: Format, batch_size: int | ArrayLike = 10) -> list[bytes]:
-    """Return the bytes of each batch that a codec compresses: the records in v2 and v3, the payload in columnar.
+    """Return the bytes of each batch that a codec compresses, such as the records of v2.
 
     Raises IllegalCombination if the format has no dictionaries.
     """

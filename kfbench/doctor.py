@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal, NamedTuple
@@ -18,6 +18,11 @@ from kfbench.extras import has_extra
 
 MOST_CACHED_BYTES: Final = 1 << 30  # for compiled kernels of other kfbench versions; each takes about 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers about 200 MiB
+USES: Final = {
+    "sweep": "run, sweep, pack, and what-if of topics and on clusters",
+    "peers": "make peers",
+}
+"""The uses of extras by name. The others are for research."""
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
@@ -78,8 +83,13 @@ def _packages() -> _Result:
     return _Result("ok", f"all {len(needed)} installed")
 
 
-def _extra(extra: str, use: str) -> _Result:
-    needed = _requirements(extra)
+def _extras() -> list[str]:
+    """Return the names of all extras of the installed kfbench."""
+    return metadata("kfbench").get_all("Provides-Extra") or []
+
+
+def _extra(extra: str) -> _Result:
+    needed, use = _requirements(extra), USES.get(extra, "research")
     if missing := [package for package in needed if not _installed(package)]:
         found = f"without {', '.join(missing)}, for {use}"
         return _Result("warning", found, f"{INSTALL} 'kfbench[{extra}]'")
@@ -220,9 +230,7 @@ def _temporary() -> _Result:
 _CHECKS: Final[dict[str, Callable[[], _Result]]] = {
     "python": _python,
     "packages": _packages,
-    "extra sweep": partial(_extra, "sweep", "run, sweep, pack, and what-if of topics and on clusters"),
-    "extra peers": partial(_extra, "peers", "make peers"),
-    "extra rivals": partial(_extra, "rivals", "Avro and Vortex"),
+    **{f"extra {extra}": partial(_extra, extra) for extra in dict.fromkeys((*USES, *_extras()))},
     "java": _java,
     "bash": _shell,
     "valgrind": _valgrind,

@@ -8,7 +8,6 @@ from kfbench.errors import MissingExtra
 MODULE_OF_EXTRA: Final = {
     "sweep": "pyspark",
     "peers": "kafka",
-    "rivals": "fastavro",
 }  # per extra, a module that only it installs
 
 

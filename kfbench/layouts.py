@@ -100,25 +100,13 @@ V3_FIXED_TAIL: Final = np.dtype(  # with attributes bit 8: the variant that keep
     [("last_offset_delta", ">i4"), ("base_timestamp_ms", ">i8"), ("max_timestamp_ms", ">i8"), ("count", ">i4")]
 )
 
-COLUMNAR_HEADER: Final = np.dtype(
-    [
-        *((name, V3_HEADER[name]) for name in ("base_offset", "length", "partition_leader_epoch", "magic", "crc")),
-        ("attributes", ">u2"),
-        ("max_timestamp_ms", "V6"),  # i48, -1: none; the broker sets the append time here
-        # then, with PRODUCER_BIT, COLUMNAR_PRODUCER; count uvarint; last_offset_delta uvarint, extensions, columns
-    ]
-)
-COLUMNAR_PRODUCER: Final = np.dtype(
-    [(name, V3_HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")]
-)
-
 CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # the beginning of a control record's key
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
 CONTROL_DICTIONARY: Final = 7  # ours
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
 CODEC_MASK: Final = 0x07
-LAST_CODEC: Final = 5  # zstd with a dictionary; v2, v3 and columnar have it
+LAST_CODEC: Final = 5  # zstd with a dictionary; plug-ins may have 6 and 7 in v2 and v3
 TIMESTAMP_TYPE_BIT: Final = 1 << 3  # 1: log append time
 TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5
@@ -135,18 +123,6 @@ KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
 V3_FEATURES_MASK: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
 SHARED_HEADERS: Final = 1 << 16  # not an attribute bit; it tells a writer of tagged fields to write tag 1
-
-# Attribute bits of a columnar batch. They say which columns the batch has.
-PRODUCER_BIT: Final = 1 << 7
-AGES_BIT: Final = 1 << 8  # if it is not set, every timestamp is the batch's anchor timestamp
-OFFSETS_BIT: Final = 1 << 9  # last offset delta and offsets; if it is not set, record i has offset base_offset + i
-KEYS_BIT, NULL_KEYS_BIT = 1 << 10, 1 << 11  # neither bit: all are null
-VALUES_BIT, NULL_VALUES_BIT = 1 << 12, 1 << 13
-HEADERS_BIT: Final = 1 << 14
-EXTENSIONS_BIT: Final = 1 << 15
-# Extensions of a columnar batch, by tag. The value is an i64, except for the last tag, whose value is empty.
-BASE_TIMESTAMP_TAG, DELETE_HORIZON_TAG, ANCHOR_TAG, WIDE_MAXIMUM_TAG, BY_ROWS_TAG = range(5)
-TIMESTAMP_BITS: Final = 48
 
 APPEND_TIME_TAG: Final = 0  # i64, -1 until the broker sets it
 SHARED_HEADERS_TAG: Final = 1  # the headers with which every record of the batch begins

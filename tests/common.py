@@ -20,9 +20,10 @@ from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.errors import InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.records import Records
-from tests.reference import columnar, enriched, kip98, v01, v23
+from tests.reference import enriched, kip98, v01, v23
 from tests.reference import log as reference_log
 from tests.reference.model import UNSET, Batch, Fields, Message
+from tests.research.columnar import reference as columnar
 from tests.strategies import Case
 
 LEGACY = {name: fmt.magic for name, fmt in FORMATS.items() if fmt.holds_messages and fmt.is_told_by_magic}

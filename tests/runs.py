@@ -18,7 +18,7 @@ from kfbench.measure.schema import DETERMINISTIC, SCHEMA, table
 from kfbench.report.data import joined
 from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 
 
 @pytest.fixture(scope="module", autouse=True)

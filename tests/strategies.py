@@ -235,7 +235,7 @@ def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
         **_content_of(name),
     )
     if name == "columnar":
-        from tests.reference import columnar_cases  # it draws fields by this module
+        from tests.research.columnar import cases as columnar_cases  # it draws fields by this module
 
         return drawn | columnar_cases.cases(max_batches).map(one_maximum)
     return drawn if can.milliseconds else drawn.map(whole_second_case)
@@ -262,7 +262,7 @@ def _content_of(name: str) -> dict[str, bool]:
 def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
     """Draw one batch and its header fields. It may be empty if the format has magic 2 or above."""
     if name == "columnar" and draw(st.booleans()):
-        from tests.reference import columnar_cases
+        from tests.research.columnar import cases as columnar_cases
 
         messages = draw(columnar_cases.BATCHES)
         return messages, draw(columnar_cases.fields_of(messages))

@@ -10,7 +10,7 @@ import pytest
 from kfbench.measure.schema import table
 from kfbench.store import Run
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from tests.runs import MANIFEST, stored
 
 TEXT = (Path(__file__).parents[1] / "docs" / "results.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from kfbench.measure.callgrind import FEATURES, PROCESSOR, valgrind_version, why
 from kfbench.measure.container import workers
 from kfbench.measure.instructions import per_record
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LEDGER: Final = ROOT / "benchmarks" / "ledger.csv"

@@ -7,19 +7,17 @@ The table shows, by format of the log, what is set in place and what makes a bro
 | v0 | plain messages | compressed sets: inner offsets are absolute |
 | v1, enriched | the wrapper's offset (KIP-31), plain messages | sets whose offsets do not rise by one |
 | v2, v3, kip98 | base offset and leader epoch, outside the CRC | compressed batches whose offsets do not rise by one |
-| columnar | the same fields as v2 | nothing: such a request is refused |
 | any other | | another format or codec |
 
 Log append time also sets the timestamp, its type and the checksum. In v3 the maximum timestamp is a varlong, so the
 bytes after it may move. In v3 with tags, tag 0 stores the append time and has a fixed size. A wrong maximum timestamp
 is corrected. With create time, tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
-columnar is a research format, and append is its only path. A request is refused if its offsets do not rise by one, if
-its maximum timestamp is not its latest create time, or if it has an append time. Log append time is refused, too.
+A format may have no other path than append (`Appending.is_only_path`). Then a request is refused where another one
+would be rebuilt: if its offsets do not rise by one, its times would have to be set, or it has another format or codec.
 
-If a batch with headers first is not rebuilt, only its metadata is decompressed. Nothing of columnar is decompressed. So
-damage in these payloads gets into the log, and so do control records in columnar. The size of a plain columnar payload
-is compared with the lengths.
+If a batch with headers first is not rebuilt, only its metadata is decompressed. So damage in its payload gets into the
+log.
 
 Offsets of a producer's request begin at 0: Kafka refuses batches of v2 that do not, and rebuilds compressed sets of v1.
 With from_zero=False it is enough that offsets rise by one, so that the batches of a log may be sent as requests. A
@@ -108,13 +106,13 @@ def append(
         from_zero: True: the offsets of a request must begin at 0.
         in_place: assign in `log`, a writeable buffer. If a request is rebuilt or resized, `data` is a new buffer.
         lossy: a conversion may lose properties.
-        dictionaries: the zstd dictionaries of the partition. columnar needs none.
+        dictionaries: the zstd dictionaries of the partition.
 
     Raises:
         Refused: with the broker's error.
         CorruptLog: damage that a broker has no error for, or more than `limits` allow.
         WouldLose: a loss without `lossy`.
-        IllegalCombination: a codec that the log's format lacks; in columnar, an append time, a format or a codec.
+        IllegalCombination: a codec that the log's format lacks, or a path that it does not have.
         InvalidConfig: options out of range.
         InvalidRecords: offsets beyond int64.
     """

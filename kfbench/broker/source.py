@@ -8,8 +8,8 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Dictionary
-from kfbench.errors import CorruptLog, IllegalCombination
-from kfbench.formats import BY_MAGIC, FORMATS, Format
+from kfbench.errors import IllegalCombination
+from kfbench.formats import BY_MAGIC, FORMATS, Format, unknown_magic
 from kfbench.kernels.wire import frames
 from kfbench.limits import Limits
 from kfbench.log import read_log
@@ -54,7 +54,7 @@ def of_magic(magic: int, position: int, *, for_append: bool = False) -> Format:
     Raise CorruptLog for an unknown magic, and IllegalCombination as `find` does.
     """
     if magic not in BY_MAGIC:
-        raise CorruptLog(position, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
+        raise unknown_magic(magic, position)
     return find(BY_MAGIC[magic], for_append=for_append)
 
 

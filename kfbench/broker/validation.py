@@ -178,7 +178,8 @@ def check(columns: Columns, rules: Rules) -> Checked:
     batches = len(columns.positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
     batch, rule, late, keyless = request_checks.check(
-        columns.data, columns.positions, fmt.appending.kind, columns.timestamps_ms, read.key_lengths, read.offsets,
+        columns.data, columns.positions, fmt.appending.kind, fmt.appending.rule_fields(columns.data, columns.positions),
+        columns.timestamps_ms, read.key_lengths, read.offsets,
         read.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
         rules.earliest_ms, rules.latest_ms, rules.is_keyed, latest_ms, in_order,
     )  # fmt: skip
@@ -189,6 +190,8 @@ def check(columns: Columns, rules: Rules) -> Checked:
         raise refusal
     if batch >= 0:
         raise _record_refusal(columns, rules, batch, late, keyless)
+    if (keeps_times := fmt.appending.keeps_times(columns.data, columns.positions, latest_ms)) is not None:
+        in_order &= keeps_times
     misplaced = fmt.appending.misplaced_sets(read) if columns.decompressed_bytes else None
     if misplaced is not None:
         in_order &= ~misplaced
@@ -214,8 +217,9 @@ def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rule
     """
     at, end = positions.tolist()
     rule, last_delta, stored_count, producer_id, base_sequence = request_checks.broken_rule(
-        data, at, end, fmt.appending.kind, count, rules.from_client, rules.from_zero, rules.to_messages
-    )
+        data, at, end, fmt.appending.kind, fmt.appending.rule_fields(data, positions), 0, count, rules.from_client,
+        rules.from_zero, rules.to_messages,
+    )  # fmt: skip
     if rule == request_checks.SOUND:
         return None
     is_unsupported = rule in (request_checks.IS_TRANSACTIONAL, request_checks.IS_IDEMPOTENT)

@@ -3,20 +3,28 @@
 Commands import slow modules when they run, so that `kfbench --help` is quick.
 """
 
+import sys
 from importlib import import_module
 
-from kfbench.cli.app import app, main, run
+from kfbench.cli.app import add_commands, app, main, run, show_warnings
+from kfbench.cli.output import complain
+from kfbench.plugins import PluginClash
 
 __all__ = ["app", "main", "run"]
 
-for _group in (
-    "sweeps",
-    "reports",
-    "what_if",
-    "fingerprint",
-    "migrate",
-    "dictionaries",
-    "checks",
-    "lists",
-):  # the order of the commands in --help
-    import_module(f"kfbench.cli.{_group}")
+show_warnings()
+try:
+    for _group in (
+        "sweeps",
+        "reports",
+        "what_if",
+        "fingerprint",
+        "migrate",
+        "checks",
+        "lists",
+    ):  # the order of the commands in --help
+        import_module(f"kfbench.cli.{_group}")
+    add_commands()
+except PluginClash as _clash:
+    complain(str(_clash))
+    sys.exit(1)

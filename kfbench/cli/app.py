@@ -15,14 +15,16 @@ import signal
 import sys
 import tempfile
 import traceback
+import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 
 from kfbench.cli.output import complain, print_result, stop_printing
 from kfbench.errors import KfbenchError
+from kfbench.plugins import Command, PluginWarning, Registry
 
 # How long a thread may run while others wait for the GIL; Python's default is 5 ms. Every call of a codec gives up the
 # GIL and then waits for it, so small batches wait often.
@@ -47,6 +49,30 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def add_commands() -> None:
+    """Add the commands of other packages (entry points `kfbench.commands`)."""
+    names = [each.name or getattr(each.callback, "__name__", "").replace("_", "-") for each in app.registered_commands]
+    commands = Registry("commands", "COMMANDS", lambda: [Command(name, None) for name in names])
+    for command in list(commands.values())[len(names) :]:
+        if isinstance(command.run, typer.Typer):
+            app.add_typer(command.run, name=command.name)
+        else:
+            app.command(command.name)(command.run)
+
+
+def show_warnings() -> None:
+    """Show a plug-in that is left out as one line, and other warnings as Python does."""
+    show = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+        if category is PluginWarning:
+            complain(str(message))
+        else:
+            show(message, category, *where, **options)
+
+    warnings.showwarning = shown
 
 
 def run() -> NoReturn:

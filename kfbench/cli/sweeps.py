@@ -117,13 +117,12 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         except InvalidConfig as error:
             raise typer.BadParameter(str(error), param_hint="--filter") from None
 
-    from kfbench.measure.callgrind import why_not_counted
     from kfbench.sweep.run.published import command
-    from kfbench.sweep.run.runner import RunOptions, plan_sweep, run_sweep
+    from kfbench.sweep.run.runner import RunOptions, notes, plan_sweep, run_sweep
 
-    if (reason := why_not_counted()) and any(cell.kind == "instructions" for cell in loaded.cells):
-        complain(reason)
     if options.dry_run:
+        for note in notes(loaded):
+            complain(note)
         _print_plan(loaded, plan_sweep(loaded, options.cell_budget_s, options.resume), options.as_json)
         raise typer.Exit
     run_options = RunOptions(
@@ -138,8 +137,8 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
 
 def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
     from kfbench.measure.container import cores
+    from kfbench.measure.kinds.base import ESTIMATED_FROM, ESTIMATED_ON
     from kfbench.sweep.host.compiling import COMPILING_S, are_compiled, compilations
-    from kfbench.sweep.run.estimate import ESTIMATED_FROM, ESTIMATED_ON
     from kfbench.sweep.run.plan import START_S
 
     core_count = cores()

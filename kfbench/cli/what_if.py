@@ -1,7 +1,7 @@
 """The command what-if: sizes and costs of your log in other codecs, batches and formats."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,6 +22,7 @@ from kfbench.cli.options import (
 )
 from kfbench.cli.output import complain, print_json, print_result
 from kfbench.errors import InvalidConfig
+from kfbench.whatif.more import WHATIF_TABLES
 
 if TYPE_CHECKING:
     from kfbench.sources import Columns
@@ -40,7 +41,7 @@ class FormatOptions:
         typer.Option(
             "--format",
             metavar="NAME",
-            help="Only this format, and v2; may be repeated; `all`: every format. Unless given: v2, v3, columnar and "
+            help="Only this format, and v2; may be repeated; `all`: every format. Unless given: v2, v3, our own and "
             "the smallest other format that loses nothing.",
         ),
     ] = None
@@ -79,6 +80,15 @@ class BatchOptions:
     timestamp_unit: TimestampUnit = None
 
 
+# One option per further question of other packages.
+MORE_OPTIONS: Final = make_dataclass(
+    "MoreOptions",
+    [(name, Annotated[bool, typer.Option(f"--{name}", help=each.help)], False) for name, each in WHATIF_TABLES.items()],
+    frozen=True,
+    kw_only=True,
+)
+
+
 @app.command(name="what-if")
 @with_option_groups
 def what_if(
@@ -113,10 +123,7 @@ def what_if(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
-    dictionary: Annotated[
-        bool,
-        typer.Option("--dictionary", help="Also show savings of topic dictionaries by size, level and batches."),
-    ] = False,
+    more: MORE_OPTIONS,  # type: ignore[valid-type]
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark master. Unless given: threads of this process.")
     ] = None,
@@ -131,13 +138,14 @@ def what_if(
     from kfbench.whatif.record_times import unknown_unit
     from kfbench.whatif.text import NOTES, TABLES, render_text
 
+    details = [name for name, is_wanted in vars(more).items() if is_wanted]
     arms.check()
     check_names("--table", table_names, (*TABLES, NOTES, ALL))
     check_archive(archive, master)
     try:
         asked = _parsed(sources, table, connector)
         if isinstance(asked, Path):
-            _check_fingerprint_options(batches, arms.codec_names, dictionary, master)
+            _check_fingerprint_options(batches, arms.codec_names, details, master)
         batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
         asked_traffic = Traffic(**vars(traffic))
         asked_prices = Prices(storage_gb_month=prices.price_storage_gb_month, network_gb=prices.price_network_gb)
@@ -180,14 +188,13 @@ def what_if(
             master=master,
             console=Console(stderr=True),
             archive=archive,
-            dictionary_details=dictionary,
+            details=details,
         )
     if as_json:
         print_json(answer.to_dict())
     else:
-        print_result(
-            render_text(answer, [*(table_names or ()), *(["dictionary", "dictionary-details"] if dictionary else [])])
-        )
+        shown = [table for name in details for table in WHATIF_TABLES[name].table_names]
+        print_result(render_text(answer, [*(table_names or ()), *shown]))
     if out is not None:
         from kfbench.whatif.page import publish
 
@@ -197,7 +204,7 @@ def what_if(
 
 
 def _check_fingerprint_options(
-    batches: BatchOptions, codecs: Sequence[str] | None, dictionary: bool, master: str | None
+    batches: BatchOptions, codecs: Sequence[str] | None, details: Sequence[str], master: str | None
 ) -> None:
     """Raise BadParameter for an option that needs the log's records."""
     no_records, no_batches = "a fingerprint has no records", "a fingerprint has no other batches than its log's"
@@ -208,7 +215,7 @@ def _check_fingerprint_options(
         ("--all", batches.everything, no_records),
         ("--seed", batches.seed, no_records),
         ("--timestamp-unit", batches.timestamp_unit, no_records),
-        ("--dictionary", dictionary, no_records),
+        *((f"--{name}", True, no_records) for name in details),
         ("--master", master, no_records),
     ):
         if value is not None and value is not False:

@@ -7,9 +7,8 @@ it. `make oracle` compares the bytes with Kafka's. Decompression never allocates
 bytes claim.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,19 +22,41 @@ from kfbench.codecs.xerial_snappy import Snappy
 from kfbench.codecs.zstd_dictionary import UnknownDictionary, ZstdDictionary, dictionary_number
 from kfbench.codecs.zstd_frames import Zstd
 from kfbench.errors import IllegalCombination
+from kfbench.plugins import PluginClash, Registry
 
-CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
-    {codec.name: codec for codec in (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())}
-)
-CODEC_NAMES: Final = (*CODECS, ZstdDictionary.name, "6", "7")  # item i is the name of codec number i in the attributes
-REBUILT_AS: Final = tuple("zstd" if name == ZstdDictionary.name else name for name in CODEC_NAMES)
+CODECS: Final[Registry[Codec]] = Registry("codecs", "CODECS", lambda: (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd()))
+FREE_NUMBERS: Final = (6, 7)  # in the attributes of a batch; Kafka has codecs 0 to 4, and 5 is zstd with a dictionary
+
+# These are computed when they are first imported, because a plug-in with a codec imports this module.
+CODEC_NAMES: tuple[str, ...]
+"""Item i is the name of codec number i in the attributes of a batch."""
+REBUILT_AS: tuple[str, ...]
 """The codec with which a broker writes a batch again: zstd loses its dictionary."""
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    found = {ZstdDictionary.id: ZstdDictionary.name}
+    for codec in CODECS.values():
+        if found.setdefault(codec.id, codec.name) != codec.name:
+            raise PluginClash(f"{codec.name}: number {codec.id} is {found[codec.id]}'s; free ones are {FREE_NUMBERS}")
+    return tuple(found.get(number, str(number)) for number in range(max(FREE_NUMBERS) + 1))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CODEC_NAMES":
+        return _names()
+    if name == "REBUILT_AS":
+        return tuple("zstd" if each == ZstdDictionary.name else each for each in _names())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 LEGACY_LZ4: Final = LegacyLz4()
 
 
 def codec_of(number: int) -> Codec:
-    """Return the codec with this number in a batch's attributes, 0 to 4."""
-    return CODECS[CODEC_NAMES[number]]
+    """Return the codec with this number in a batch's attributes. Raises KeyError if there is none."""
+    return CODECS[_names()[number]]
 
 
 def find(name: str, level: int | None = None) -> Codec:

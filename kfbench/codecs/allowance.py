@@ -35,9 +35,9 @@ class Allowance:
         limits: the limits of each batch.
         limit_bytes: bytes to which all batches may decompress.
         log_bytes: the part of these bytes that is left.
-        log_records: records of columnar batches, where a record may take 0 bytes.
-        log_headers: headers of columnar batches, and v3 headers that are stored once per batch.
-        log_header_bytes: bytes of header values that columnar templates (text with placeholders) produce.
+        log_records: records of formats where a record may take 0 bytes.
+        log_headers: headers that may take 0 bytes, such as v3's that are stored once per batch.
+        log_header_bytes: bytes of header values that are made of templates (text with placeholders).
         built_bytes: bytes of batches that are written in another format, before compression.
         dictionary_codec: the codec of batches with a dictionary, and its dictionaries.
     """

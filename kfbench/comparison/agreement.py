@@ -22,8 +22,8 @@ import pyarrow as pa
 from scipy.special import bdtrc
 
 from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
+from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
-from kfbench.measure.schema import StoredRow
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
 OUTSIDE: Final = 1 - CONFIDENCE  # the probability that the true value lies outside an interval

@@ -29,8 +29,15 @@ from numpy.typing import NDArray
 from kfbench.comparison.agreement import Agreement, Base, Group, Moved, agreement
 from kfbench.comparison.timed_arms import Key, keys
 from kfbench.errors import RunError
+from kfbench.measure.columns import StoredRow
 from kfbench.measure.environment import HARDWARE
-from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS, StoredRow, stored_rows
+from kfbench.measure.schema import (
+    CELL,
+    DETERMINISTIC,
+    IDENTITY,
+    WORKLOAD_COLUMNS,
+    stored_rows,
+)
 from kfbench.report.data.shown_formats import in_order
 from kfbench.store import Run, open_run
 from kfbench.tables import listed
@@ -303,7 +310,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def filled(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
     """Return the values of these columns by name. Columns whose value is null are left out."""
-    return {name: value for name in names if (value := getattr(row, name)) is not None}
+    return {name: value for name in names if (value := row[name]) is not None}
 
 
 def _place(row: StoredRow, names: Iterable[str] = IDENTITY) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from kfbench.comparison.agreement import Group, Moved
 from kfbench.comparison.compare import Changed, Comparison, LoneCell, Value, about, filled
 from kfbench.comparison.timed_arms import operation_words
+from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
-from kfbench.measure.schema import StoredRow
+from kfbench.measure.kinds import KINDS
 from kfbench.report.data.axes import GRID, setting
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
@@ -197,12 +198,16 @@ def _operations(found: Comparison) -> Table:
     )
 
 
+def _is_headline(group: Group) -> bool:
+    return group.kind in KINDS and KINDS[group.kind].is_headline
+
+
 def _formats(found: Comparison) -> Table:
     """Return a table with one row per format and operation.
 
-    It has all rows of encode and decode; other rows only if their verdict is "slower" or "faster".
+    It has all rows of headline kinds, such as cpu; other rows only if their verdict is "slower" or "faster".
     """
-    groups = [group for group in found.cpu.judged if group.kind == "cpu" or group.verdict in ("slower", "faster")]
+    groups = [group for group in found.cpu.judged if _is_headline(group) or group.verdict in ("slower", "faster")]
     return Table(
         name="formats",
         caption="CPU: ratio to the base by format, the median cell",

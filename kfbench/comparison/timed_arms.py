@@ -16,17 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
+from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio, paired_ratio
-from kfbench.measure.noise import spreads, timed_kind
-from kfbench.measure.schema import (
-    ARM,
-    ROUNDS,
-    ROUNDS_DICTIONARY,
-    ROUNDS_DICTIONARY_BROKER,
-    ROUNDS_PREFIX,
-    StoredRow,
-    stored_rows,
-)
+from kfbench.measure.noise import is_timed, spreads, timed_kind
+from kfbench.measure.schema import ARM, rounds_key, stored_rows
 from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
@@ -194,18 +187,17 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
 
 def arms_of(table: pa.Table) -> dict[Key, Timed]:
     """Return every timed call (arm) once, with its base. Arms without a base are left out."""
-    is_timed = pc.and_(pc.is_valid(table["arm"]), pc.is_valid(table["cpu_ns"]))  # dictionary-codecs has arms of bytes
-    rows = table.filter(pc.and_(pc.equal(table["status"], "ok"), is_timed))
+    rows = table.filter(is_timed(table))
     arms = dict(zip(keys(rows, ARM), map(_arm, stored_rows(rows)), strict=True))
     rounds: dict[Key, list[Arm]] = defaultdict(list)
     for arm in arms.values():
-        rounds[_rounds_key(arm.row)].append(arm)
+        rounds[rounds_key(arm.row)].append(arm)
     bases = {key: base for key, arms_together in rounds.items() if (base := _base_of(arms_together)) is not None}
     of_kind = spreads(table)
     return {
         key: Timed(arm, base, of_kind.get(timed_kind(arm.row.kind, arm.row.cache), 0.0))
         for key, arm in arms.items()
-        if (base := bases.get(_rounds_key(arm.row)))
+        if (base := bases.get(rounds_key(arm.row)))
     }
 
 
@@ -214,35 +206,20 @@ def _arm(row: StoredRow) -> Arm:
     return Arm(row=row, ns_per_record=np.asarray(row.cpu_ns, np.float64) / row.inner_loops / row.records)
 
 
-_ROUNDS: Final = {
-    "prefix": ROUNDS_PREFIX,
-    "dictionary-cpu": ROUNDS_DICTIONARY,
-    "dictionary-broker": ROUNDS_DICTIONARY_BROKER,
-}
-
-
-def _rounds_key(row: StoredRow) -> Key:
-    names = _ROUNDS.get(row.kind, ROUNDS)
-    return tuple(getattr(row, name) for name in names)
-
-
 def _base_of(arms: Sequence[Arm]) -> Arm | None:
     """Return the base of the given arms: the one that the A/A arm repeats.
 
-    It is the last arm with the same format and operation.
+    It is the last arm that differs from it in nothing else.
     """
     repeated = next((arm.row for arm in arms if arm.is_aa), None)
     if repeated is None:
         return None
-    same = (repeated.format, repeated.operation, repeated.dictionary)
-    return next(
-        (
-            arm
-            for arm in reversed(arms)
-            if not arm.is_aa and (arm.row.format, arm.row.operation, arm.row.dictionary) == same
-        ),
-        None,
-    )
+    same = _repeats(repeated)
+    return next((arm for arm in reversed(arms) if not arm.is_aa and _repeats(arm.row) == same), None)
+
+
+def _repeats(row: StoredRow) -> Key:
+    return row.format, row.operation, row["dictionary"]
 
 
 def operation_words(row: StoredRow) -> str:

@@ -11,6 +11,7 @@ from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import legal_arms
 from kfbench.whatif.month import rate_of_user
+from kfbench.whatif.more import WHATIF_TABLES
 
 
 def what_if_of(
@@ -32,7 +33,6 @@ def what_if_of(
         raise InvalidConfig(f"the fingerprint has sizes in {listed([*answer.breakdown])} only, not in {absent[0]}")
     known = {(arm.format, arm.codec): arm for arm in answer.arms}
     crossings = {(each.format, each.other): each for each in answer.break_even}
-    found = answer.dictionary
     return replace(
         answer,
         arms=tuple(known[arm] for arm in arms if arm in known),
@@ -41,12 +41,7 @@ def what_if_of(
         losses={name: answer.losses[name] for name in names},
         break_even=tuple(crossings[a, b] for a in names for b in names if (a, b) in crossings),
         overhead={level: {name: row[name] for name in names} for level, row in answer.overhead.items()},
-        dictionary=found
-        and replace(
-            found,
-            savings=tuple(each for each in found.savings if each.format in names),
-            topics=tuple(each for each in found.topics if each.format in names),
-        ),
+        more={name: WHATIF_TABLES[name].of_formats(each, names) for name, each in answer.more.items()},
         rate=answer.rate if rate_mb_s is None else rate_of_user(rate_mb_s),
         traffic=traffic or Traffic(),
         prices=prices or Prices(),

@@ -7,6 +7,7 @@ import hashlib
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Final
@@ -20,8 +21,9 @@ from kfbench.fingerprint.histograms import HISTOGRAMS, Bucket
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.sources.tables import FINGERPRINT
 from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.more import WHATIF_TABLES
 
-SCHEMA: Final = 9
+SCHEMA: Final = 10
 MOST_BYTES: Final = 64 << 20
 SMALLEST_LEAST_MEMBERS: Final = 2
 MOST_LEAST_MEMBERS: Final = 1_000_000
@@ -41,7 +43,7 @@ NEVER: Final = (
     "producer ids, offsets or dates",
     "dictionaries, because these have bytes of records",
 )
-# Numbers that may be below 0. All others are counts, sizes or shares. The overhead of columnar is below 0 where it
+# Numbers that may be below 0. All others are counts, sizes or shares. An overhead is below 0 where a format
 # stores a header once for several records.
 SIGNED: Final = re.compile(r".*\.(saved_bytes|first_ms|last_ms|least|most)|\$\.answer\.overhead\..*")
 _KINDS: Final = re.compile(r"[a-z0-9-]{1,40} [a-z0-9-]{1,40}")
@@ -85,7 +87,7 @@ class _Head(Struct):
 
 def to_json(found: Fingerprint) -> bytes:
     """Return the text of the file. Lists and objects of numbers take one line if they are short."""
-    found = msgspec.json.decode(msgspec.json.encode(found), type=Fingerprint)  # as a reader will have it
+    found = _decoded(msgspec.json.encode(found))  # as a reader will have it
     found = msgspec.structs.replace(found, sha256=_checksum(found))
     text = msgspec.json.format(msgspec.json.encode(found).decode(), indent=1)
     return (_INNERMOST.sub(_on_one_line, text) + "\n").encode()
@@ -119,13 +121,23 @@ def read_file(path: Path) -> Fingerprint:
     if head.schema != SCHEMA:
         raise InvalidFingerprint(f"{path}: {_other_schema(head, path)}")
     try:
-        found = msgspec.json.decode(data, type=Fingerprint)
+        found = _decoded(data)
         problem = next(_broken(found, msgspec.json.decode(data)), None)
     except (msgspec.MsgspecError, InvalidConfig, RecursionError, UnicodeDecodeError) as error:
         raise InvalidFingerprint(f"{path}: {error}") from None
     if problem:
         raise InvalidFingerprint(f"{path}: {problem}")
     return found
+
+
+def _decoded(data: bytes) -> Fingerprint:
+    found = msgspec.json.decode(data, type=Fingerprint)
+    if unknown := found.answer.more.keys() - WHATIF_TABLES.keys():
+        raise InvalidConfig(f"$.answer.more: no package here knows {min(unknown)}")
+    more: dict[str, Any] = {}
+    for name, each in found.answer.more.items():
+        more[name] = msgspec.convert(each, WHATIF_TABLES[name].answer_type)
+    return msgspec.structs.replace(found, answer=replace(found.answer, more=more))
 
 
 def _other_schema(head: _Head, path: Path) -> str:
@@ -202,8 +214,9 @@ def _broken_answer(answer: WhatIf) -> Iterator[str]:
         yield "sources: not one for each topic"
     if not topics or len(topics) < len(answer.by_topic) or not topics <= names:
         yield "by_topic: not topics of sources"
-    if answer.dictionary and not {each.topic for each in answer.dictionary.topics} <= names:
-        yield "dictionary.topics: not topics of sources"
+    for name, each in answer.more.items():
+        if not WHATIF_TABLES[name].topics(each) <= names:
+            yield f"more.{name}.topics: not topics of sources"
     for i, source in enumerate(answer.sources):
         if source.records and not (source.sound_bytes and source.plain_bytes and source.batches and source.kinds):
             yield f"sources[{i}]: has records and no batches or bytes"

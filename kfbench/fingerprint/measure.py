@@ -26,8 +26,8 @@ from kfbench.sources.time_columns import Unit
 from kfbench.whatif.answer import TopicAnswer, WhatIf
 from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, what_if
 from kfbench.whatif.default_formats import default_formats
-from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicDictionary
 from kfbench.whatif.month import Rate, Stream
+from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.source import Source
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
         by_topic=tuple(
             sorted((_of_topic(each, names) for each in answer.by_topic), key=lambda each: _number(each.topic))
         ),
-        dictionary=None if answer.dictionary is None else _of_dictionary(answer.dictionary, names),
+        more={name: WHATIF_TABLES[name].renamed(each, names) for name, each in answer.more.items()},
         is_fingerprint=True,
     )
 
@@ -164,15 +164,6 @@ def _joined(name: str, sources: Sequence[Source]) -> Source:
 def _of_topic(given: TopicAnswer, names: Mapping[str, str]) -> TopicAnswer:
     doubt = UNKNOWN_UNIT if given.timestamp_unit_doubt else None
     return replace(given, topic=names[given.topic], timestamp_unit_doubt=doubt)
-
-
-def _of_dictionary(found: DictionaryAnswer, names: Mapping[str, str]) -> DictionaryAnswer:
-    """Replace the topics' names, and the numbers of their dictionaries, which somebody chose."""
-
-    def of_topic(each: TopicDictionary) -> TopicDictionary:
-        return replace(each, topic=names[each.topic], current=tuple(range(1, len(each.current) + 1)))
-
-    return replace(found, topics=tuple(sorted(map(of_topic, found.topics), key=lambda each: _number(each.topic))))
 
 
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:

@@ -12,6 +12,6 @@ Encoding kernels trust their input, because `Records` has checked it. Reading ke
 arrays. They check every length in the data before they use it.
 """
 
-from kfbench.kernels.jit import CACHE_FOLDER, COMPILED, FAST_CRC, FAST_DEPOSIT, WIDE_CRC
+from kfbench.kernels.jit import CACHE_FOLDER, COMPILED, FAST_CRC, WIDE_CRC
 
-__all__ = ["CACHE_FOLDER", "COMPILED", "FAST_CRC", "FAST_DEPOSIT", "WIDE_CRC"]
+__all__ = ["CACHE_FOLDER", "COMPILED", "FAST_CRC", "WIDE_CRC"]

@@ -15,12 +15,11 @@ from typing import Any, Self
 import numpy as np
 
 __all__ = [  # plain Python equivalents of `intrinsics`, `simd_int64`, `bit_packing` and `characters`
-    "bit_count", "count_wide", "count_wide_steps", "deposit", "differ8", "differ16", "differ32", "equals_of",
-    "gaps_of", "get_i8", "get_i16", "get_i32", "get_i64", "get_u8", "get_u32", "hashes_of", "join4", "join8",
-    "leading_zeros", "load_le64", "lower", "lower_steps", "marks_of", "move", "move32", "ones_of", "pack_digits",
-    "prefetch", "put_i16", "put_i32", "put_i64", "put_le64", "put_lengths", "put_line", "put_starts", "put_u8",
-    "run_on", "span_of", "spread1", "spread2", "spread4", "spread8", "sum1", "sum2", "sum4", "sum8", "sum_high",
-    "sum_high_steps", "take_ages", "take_lengths", "trailing_zeros", "trend_of",
+    "bit_count", "count_wide", "count_wide_steps", "differ8", "differ16", "differ32", "equals_of", "gaps_of", "get_i8",
+    "get_i16", "get_i32", "get_i64", "get_u8", "get_u32", "join4", "join8", "leading_zeros", "load_le64", "lower",
+    "lower_steps", "marks_of", "move", "move32", "pack_digits", "prefetch", "put_i16", "put_i32", "put_i64", "put_le64",
+    "put_lengths", "put_line", "put_starts", "put_u8", "run_on", "span_of", "span_of_steps", "spread1", "spread2",
+    "spread4", "spread8", "sum1", "sum2", "sum4", "sum8", "take_ages", "take_codes", "trailing_zeros",
 ]  # fmt: skip
 
 
@@ -153,11 +152,11 @@ def _whole(number: Any) -> int:
 
 
 def spread8(
-    data: Any, position: Any, number: Any, width: Any, mask: Any, start: Any, step: Any, sign: Any, out: Any, to: Any
+    data: Any, position: Any, number: Any, width: Any, mask: Any, start: Any, sign: Any, out: Any, to: Any
 ) -> None:
-    """Unpack bit-packed values: out[to + k] = start + k * step + sign * value k. Args: as in `bit_packing`."""
+    """Unpack bit-packed values: out[to + k] = start + sign * value k. Args: as in `bit_packing`."""
     for k, value in enumerate(_lanes(data, position, number, width, mask)):
-        out[to + np.uint64(k)] = start + np.int64(k) * step + sign * value
+        out[to + np.uint64(k)] = start + sign * value
 
 
 spread1 = spread2 = spread4 = spread8
@@ -193,11 +192,6 @@ def leading_zeros(value: Any) -> int:
     return 64 - int(value).bit_length()
 
 
-def deposit(value: Any, mask: Any) -> Any:
-    places = [k for k in range(64) if int(mask) >> k & 1]
-    return np.uint64(sum((int(value) >> k & 1) << place for k, place in enumerate(places)))
-
-
 def trailing_zeros(value: Any) -> int:
     return (int(value) & -int(value)).bit_length() - 1
 
@@ -217,23 +211,21 @@ def span_of(times: Any, offsets: Any, first: Any, number: Any, expected: Any) ->
     return max(values), min(values), _sum(values), strays
 
 
-def _steps(values: list[np.int64], sign: Any) -> list[np.int64]:
-    return [sign * (behind - value) for value, behind in pairwise(values)]
+def _steps(values: Any, number: Any) -> list[np.int64]:
+    """Return `number` steps from one value to the next."""
+    return [after - value for value, after in pairwise(_octets(values, np.uint64(0), number + 1))]
 
 
-def trend_of(values: Any, number: Any, slope: Any, sign: Any) -> tuple[Any, ...]:
-    values = _octets(values, np.uint64(0), number)
-    above = [value - np.int64(k) * slope for k, value in enumerate(values[:-1])]
-    steps = _steps(values, sign)
-    return min(above), max(above), min(steps), max(steps)
+def span_of_steps(values: Any, number: Any) -> tuple[Any, ...]:
+    steps = _steps(values, number - 1)
+    return min(steps), max(steps)
 
 
-def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, ...]:
-    values = _octets(lengths, first, number)
+def take_codes(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, ...]:
+    codes = [length + np.int64(1) for length in _octets(lengths, first, number)]
     for k in range(_whole(number)):
-        out[k] = values[k] if k < number else np.int64(0)
-    nulls = sum(np.int64(value < 0) for value in values)
-    return nulls, min(values, key=np.uint64), max(values), _sum(values)
+        out[k] = codes[k] if k < number else np.int64(1)
+    return sum(np.int64(code == 0) for code in codes), min(codes), max(codes), _sum(codes)
 
 
 def take_ages(out: Any, times: Any, first: Any, number: Any, latest: Any) -> None:
@@ -242,14 +234,14 @@ def take_ages(out: Any, times: Any, first: Any, number: Any, latest: Any) -> Non
         out[k] = latest - (values[k] if k < number else np.int64(0))
 
 
-def lower(values: Any, number: Any, base: Any, slope: Any) -> None:
+def lower(values: Any, number: Any, base: Any) -> None:
     for k in range(_whole(number)):
-        values[k] = values[k] - (base + np.int64(k) * slope)
+        values[k] = values[k] - base
 
 
-def lower_steps(values: Any, number: Any, base: Any, sign: Any) -> None:
+def lower_steps(values: Any, number: Any, base: Any) -> None:
     for k in range(_whole(number)):
-        values[k] = sign * (values[k + 1] - values[k]) - base
+        values[k] = values[k + 1] - values[k] - base
 
 
 def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:
@@ -259,39 +251,16 @@ def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:
     return gaps
 
 
-def _highs(values: list[np.int64], base: Any, shift: Any) -> list[np.uint64]:
-    return [np.uint64(value - base) >> shift for value in values]
+def _wide(values: list[np.int64], base: Any, shift: Any) -> Any:
+    return np.int64(np.count_nonzero([np.uint64(value - base) >> shift for value in values]))
 
 
-def count_wide(values: Any, number: Any, base: Any, shift: Any, _sign: Any) -> Any:
-    return np.int64(np.count_nonzero(_highs(_octets(values, np.uint64(0), number), base, shift)))
+def count_wide(values: Any, number: Any, base: Any, shift: Any) -> Any:
+    return _wide(_octets(values, np.uint64(0), number), base, shift)
 
 
-def count_wide_steps(values: Any, number: Any, base: Any, shift: Any, sign: Any) -> Any:
-    steps = _steps(_octets(values, np.uint64(0), number + 1), sign)
-    return np.int64(np.count_nonzero(_highs(steps, base, shift)))
-
-
-def sum_high(values: Any, number: Any, base: Any, shift: Any, _sign: Any) -> Any:
-    return _sum(list(map(np.int64, _highs(_octets(values, np.uint64(0), number), base, shift))))
-
-
-def sum_high_steps(values: Any, number: Any, base: Any, shift: Any, sign: Any) -> Any:
-    steps = _steps(_octets(values, np.uint64(0), number + 1), sign)
-    return _sum(list(map(np.int64, _highs(steps, base, shift))))
-
-
-def hashes_of(values: Any, number: Any) -> Any:
-    found = [np.uint64(value) for value in _octets(values, np.uint64(0), number)]
-    return reduce(or_, (np.uint64(1) << ((value ^ value >> np.uint64(6)) & np.uint64(63)) for value in found))
-
-
-def ones_of(values: Any, first: Any, number: Any, shift: Any) -> tuple[Any, ...]:
-    bits, used = 0, 0
-    for value in _octets(values, first, number):
-        used += int(np.uint64(value) >> shift) + 1
-        bits |= 1 << (used - 1) % 64
-    return np.uint64(bits), np.uint64(used % 2**64)
+def count_wide_steps(values: Any, number: Any, base: Any, shift: Any) -> Any:
+    return _wide(_steps(values, number), base, shift)
 
 
 def marks_of(values: Any, first: Any, number: Any, shift: Any) -> Any:
@@ -316,12 +285,12 @@ def put_starts(out: Any, lengths: Any, first: Any, number: Any, start: Any) -> N
         start = start + max(length, np.int64(0))
 
 
-def put_lengths(out: Any, to: Any, codes: Any, number: Any, shift: Any, null: Any) -> tuple[Any, ...]:
+def put_lengths(out: Any, to: Any, codes: Any, number: Any) -> tuple[Any, ...]:
     values = _octets(codes, np.uint64(0), _whole(number))
-    lengths = [value + shift if value else null for value in values]
-    for k, length in enumerate(lengths):
-        out[to + np.uint64(k)] = length
-    return max(map(np.uint64, values[:number])), _sum([max(length, np.int64(0)) for length in lengths[:number]])
+    for k, code in enumerate(values):
+        out[to + np.uint64(k)] = code - np.int64(1)
+    lengths = [max(code - np.int64(1), np.int64(0)) for code in values[:number]]
+    return max(values[:number]), _sum(lengths)
 
 
 def equals_of(values: Any, first: Any, number: Any, other: Any) -> Any:

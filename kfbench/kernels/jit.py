@@ -28,6 +28,7 @@ from numba.core.compiler import Compiler
 from numba.core.dispatcher import Dispatcher
 
 from kfbench.kernels import interpreted
+from kfbench.plugins import plugins
 
 if sys.byteorder != "little":  # the intrinsics always swap bytes
     raise ImportError("kfbench's kernels need a little-endian host")
@@ -53,18 +54,20 @@ def _has(*features: str) -> bool:
 
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
-FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # PDEP may take hundreds of cycles on hosts without AVX-512
 
 
 def _cache_folder() -> Path:
-    features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
+    features = FAST_CRC, WIDE_CRC
     here = Path(__file__).parent  # each checkout and each processor has its own compiled kernels
     digest = hashlib.sha256(
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
         f"{CPU_NAME} {CPU_FEATURES}".encode()
     )
-    for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
+    ours = here.parent  # research has kernels, too
+    for source in [*sorted(here.rglob("*.py")), *sorted(ours.glob("research/**/*.py")), ours / "layouts.py"]:
         digest.update(source.read_bytes())
+    for plugin in plugins():
+        digest.update(plugin.digest.encode())
     chosen = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     roots = [Path(chosen)] if chosen else []
     with suppress(RuntimeError):  # the user has no home directory

@@ -26,7 +26,8 @@ KEY: Final = struct.pack(">hh", 0, layouts.CONTROL_DICTIONARY)
 VALUE: Final = struct.Struct(">hi32s")  # version, number, SHA-256
 MOST_DICTIONARIES: Final = 256  # of one reader: 32 MiB at most, whatever a log claims
 LEAST_BYTES: Final = 80  # every batch with a dictionary is larger; transaction markers are smaller
-ATTRIBUTES_LOW_AT: Final = layouts.position(layouts.V2_HEADER, "attributes") + 1  # also in v3 and columnar
+MAGICS: Final = [magic for magic in BY_MAGIC if magic >= 2]
+ATTRIBUTES_LOW_AT: Final = layouts.position(layouts.V2_HEADER, "attributes") + 1  # also in v3
 
 
 def dictionary_batch(
@@ -84,7 +85,7 @@ def stored_values(
     starts = positions[:-1]
     may_hold = np.flatnonzero(data[starts + ATTRIBUTES_LOW_AT] & layouts.CONTROL_BIT)  # every entry has this byte
     sizes = positions[may_hold + 1] - starts[may_hold]
-    is_chosen = (magics[may_hold] >= 2) & (magics[may_hold] <= max(BY_MAGIC)) & (sizes >= LEAST_BYTES)
+    is_chosen = np.isin(magics[may_hold], MAGICS) & (sizes >= LEAST_BYTES)
     may_hold, sizes = may_hold[is_chosen], sizes[is_chosen]
     for magic in np.unique(magics[may_hold]).tolist():
         is_chosen = magics[may_hold] == magic

@@ -12,7 +12,7 @@ from kfbench.arrays import Bytes, as_bytes, place_of, rows_joined
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError
+from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError, unknown_magic
 from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.dictionaries import add_stored
@@ -86,8 +86,7 @@ def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allo
             parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, allowance))
             errors += parts[-1].errors
         else:
-            known = ", ".join(map(str, BY_MAGIC))
-            unknown = [CorruptLog(at, "magic", f"{magic} is none of {known}") for at in positions[:-1].tolist()]
+            unknown = [unknown_magic(magic, at) for at in positions[:-1].tolist()]
             if on_error == "raise":
                 raise unknown[0]
             errors += unknown

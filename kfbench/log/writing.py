@@ -44,7 +44,7 @@ def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedL
     Canonical batches without a codec get the same bytes again. A batch is canonical if it has no over-long varints,
     unused bits or record attributes (column `canonical` of `.batches`).
 
-    dictionary: write the zstd batches of v2, v3 and columnar with it, and store it in front of all batches. It takes
+    dictionary: write the zstd batches of v2 and v3 with it, and store it in front of all batches. It takes
     the offset before the first batch.
 
     Raises InvalidDictionary if the log has another dictionary with this number, and InvalidRecords if the log begins at

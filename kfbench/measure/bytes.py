@@ -12,8 +12,8 @@ from kfbench.batch_plan import plan
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
+from kfbench.measure.columns import Row, counts_text
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.schema import Row, counts_text
 from kfbench.measure.verify import verify_breakdown, verify_records, verify_size
 from kfbench.records import Records
 

@@ -14,7 +14,7 @@ CPU time is that of the calling thread, unless another clock is given. All raw s
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,12 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
-# Kinds of measurements that read only a part of a log -> the operation that each kind times.
-READINGS: Final[Mapping[str, Operation]] = {
-    "metadata": "decode-metadata",
-    "lookup": "read-times",
-    "record": "fetch-record",
-}
 LEAST_WARM_UP_CALLS: Final = 3
 MOST_WARM_UP_CALLS: Final = 30
 MOST_WARM_UP_NS: Final = 200_000_000

@@ -16,7 +16,7 @@ from typing import Any, Final
 import psutil
 
 from kfbench.codecs import CODECS
-from kfbench.kernels import FAST_CRC, FAST_DEPOSIT, WIDE_CRC
+from kfbench.kernels import FAST_CRC, WIDE_CRC
 from kfbench.kernels.instructions import host_vectors, kernel_vectors
 from kfbench.measure.callgrind import valgrind_version
 from kfbench.measure.container import cores
@@ -74,7 +74,6 @@ def kernel_features() -> dict[str, Any]:
     return {
         "fast_crc": FAST_CRC,
         "wide_crc": WIDE_CRC,
-        "fast_deposit": FAST_DEPOSIT,
         "vectors": kernel_vectors(),
         "host_vectors": host_vectors(),
     }

@@ -63,7 +63,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP, UNSET
-from kfbench.measure.schema import counts_text
+from kfbench.measure.columns import counts_text
 from kfbench.records import Shapes
 
 FLOOR: Final = "floor"  # in the column `format`

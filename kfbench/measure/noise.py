@@ -1,12 +1,9 @@
-"""Noise: measure disturbances of a run's CPU times, and check them against limits.
+"""Noise: check the disturbances of a run's CPU times against limits.
 
-`host_counters` and `counted_since` measure the CPU time of other processes while calls are timed. `yardstick_ns`
-measures the host's speed just before. `checks` compares these values and the samples with limits. A run that misses a
-limit is noisy. The terms arm, round, base and A/A arm are explained in `kfbench.measure.cpu`.
+`checks` compares what `kfbench.measure.host_counters` counted, and the samples, with limits. A run that misses a limit
+is noisy. The terms arm, round, base and A/A arm are explained in `kfbench.measure.cpu`.
 """
 
-import hashlib
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,82 +12,22 @@ from math import ceil, log, sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.measure.cpu import CONFIDENCE, READINGS, PairedRatio, paired_ratio
-from kfbench.measure.schema import SELF, StoredRow, stored_rows
+from kfbench.measure.columns import StoredRow
+from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
+from kfbench.measure.schema import SELF, stored_rows
 from kfbench.text import percent
 
-TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker", "dictionary-cpu", "dictionary-broker", "rivals-cpu")
 _BASE_ARMS: Final = ("measure", "each")  # the arms that an A/A arm is a second timing of
-YARDSTICK_PASSES: Final = 5
-_YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that contains 1.0 says nothing
 GOAL: Final = 0.94  # least share of intervals that should contain 1.0
 LEAST_ROUNDS: Final = 9  # with fewer rounds, the method's own intervals hold less than 95 %
 CHANCE: Final = 0.05
 WAITED: Final = 1.1  # a sample with this ratio of wall time to CPU time has waited for something
 _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostCounters:
-    """Counters of the host, all read at the same moment. Differences of two readings are durations.
-
-    Args:
-        wall_ns: the wall clock.
-        own_cpu_ns: the CPU time of this process.
-        host_cpu_ns: the CPU time of all processes on all cores; its resolution is 10 ms.
-        stolen_ns: the time that the hypervisor gave to other virtual machines; None if the system does not report it.
-    """
-
-    wall_ns: int
-    own_cpu_ns: int
-    host_cpu_ns: int
-    stolen_ns: int | None
-
-
-def host_counters() -> HostCounters:
-    times = psutil.cpu_times()
-    busy_s = sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
-    stolen_s = getattr(times, "steal", None)
-    return HostCounters(
-        wall_ns=time.perf_counter_ns(),
-        own_cpu_ns=time.process_time_ns(),
-        host_cpu_ns=round(busy_s * 1e9),
-        stolen_ns=None if stolen_s is None else round(stolen_s * 1e9),
-    )
-
-
-def counted_since(before: HostCounters) -> dict[str, int | None]:
-    """Return the increase of the counters since `before`, as columns of the result table.
-
-    The columns are watched_ns, others_cpu_ns and stolen_ns. others_cpu_ns may be negative by one tick (10 ms).
-    """
-    now = host_counters()
-    own_ns = now.own_cpu_ns - before.own_cpu_ns
-    stolen = None if now.stolen_ns is None or before.stolen_ns is None else now.stolen_ns - before.stolen_ns
-    return {
-        "watched_ns": now.wall_ns - before.wall_ns,
-        "others_cpu_ns": now.host_cpu_ns - before.host_cpu_ns - own_ns,
-        "stolen_ns": stolen,
-    }
-
-
-def yardstick_ns() -> int:
-    """Hash the same 64 KiB YARDSTICK_PASSES times. Return the wall time of the fastest pass in ns.
-
-    The time rises when the clock frequency falls.
-    """
-    best = 1 << 62
-    for _ in range(YARDSTICK_PASSES):
-        start = time.perf_counter_ns()
-        hashlib.blake2b(_YARDSTICK)
-        best = min(best, time.perf_counter_ns() - start)
-    return best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,15 +88,16 @@ def checks(rows: pa.Table) -> list[Check]:
 
     The list is empty if there are no timed rows.
     """
-    timed = _timed(rows)
+    timed = rows.filter(is_timed(rows))
     if not len(timed):
         return []
     return [*_checks_of_base(timed), *_checks_of_host(timed), *_checks_of_samples(timed)]
 
 
-def _timed(rows: pa.Table) -> pa.Table:
-    timed = rows.filter(pc.and_(pc.is_in(rows["kind"], pa.array(TIMED_KINDS)), pc.equal(rows["status"], "ok")))
-    return timed.filter(pc.is_valid(timed["cpu_ns"]))
+def is_timed(rows: pa.Table) -> pa.ChunkedArray:
+    """Return a mask of the timed arms, whatever their kind. The size model has CPU time without an arm."""
+    has_times = pc.and_(pc.is_valid(rows["arm"]), pc.is_valid(rows["cpu_ns"]))
+    return pc.and_(pc.equal(rows["status"], "ok"), has_times)
 
 
 def _checks_of_base(timed: pa.Table) -> list[Check]:
@@ -249,7 +187,7 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
     for row in stored_rows(timed.select([*SELF, "arm", "cpu_ns"])):
         of_arm = arms["measure" if row.arm in _BASE_ARMS else "aa"] if row.arm in (*_BASE_ARMS, "aa") else None
         if of_arm is not None:
-            of_arm.setdefault(tuple(getattr(row, name) for name in SELF), row)
+            of_arm.setdefault(tuple(row[name] for name in SELF), row)
     return [
         BasePair(np.array(again.cpu_ns, np.int64), np.array(arms["measure"][key].cpu_ns, np.int64), again)
         for key, again in arms["aa"].items()
@@ -259,7 +197,7 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
 
 def timed_pairs(rows: pa.Table) -> list[BasePair]:
     """Return the pairs of rows that were timed without an error, in LEAST_ROUNDS rounds or more."""
-    return _with_rounds(base_pairs(_timed(rows)))
+    return _with_rounds(base_pairs(rows.filter(is_timed(rows))))
 
 
 def _with_rounds(pairs: Iterable[BasePair]) -> list[BasePair]:

@@ -16,11 +16,11 @@ from kfbench.batches import EncodedLog
 from kfbench.broker import Work
 from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, Entries, Format
+from kfbench.measure.columns import counts_text
 from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.path_tasks import PathInput, Result, Task
 from kfbench.measure.paths import PATHS, Path
-from kfbench.measure.schema import counts_text
 from kfbench.measure.verify import Unverified, verify_records
 
 BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")

@@ -15,7 +15,7 @@ from typing import Any
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.formats import Format
-from kfbench.measure.schema import counts_text
+from kfbench.measure.columns import counts_text
 from kfbench.measure.verify import verify_records, verify_size
 from kfbench.records import Records, Shapes
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from kfbench.measure.schema import REMOVED_KINDS
+from kfbench.measure.kinds import REMOVED_KINDS
 from kfbench.report.data import noise
 from kfbench.report.data.joined import Joined
 from kfbench.report.data.named import NONE
@@ -371,7 +371,7 @@ def _with_texts(sections: Sequence[Section], results: Results, sweep: Sequence[B
 def _is_removed(results: Results, block: Block) -> bool:
     """Return True if all rows of a block are of kinds that kfbench no longer measures."""
     kinds = set(results.every.loc[results.every["grid"] == block.name, "kind"])
-    return bool(kinds) and kinds <= REMOVED_KINDS
+    return bool(kinds) and kinds <= REMOVED_KINDS.keys()
 
 
 def _chapter_of(results: Results, block: Block) -> str:

@@ -235,6 +235,8 @@ def _record_counts(data: Bytes, positions: Int64, limits: Limits) -> Int64:
     """Return the number of records that each batch's header states, int64[batches]; 1 if the header has no count."""
     counts = np.empty(len(positions) - 1, np.int64)
     scan.counts(data, positions, limits.batch_records, counts)
+    for fmt in BY_MAGIC.values():
+        fmt.add_record_counts(data, positions, limits.batch_records, counts)
     return counts
 
 

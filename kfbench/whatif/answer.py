@@ -11,8 +11,8 @@ from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
 from kfbench.sources.time_columns import Unit
 from kfbench.whatif.break_even import Crossing
-from kfbench.whatif.dictionary_saving import DictionaryAnswer, DictionarySaving
 from kfbench.whatif.month import Month, Rate, month
+from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source, saving
 
@@ -148,7 +148,7 @@ class WhatIf:
         uniform_records: number of records in `break_even` and `overhead`.
         columns: the columns of tables that make a record; None: there is no table.
         levels: the sizes of v2 at other levels.
-        dictionary: what topic dictionaries would save; None: zstd is not among the codecs.
+        more: the answers of further questions (WHATIF_TABLES), by name.
         is_fingerprint: True if the source is a fingerprint of a log.
     """
 
@@ -171,7 +171,7 @@ class WhatIf:
     columns: Columns | None = None
     levels: tuple[Level, ...] = ()
     by_topic: tuple[TopicAnswer, ...] = ()
-    dictionary: DictionaryAnswer | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
     is_fingerprint: bool = False
 
     @property
@@ -398,7 +398,7 @@ class WhatIf:
             "by_topic": [
                 asdict(each) | {"best": self._best_of_topic(each), "saving": each.saving} for each in self.by_topic
             ],
-            "dictionary": self._dictionary(),
+            **{name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()},
             "sizes": [self._arm(arm) for arm in self.arms],
             "rebatched": [self._arm(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
@@ -427,36 +427,6 @@ class WhatIf:
             "month": _month(then),
             "saving_a_month": None if then is None or now is None else now.total - then.total,
         }
-
-    def dictionary_bytes(self, found: DictionarySaving) -> int:
-        """Return the size of the whole log with topic dictionaries. Topics that were not sampled keep plain zstd."""
-        return self.zstd_bytes(found) - found.saved_bytes
-
-    def zstd_bytes(self, found: DictionarySaving) -> int:
-        """Return the size of the whole log under zstd without dictionaries, in the same format."""
-        return self.size(found.format, "zstd") or found.zstd_bytes
-
-    def _dictionary(self) -> dict[str, Any] | None:
-        found = self.dictionary
-        if found is None:
-            return None
-        savings = [
-            asdict(each)
-            | {
-                "zstd_size_bytes": self.zstd_bytes(each),
-                "size_bytes": self.dictionary_bytes(each),
-                "saving": saving(self.dictionary_bytes(each), self.base_bytes),
-                "saving_against_zstd": saving(self.dictionary_bytes(each), self.zstd_bytes(each)),
-                "current_saving": each.current_saving,
-            }
-            for each in found.savings
-        ]
-        details = [
-            asdict(each) | {"saving_against_zstd": each.saving_against_zstd, "current_saving": each.current_saving}
-            for each in found.details
-        ]
-        topics = [asdict(each) | {"current": list(each.current)} for each in found.topics]
-        return asdict(found) | {"savings": savings, "topics": topics, "details": details}
 
     def _arm(self, arm: Arm) -> dict[str, Any]:
         return asdict(arm) | {

@@ -8,13 +8,13 @@ under the same codec.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError, UnknownTimeUnit
@@ -31,9 +31,9 @@ from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.compiling import announced, compile_for_what_if
 from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
-from kfbench.whatif.dictionary_saving import DictionaryAnswer, TopicBytes, dictionary_answer
 from kfbench.whatif.kept_stretches import SOURCE_BYTES
 from kfbench.whatif.month import rate_of_user
+from kfbench.whatif.more import WHATIF_TABLES, Kept, TopicBytes
 from kfbench.whatif.question import Question, always_drawn, kept_shares
 from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.record_times import unknown_unit
@@ -68,7 +68,7 @@ def what_if(
     master: str | None = None,
     console: Console | None = None,
     archive: Path | None = None,
-    dictionary_details: bool = False,
+    details: Collection[str] = (),
 ) -> WhatIf:
     """Read segments, tables and folders of them, or a topic; return their size in other formats, codecs and batches.
 
@@ -92,7 +92,7 @@ def what_if(
         master: a Spark master. None: threads of this process.
         console: where a command shows its progress.
         archive: the environment of a cluster's executors (see packing).
-        dictionary_details: try topic dictionaries of several sizes, at several levels and in other batches.
+        details: names of further questions (`whatif.more`) whose details are wanted, such as "dictionary".
 
     Raises:
         KfbenchError: nothing can be read.
@@ -137,8 +137,8 @@ def what_if(
         raise KfbenchError(why_unreadable(sums.sources))
     _check_times(sums, timestamp_unit)
     answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
-    if (BASE_FORMAT, "zstd") in question.arms and all(part.size_bytes >= 0 for part in found.parts):
-        answer = replace(answer, dictionary=answer_dictionaries(sums, question, dictionary_details))
+    if all(part.size_bytes >= 0 for part in found.parts):
+        answer = replace(answer, more=_further_answers(sums, question, details))
     has_tables = any(isinstance(part, Table) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
 
@@ -150,19 +150,21 @@ def _check_times(sums: Tally, option: Unit | None) -> None:
         raise UnknownTimeUnit(unknown_unit(unknown))
 
 
-def answer_dictionaries(sums: Tally, question: Question, with_details: bool = False) -> DictionaryAnswer:
-    """Train and test a dictionary for each topic that has a share of its own in the sample."""
-    found: dict[str, TopicBytes] = {}
+def _further_answers(sums: Tally, question: Question, details: Collection[str]) -> dict[str, Any]:
+    """Answer further questions about the topics that have a share of their own in the sample."""
+    topics: dict[str, TopicBytes] = {}
     for source in sums.sources:
         if source.records:
-            before = found.get(source.stream, TopicBytes(0, 0))
-            found[source.stream] = TopicBytes(
+            before = topics.get(source.stream, TopicBytes(0, 0))
+            topics[source.stream] = TopicBytes(
                 before.plain_bytes + source.plain_bytes,
                 before.files + 1,
                 before.dictionary_bytes + source.dictionary_bytes,
             )
-    sample = [each for each in sums.kept if each.stream in question.kept_shares]
-    return dictionary_answer(sample, found, question.formats, with_details)
+    stretches = [each for each in sums.kept if each.stream in question.kept_shares]
+    kept = Kept(stretches, topics, question.formats, question.arms)
+    answers = {name: each.answer(kept, name in details) for name, each in WHATIF_TABLES.items()}
+    return {name: answer for name, answer in answers.items() if answer is not None}
 
 
 def question_of(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS, RESEARCH
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.kernels.jit import before_compiling
 from kfbench.progress import say
@@ -37,7 +37,7 @@ def compile_for_what_if(formats: Collection[str], console: Console, sized: Colle
     from kfbench.sweep.host.compiling import Call, by_family, compile_in_processes  # slow to import
 
     families = by_family(left)
-    slow = [names for names in families if len(names) > 2 or "columnar" in names]
+    slow = [names for names in families if len(names) > 2 or RESEARCH & {*names}]
     others = tuple(name for names in families if names not in slow for name in names)
     calls: list[Call] = [
         (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in (*slow, others) if names

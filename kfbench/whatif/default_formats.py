@@ -1,16 +1,16 @@
-"""The formats of a what-if when the user names none: v2, v3, columnar, and the smallest other lossless format."""
+"""The formats of a what-if when the user names none: v2, v3, research, and the smallest other lossless format."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, RESEARCH
 from kfbench.sources import Part
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, sent
 from kfbench.whatif.record_times import TimeReader
 
-MAIN_FORMATS: Final = ("v2", "v3", "columnar")
+MAIN_FORMATS: Final = ("v2", "v3", *sorted(RESEARCH))
 OTHER_FORMAT: Final = "v3-headers-first"  # used if the first batches cannot be read: a topic, a damaged file
 
 
@@ -19,7 +19,7 @@ def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assum
 
     Args:
         parts: the files or partitions that are read.
-        codecs: a format must have all of them to be chosen besides v2, v3 and columnar; None: all codecs.
+        codecs: a format must have all of them to be chosen besides MAIN_FORMATS; None: all codecs.
         assumed: the producer's settings for sources that have no batches.
     """
     wanted = set(CODECS if codecs is None else codecs)

@@ -15,8 +15,8 @@ from kfbench.report.topics import breakdown
 from kfbench.report.topics.explorer.data import explorer_parts
 from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.dictionary_text import dictionary_line
 from kfbench.whatif.headline import cards, lead_sentences
+from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.page_explorer import explorer_content
 from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
@@ -41,7 +41,7 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
         "lead": list(lead_sentences(answer)),
         "cards": list(cards(answer)),
         "summary": list(summary_tables(answer)),
-        "notes": [*([] if answer.dictionary is None else [dictionary_line(answer)]), *answer_notes(answer)],
+        "notes": [*(WHATIF_TABLES[name].line(answer) for name in answer.more), *answer_notes(answer)],
         "figures": figures,
         "explorer": explorer_parts(explorer_content(answer)),
         "sections": [

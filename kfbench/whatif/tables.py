@@ -8,7 +8,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
 from kfbench.whatif.answer import AS_RECORDED, Arm, Level, WhatIf
-from kfbench.whatif.dictionary_text import dictionary_tables
+from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
@@ -39,9 +39,9 @@ def sections(answer: WhatIf) -> Iterator[Section]:
     yield Section("Where each byte goes", [field_table(answer), overhead_table(answer)])
     if answer.rebatched:
         yield Section("In other batches", [*rebatched_tables(answer)])
-    if answer.dictionary is not None:
-        own = AS_RECORDED if answer.assumed is None else answer.assumed.short_words
-        yield Section("With topic dictionaries", [*dictionary_tables(answer.dictionary, own)])
+    own = AS_RECORDED if answer.assumed is None else answer.assumed.short_words
+    for name in answer.more:
+        yield Section(WHATIF_TABLES[name].title, [*WHATIF_TABLES[name].tables(answer, own)])
     if answer.break_even:
         yield Section("Break-even", [break_even_table(answer)])
     if answer.rate is not None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kfbench.tables import Table
 from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.dictionary_text import dictionary_line
+from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes, rate_notes, source_notes
 from kfbench.whatif.summary import all_topics_table, log_line, summary_tables
 from kfbench.whatif.tables import sections
@@ -18,9 +18,9 @@ FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
 NOTES: Final = "notes"  # the name that asks for every line of notes
 TABLES: Final = (
     "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
-    "rebatched", "rebatched-savings", "dictionary", "break-even", "month", "month-saved",
+    "rebatched", "rebatched-savings", *WHATIF_TABLES, "break-even", "month", "month-saved",
 )  # fmt: skip
-MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), --dictionary, --out DIR, --json, --format all."
+MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), {options}--out DIR, --json, --format all."
 
 
 def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
@@ -42,8 +42,8 @@ def _summary(answer: WhatIf, has_all_notes: bool) -> str:
     tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
     lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
     whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
-    if answer.dictionary is not None:
-        lines += wrap(dictionary_line(answer), WIDTH, subsequent_indent="  ")
+    for name in answer.more:
+        lines += wrap(WHATIF_TABLES[name].line(answer), WIDTH, subsequent_indent="  ")
     notes = [
         line
         for note in (*answer_notes(answer), *rate_notes(answer), *source_notes(answer))
@@ -53,5 +53,6 @@ def _summary(answer: WhatIf, has_all_notes: bool) -> str:
     hidden = len(notes) - room
     if hidden > 0 and not has_all_notes:
         notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table {NOTES}"]
-    more = MORE.replace("--dictionary, ", "") if answer.is_fingerprint else MORE
+    options = "" if answer.is_fingerprint else "".join(f"--{name}, " for name in WHATIF_TABLES)
+    more = MORE.format(options=options)
     return "\n".join([*lines, *notes, more])

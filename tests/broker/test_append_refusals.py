@@ -32,7 +32,7 @@ class TestRefuses:
         assert append(encoded("v1").data, "v1").next_offset == 10
 
     def test_a_format_without_broker_paths(self) -> None:
-        other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
+        other = BatchedFormat(name="other", magic=6, summary="declares no `appending`")
         log = EncodedLog(data=encoded("v2").data, positions=encoded("v2").positions)
         calls: list[Callable[[], object]] = [
             *(partial(path, log, fmt=other) for path in (append, mirror, partial(seek_offset, offset=0))),

@@ -385,7 +385,7 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
         convert(log, "v1", keep_older=True)
     assert refusal.value.position == start
     assert convert(log, "v2").work.untouched == 3  # a copied batch is not checked for damage
-    for unknown in (5, 255):
+    for unknown in (4, 6, 255):
         log[start + 16] = unknown
         with pytest.raises(CorruptLog, match="magic") as refusal:
             convert(log, "v3", keep_older=True)

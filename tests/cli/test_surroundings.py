@@ -16,7 +16,7 @@ from kfbench.cli.app import _failure
 from kfbench.kernels import CACHE_FOLDER
 from kfbench.store import open_run
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from tests.cli.command import SWEEP
 from tests.recorded import FOLDER
 

@@ -11,11 +11,12 @@ import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.measure.callgrind import why_not_counted
+from kfbench.measure.kinds import bytes as kind
 from kfbench.measure.schema import table
 from kfbench.store import create_run
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.host import compiling
-from kfbench.sweep.run import cell
+from kfbench.sweep.run.task import measure_cell
 from tests.cli.command import SWEEP, Run, process
 from tests.runs import MANIFEST, stored, without_progress
 
@@ -154,8 +155,8 @@ def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the
 
     def swept(profile: Profile, *_: object, **__: object) -> Path:
         """Measure the sweep without Spark. Every measurement of v1 fails."""
-        with unittest.mock.patch.object(cell, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
-            rows = [row for each in profile.cells for row in cell.measure_cell(each)]
+        with unittest.mock.patch.object(kind, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
+            rows = [row for each in profile.cells for row in measure_cell(each)]
         writer = create_run(out, MANIFEST)
         writer.add(table(rows))
         return writer.complete({"counts": {"error": sum(row["status"] == "error" for row in rows)}}).path

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from tests.runs import tiny, without_progress
 
 TINY = tiny(["v2"], timed=["v2"], batch_sizes=[10, 100])

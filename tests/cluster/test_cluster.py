@@ -71,7 +71,14 @@ def where(_: int) -> str:
 def executors(cluster: Cluster) -> list[psutil.Process]:
     """Return the executor processes. Leave out the zombie of the shell that started a worker."""
     children = [child for worker in cluster.workers for child in psutil.Process(worker.pid).children()]
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in children if _is_alive(child)]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it has ended since it was listed
+        return False
 
 
 def kill_executors(cluster: Cluster) -> None:
@@ -190,7 +197,7 @@ def test_an_executor_with_other_code_is_refused(cluster: Cluster, tmp_path: Path
         running = Executors(spark, cluster.url)
         running.prepare()
         assert running.run((where, 0)) in running.hosts
-        with (code / "kfbench/sweep/run/cell.py").open("a") as file:
+        with (code / "kfbench/sweep/run/task.py").open("a") as file:
             file.write("# another line\n")
         kill_executors(cluster)
         for asks in (lambda: running.run((where, 0)), running.prepare):

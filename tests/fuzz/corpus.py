@@ -25,7 +25,8 @@ from tests.common import batch_fields_of, records_of
 from tests.dictionary_samples import BY_NAME
 from tests.fuzz import mutate
 from tests.kernels.results import inputs
-from tests.reference import columnar, columnar_cases
+from tests.research.columnar import cases as columnar_cases
+from tests.research.columnar import reference as columnar
 from tests.strategies import Case
 
 ROOT = Path(__file__).parents[2]
@@ -98,14 +99,8 @@ def guided_batches(name: str) -> list[bytes]:
 
 @cache
 def columnar_shapes() -> list[bytes]:
-    """Return small plain columnar batches with all kinds of columns, headers and extensions.
-
-    Half of them store the payload record by record.
-    """
-    found = []
-    for seed in range(COLUMNAR_SEEDS):
-        messages, fields = columnar_cases.drawn(seed)
-        found.append((columnar.encode, columnar_cases.by_rows)[seed % 2](messages, fields))
+    """Return small plain columnar batches with all kinds of columns, headers and optional fields."""
+    found = [columnar.encode(*columnar_cases.drawn(seed)) for seed in range(COLUMNAR_SEEDS)]
     found += [columnar.encode([], replace(fields, base_offset=5)) for fields in columnar_cases.FIELDS]
     return [batch for batch in found if len(batch) < GUIDED_BYTES]
 

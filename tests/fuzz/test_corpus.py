@@ -8,33 +8,27 @@ from typing import Any
 import pytest
 
 from tests.fuzz import corpus
-from tests.reference import columnar, columnar_columns, columnar_headers
+from tests.research.columnar import reference as columnar
+from tests.research.columnar import reference_columns as columnar_columns
+from tests.research.columnar import reference_headers as columnar_headers
 
-KINDS = ("bits", "base", "slope", "delta", "patched", "patched delta", "rice", "rice delta", "dictionary")
-FORMS = ("constant", "plain", "plain with nulls", "dictionary", "hex template")
-EXTENSIONS = ("base timestamp", "delete horizon", "anchor", "wide maximum", "by rows")
-MODES = ("of one record", "by record", "by record, one header", "by position")
+KINDS = ("bits", "base", "patched")
+FORMS = {254: "hex template", 255: "plain"}
 WANTED = {
-    *(f"ages: {kind}" for kind in KINDS if kind not in ("base", "dictionary")),  # the smallest age is 0
-    *(f"offsets: {kind}" for kind in KINDS if kind != "dictionary"),
-    *(f"lengths: {kind}" for kind in ("bits", "base", "patched", "rice", "dictionary")),
-    *(f"codes: {kind}" for kind in ("bits", "patched", "dictionary")),
-    *(f"header form: {form}" for form in FORMS),
-    *(f"headers {mode}" for mode in MODES),
-    *(f"extension: {name}" for name in EXTENSIONS),
-    *(f"{order}, {headers}" for order in ("by rows", "by columns") for headers in ("headers", "no headers")),
+    *(f"{role}: {kind}" for role in ("ages", "offsets", "lengths") for kind in KINDS),
+    *(f"header form: {form}" for form in ("one value", "dictionary", *FORMS.values())),
+    *(f"headers {mode}" for mode in ("of one record", "by record", "by position")),
     *(f"bit {bit}" for bit in range(3, 16) if 1 << bit != columnar.CONTROL),
     "empty",
-}
+} - {"ages: base"}  # the smallest age is 0
 
 
 class Seen:
-    """Counts of batches that use each choice: kinds of columns, forms of headers, extensions, attribute bits."""
+    """Counts of batches that use each choice: kinds of columns, forms of headers, attribute bits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches, self.here = Counter[str](), set[str]()
-        self.role = ""
-        for name in ("_read_numbers", "read_lengths", "read_column", "_read_form", "read_headers"):
+        for name in ("read_column", "_read_form", "read_headers"):
             for module in (columnar, columnar_columns, columnar_headers):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, self.watched(name, getattr(module, name)))
@@ -42,16 +36,11 @@ class Seen:
     def watched(self, name: str, read: Any) -> Any:
         def reads(reader: Any, *given: Any) -> Any:
             byte = reader.data[reader.at]
-            if name == "_read_numbers":
-                self.role = given[1]
-            elif name == "read_lengths":
-                self.role = "codes" if given[1] else "lengths"
-            elif name == "read_column":
-                self.here.add(f"{self.role}: {KINDS[byte >> 6 if byte >> 6 < 3 else 3 + (byte & 63)]}")
+            if name == "read_column":
+                self.here.add(f"{given[1]}: {KINDS[byte >> 6]}")
             elif name == "_read_form":
-                self.here.add(f"header form: {FORMS[byte]}")
+                self.here.add(f"header form: {FORMS.get(byte, 'one value' if byte == 1 else 'dictionary')}")
             else:
-                self.role = "header counts"
                 mode = "of one record" if given[0] == 1 else ("by record", "by position")[byte]
                 self.here.add(f"headers {mode}")
             return read(reader, *given)
@@ -63,19 +52,6 @@ class Seen:
         batch = columnar.decode_one(data, 0)
         (bits,) = struct.unpack_from(">H", data, 21)
         self.here |= {f"bit {bit}" for bit in range(3, 16) if bits >> bit & 1}
-        total = sum(len(message.headers) for message in batch.messages)
-        if "headers by record" in self.here and total == 1:
-            self.here.add("headers by record, one header")
-        extensions = set[int]()
-        if bits & columnar.EXTENSIONS:
-            reader = columnar_columns.Reader(data, columnar.FIXED_BYTES + (14 if bits & columnar.PRODUCER else 0))
-            for _ in range(2 if bits & columnar.OFFSETS else 1):
-                reader.number()
-            extensions = {*columnar._read_extensions(reader)}
-        self.here |= {f"extension: {EXTENSIONS[tag]}" for tag in extensions}
-        order = "by rows" if columnar.BY_ROWS in extensions else "by columns"
-        if any(message.key and message.value for message in batch.messages[1:]):
-            self.here.add(f"{order}, {'headers' if total else 'no headers'}")
         if not batch.messages:
             self.here.add("empty")
         self.batches.update(self.here)

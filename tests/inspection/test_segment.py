@@ -186,7 +186,7 @@ def test_mixed_magics(tmp_path: Path) -> None:
     parts = [bytes(FORMATS[name].encode(records, lossy=True)) for name in ("v0", "v1", "v2", "v3", "columnar")]
     path = written(tmp_path, b"".join(parts))
     found = as_json(path, with_records=True)
-    assert found["magics"] == {"0": 3, "1": 3, "2": 1, "3": 1, "4": 1}
+    assert found["magics"] == {"0": 3, "1": 3, "2": 1, "3": 1, "5": 1}
     assert [record["value"] for batch in found["batches"] for record in batch["records"]] == ["a", None, "c"] * 5
     # v0 has no timestamps, which is shown differently from timestamp 0.
     assert [line.split()[6:] for line in batch_lines(path)[:3]] == [["-", "-", "-"]] * 3

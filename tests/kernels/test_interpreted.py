@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from kfbench.kernels import COMPILED, interpreted
-from kfbench.kernels.simd import bit_packing, characters, intrinsics, simd_int64
+from kfbench.kernels.simd import intrinsics
+from kfbench.research.columnar.kernels import bit_packing, characters, simd_int64
 from tests.kernels.results import DAMAGED
 
 ROOT = Path(__file__).parents[2]

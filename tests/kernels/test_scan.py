@@ -159,9 +159,11 @@ def test_counts_come_from_headers(name: str, data: st.DataObject) -> None:
     positions = np.array([*(batch.position for batch in batches), len(log)])
     found = np.empty(len(batches), np.int64)
     scan.counts(log, positions, 3, found)
+    FORMATS[name].add_record_counts(log, positions, 3, found)
     expected = [1 if name in MESSAGES else min(max(len(batch.messages), 1), 3) for batch in batches]
     assert found.tolist() == expected
     for start, end in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
         for cut in range(17, end - start):  # the last header is incomplete
             scan.counts(log[start : start + cut], np.array([0, cut]), 3, found[:1])
+            FORMATS[name].add_record_counts(log[start : start + cut], np.array([0, cut]), 3, found[:1])
             assert 1 <= found[0] <= 3

@@ -19,9 +19,10 @@ from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden.vectors import GOLDEN
 from kfbench.measure.verify import Unverified, verify_log, verify_records
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run import cell as cells
 from kfbench.sweep.run import verify as verification
+from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads.grid import GridPoint
+from tests.sweep.cells import measure_with
 from tests.vectors import write_vectors
 
 SAMPLE = GridPoint(batch_size=10, timestamp_spread_ms=9).generate(records=30, seed=1)
@@ -149,12 +150,12 @@ def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypat
     assert not verification.verify(profile, golden).failures
     with_wrong = MappingProxyType({**FORMATS, "v3": WRONG["v3"]})
     monkeypatch.setattr(verification, "FORMATS", with_wrong)
-    monkeypatch.setattr(cells, "FORMATS", with_wrong)
+    measure_with(monkeypatch, with_wrong)
     (failure,) = verification.verify(profile, golden).failures
     assert (failure.format, failure.check) == ("v3", "round trip")
     assert "second witness" in failure.problem
     for cell in profile.cells:
-        for row in cells.measure_cell(cell):
+        for row in measure_cell(cell):
             assert (row["status"] == "error") == (row["format"] == "v3"), row
             assert ("second witness" in (row.get("error") or "")) == (row["format"] == "v3")
 

@@ -8,7 +8,8 @@ import pytest
 
 from kfbench.errors import CorruptLog
 from kfbench.measure.child import ChildKilled, LibraryEnded, call_in_child
-from kfbench.sweep.run.time_limit import TookTooLong, time_limit
+from kfbench.measure.kinds.base import TookTooLong
+from kfbench.sweep.run.time_limit import time_limit
 
 
 def raise_corrupt() -> None:

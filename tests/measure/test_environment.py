@@ -26,7 +26,7 @@ def test_the_processor_and_the_kernels_instructions_are_known() -> None:
     assert facts["logical_cores"] >= facts["cores"] >= 1
     assert facts["logical_cores"] >= (facts["physical_cores"] or 1)
     features = facts["kernel_features"]
-    assert features.keys() == {"fast_crc", "wide_crc", "fast_deposit", "vectors", "host_vectors"}
+    assert features.keys() == {"fast_crc", "wide_crc", "vectors", "host_vectors"}
     assert features["vectors"] in (*VECTORS, INTERPRETED) and features["host_vectors"] in VECTORS
 
 

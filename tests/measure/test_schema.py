@@ -3,6 +3,7 @@ from dataclasses import fields
 import pyarrow as pa
 import pytest
 
+from kfbench.measure.columns import counts_text
 from kfbench.measure.schema import (
     ADDED,
     ARM,
@@ -10,13 +11,10 @@ from kfbench.measure.schema import (
     COLUMNS,
     DETERMINISTIC,
     IDENTITY,
-    ROUNDS,
-    ROUNDS_PREFIX,
     SCHEMA,
     SCHEMA_VERSION,
     SELF,
     WORKLOAD_COLUMNS,
-    counts_text,
     table,
 )
 from kfbench.workloads.grid import GridPoint
@@ -61,7 +59,7 @@ def test_times_and_hosts_are_not_deterministic() -> None:
 
 def test_what_tells_rows_apart_is_the_same_on_any_day_and_knows_the_seed() -> None:
     assert set(IDENTITY) <= set(DETERMINISTIC) and len(set(IDENTITY)) == len(IDENTITY)
-    for part in (ARM, SELF, ROUNDS, ROUNDS_PREFIX, CELL):
+    for part in (ARM, SELF, CELL):
         assert set(part) < set(IDENTITY) and {"kind", "cell_id", "seed", "codec", "level"} <= set(part)
 
 

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import binom
 
 from kfbench.comparison.timed_arms import arms_of
+from kfbench.measure.cell import axes_of
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.noise import LEAST_INTERVALS, LEAST_ROUNDS, HeldOut, base_pairs, held_out, spreads, timed_pairs
 from kfbench.measure.schema import table
 from kfbench.report.data.results import Results
 from kfbench.store import open_run
-from kfbench.sweep.definition.cell import axes_of
 from kfbench.sweep.definition.sweep_file import read
 from kfbench.workloads.grid import GridPoint
 from tests.runs import stored

@@ -17,8 +17,8 @@ from kfbench.formats import FORMATS
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of, reference_decode
 from tests.formats.fuzz import sealed
 from tests.oracle.generate import KAFKAS_NAMES, chunks, record_spec
-from tests.reference.columnar_cases import drawn
 from tests.reference.model import Batch, Fields, Message
+from tests.research.columnar.cases import drawn
 from tests.strategies import Case
 from tools import java_formats
 from tools.java_formats import CODECS, JavaFormats, JavaRefusesError

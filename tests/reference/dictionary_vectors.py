@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from tests.reference import columnar, dictionaries, log, v23
+from tests.reference import dictionaries, log, v23
 from tests.reference.model import Batch, Fields, Message
+from tests.research.columnar import reference as columnar
 
 FOLDER = Path(__file__).parents[2] / "datasets" / "dictionaries"
 NOON_MS = 1_700_000_000_000

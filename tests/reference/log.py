@@ -3,8 +3,9 @@
 import struct
 from collections.abc import Callable
 
-from tests.reference import columnar, v01, v23
+from tests.reference import v01, v23
 from tests.reference.model import Batch, RefusedError
+from tests.research.columnar import reference as columnar
 
 
 def decode_by_magic(data: bytes, at: int) -> Batch:

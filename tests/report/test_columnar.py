@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kfbench.errors import RunError
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.columns import counts_text
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.floor import FLOOR
-from kfbench.measure.schema import counts_text
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.report.data.axes import REFERENCE
 from kfbench.report.data.classes import Verdicts
 from kfbench.report.data.named import Named

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kfbench.measure.columns import counts_text
 from kfbench.measure.floor import FLOOR
-from kfbench.measure.schema import counts_text
 from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
 from kfbench.report.topics import floors

@@ -9,7 +9,7 @@ from kfbench.report.data import joined
 from kfbench.report.data.joined import RIVALS, joined_runs
 from kfbench.report.files import files_of
 from kfbench.store import Run
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from tests.runs import stored
 from tests.sweep.cells import rival_cell
 from tools.join_run import join

@@ -56,10 +56,6 @@ def rename(rows: pa.Table, **names: str) -> pa.Table:
     ("rewritten", "said"),
     [
         (lambda rows: rename(rows, cpu_ns="cpu_nq"), "column cpu_nq: not of schema 1"),
-        (
-            lambda rows: rename(rows, size_bytes="records", records="size_bytes"),
-            "its columns are not in the order of schema 1",
-        ),
         (lambda rows: rows.set_column(0, "kind", rows["seed"]), "column kind: not of schema 1"),
         (lambda rows: rows.drop_columns(["seed"]), "no column seed: "),
         (lambda rows: rows.drop_columns(["size_bytes"]), "no column size_bytes: "),
@@ -70,7 +66,7 @@ def test_a_part_whose_columns_are_not_ours_is_no_part(
 ) -> None:
     """A part file with other columns is refused.
 
-    Arrow would read a missing column as nulls, and find columns in any order.
+    Arrow would read a missing column as nulls.
     """
     path = finished(tmp_path)
     part = path / "measurements" / "part-00001.parquet"
@@ -94,8 +90,7 @@ def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
     part = path / "measurements" / "part-00001.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.select([*reversed(rows.column_names)]), part)
-    with pytest.raises(RunError, match="not in the order"):
-        _ = open_run(path).table
+    assert open_run(path).table.equals(found)  # older runs have their columns in another order
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,17 @@
-"""Make cells (measurements of a sweep) of every kind."""
+"""Make cells of every kind."""
 
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from kfbench.formats import FORMATS, Format
+from kfbench.measure.cell import Cell
 from kfbench.measure.floor import FLOOR
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.definition.sweep_file import DictionarySettings
+from kfbench.measure.kinds import KINDS
+from kfbench.research.dictionaries.kinds import DictionarySettings
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
 
@@ -23,7 +29,7 @@ def dictionary_cell(kind: Any = "dictionary", workload: str = "user-activity", *
     """Return a cell of a named workload in its own batches. Numbers of DictionarySettings are in `settings`."""
     settings = {"size_bytes": (4_096,), "rounds": 5, "sample_us": 50} | changes.pop("settings", {})
     given: dict[str, Any] = {"formats": ("v2", "columnar"), "codec": "zstd", "level": 3, "records": 1_000} | changes
-    cell = a_cell(kind, dictionary=DictionarySettings(**settings), **given)
+    cell = a_cell(kind, settings=DictionarySettings(**settings), **given)
     return replace(cell, workload=CATALOGUE[workload])
 
 
@@ -35,6 +41,13 @@ def rival_cell(kind: Any = "rivals", workload: str = "user-activity", **changes:
 
 def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
     return replace(a_cell("model", **changes), workload=CATALOGUE[workload], start=start, records=records)
+
+
+def measure_with(monkeypatch: pytest.MonkeyPatch, formats: Mapping[str, Format]) -> None:
+    """Let all kinds measure these formats in the place of those with the same name. Other processes keep theirs."""
+    for name in {type(kind).__module__ for kind in KINDS.values()}:
+        if hasattr(sys.modules[name], "FORMATS"):
+            monkeypatch.setattr(sys.modules[name], "FORMATS", {**FORMATS, **formats})
 
 
 CELLS_OF_EVERY_KIND = [

@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
 
-from kfbench.sweep.definition.cell import axes_of
+from kfbench.measure.cell import axes_of
 from kfbench.workloads import Sample, Workload
 from kfbench.workloads.grid import GridPoint
 

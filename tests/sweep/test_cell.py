@@ -3,25 +3,29 @@
 import json
 import tracemalloc
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure.cpu import READINGS
+from kfbench.measure.cell import Cell
 from kfbench.measure.floor import FLOOR, floor
+from kfbench.measure.kinds import KINDS, cell_key, row_key
+from kfbench.measure.kinds import floor as floor_kind
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.measure.prefix import ARMS
-from kfbench.measure.schema import IDENTITY, SCHEMA, stored_rows, table
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run import cell as cell_module
-from kfbench.sweep.run.cell import failed_rows, measure_cell
-from kfbench.sweep.run.plan import key_of
+from kfbench.measure.schema import (
+    IDENTITY,
+    SCHEMA,
+    stored_rows,
+    table,
+)
+from kfbench.sweep.run.task import failed_rows, measure_cell
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
-from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, model_cell
+from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, measure_with, model_cell
 
 
 def test_bytes_rows_are_those_of_encode() -> None:
@@ -65,7 +69,7 @@ def test_a_cold_cell_takes_one_call_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     for row in rows:
         assert (row["status"], row["cache"], row["inner_loops"]) == ("ok", "cold", 1) and len(row["cpu_ns"]) == 5
         assert row["rotated_bytes"] >= 2 << 20
-    assert cell.key != a_cell("cpu", sample_us=5_000).key
+    assert cell_key(cell) != cell_key(a_cell("cpu", sample_us=5_000))
     monkeypatch.setattr("kfbench.measure.cold.last_level_cache_bytes", lambda: 1 << 60)
     refused = measure_cell(cell)
     assert len(refused) == 8 and all("cold caches need" in row["error"] for row in refused)
@@ -192,7 +196,7 @@ def test_a_floor_that_fails_is_an_error_row(monkeypatch: pytest.MonkeyPatch) -> 
     def failing(*_: Any) -> Any:
         raise RuntimeError("out of ideas")
 
-    monkeypatch.setattr(cell_module, "floor", failing)
+    monkeypatch.setattr(floor_kind, "floor", failing)
     (row,) = measure_cell(a_cell("floor", formats=(FLOOR,)))
     assert (row["status"], row["format"]) == ("error", FLOOR)
     assert "c0ffee" in row["error"] and row["error"].endswith("floor: RuntimeError: out of ideas")
@@ -232,7 +236,7 @@ class Failing(BatchedFormat):
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> str:
     broken = Failing(name="v3", magic=3, summary="broken", features=FORMATS["v3"].features)
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3": broken})
+    measure_with(monkeypatch, {"v3": broken})
     return "v3"
 
 
@@ -251,7 +255,7 @@ def test_a_failure_is_a_row_that_names_the_cell(failing: str, kind: str) -> None
 
 def test_a_format_whose_prefix_fails_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Failing(name="v3-full", magic=3, summary="broken", features=FORMATS["v3-full"].features)
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3-full": broken})
+    measure_with(monkeypatch, {"v3-full": broken})
     rows = measure_cell(a_cell("prefix", formats=("v3-full", "v3-headers-first"), codec="zstd", level=3))
     assert [(row["format"], row["status"]) for row in rows] == [
         ("v3-full", "error"), *[("v3-headers-first", "ok")] * ARMS
@@ -261,7 +265,7 @@ def test_a_format_whose_prefix_fails_is_one_row(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Failing(name="v2", magic=2, summary="broken")
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v2": broken})
+    measure_with(monkeypatch, {"v2": broken})
     rows = measure_cell(a_cell("cpu"))
     assert {row["status"] for row in rows} == {"error"}
     assert any("v2, the base" in row["error"] for row in rows)
@@ -280,23 +284,23 @@ class Tampering(BatchedFormat):
 @pytest.mark.parametrize("codec", ["none", "lz4"])
 def test_what_is_timed_is_what_was_verified(monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     broken = Tampering(name="v3", magic=3, summary="broken", features=FORMATS["v3"].features)
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3": broken})
+    measure_with(monkeypatch, {"v3": broken})
     rows = measure_cell(a_cell("cpu", codec=codec))
     (wrong,) = [row for row in rows if row["status"] != "ok"]
     assert (wrong["format"], wrong["operation"], wrong["status"]) == ("v3", "encode", "error")
     assert "v3: Unverified: " in wrong["error"]
     assert "cpu_ns" not in wrong and table(rows).num_rows == 8
     broken = Tampering(name="v2", magic=2, summary="broken")
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v2": broken})
+    measure_with(monkeypatch, {"v2": broken})
     rows = measure_cell(a_cell("cpu", codec=codec))
     assert {(row["operation"], row["status"]) for row in rows} == {("encode", "error"), ("decode", "ok")}
 
 
 @pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND, ids=lambda cell: f"{cell.kind} {cell.path}")
 def test_a_row_says_which_cell_it_is_of(cell: Cell) -> None:
-    assert {cell.kind for cell in CELLS_OF_EVERY_KIND} == set(get_args(Kind))
+    assert {cell.kind for cell in CELLS_OF_EVERY_KIND} == set(KINDS)
     for rows in (measure_cell(cell), failed_rows(cell, "skipped", "no time")):
         stored = stored_rows(table(rows))
-        assert {key_of(row) for row in stored} == {cell.key}
+        assert {row_key(row) for row in stored} == {cell_key(cell)}
         assert {row.format for row in stored} == set(cell.formats)
-        assert len({tuple(getattr(row, name) for name in IDENTITY) for row in stored}) == len(stored)
+        assert len({tuple(row[name] for name in IDENTITY) for row in stored}) == len(stored)

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import Any
 
+from kfbench.measure.kinds import estimate_s
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.plan import START_S, planned
 from tests.sweep.cells import a_cell, model_cell
 

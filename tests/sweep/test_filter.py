@@ -3,6 +3,7 @@
 import pytest
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.kinds import cell_key
 from kfbench.sweep.definition.filter import Filter, filtered
 from kfbench.sweep.definition.profile import Profile, load_profile
 
@@ -80,8 +81,8 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 def test_cells_are_chosen_by_column(profile: Profile, text: str, cells: int) -> None:
     found = filtered(profile, [text])
     assert len(found.cells) == cells and found.filter == (text,)
-    left = {cell.key for cell in found.cells}
-    assert left <= {cell.key for cell in profile.cells} and len(left) == cells
+    left = {cell_key(cell) for cell in found.cells}
+    assert left <= {cell_key(cell) for cell in profile.cells} and len(left) == cells
     assert [grid.name for grid in found.grids] == [
         grid.name for grid in profile.grids if any(grid.name in cell.grids for cell in found.cells)
     ]

@@ -11,8 +11,8 @@ from kfbench.errors import RunError
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_resumable, create_run, resume_run
 from kfbench.sweep.definition.profile import Profile, load_profile
-from kfbench.sweep.run.cell import failed_rows, measure_cell
 from kfbench.sweep.run.history import MACHINE, History, timed_on
+from kfbench.sweep.run.task import failed_rows, measure_cell
 
 SWEEP = """\
 title = "two cells that are timed, and two that are not"

@@ -15,13 +15,13 @@ import pytest
 from kfbench.errors import IllegalCombination
 from kfbench.measure import callgrind, instructions
 from kfbench.measure.callgrind import CallCounts, read_counts, why_not_counted
+from kfbench.measure.cell import Cell
 from kfbench.measure.child import ChildKilled, LibraryEnded, call_under
+from kfbench.measure.columns import Row
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.instructions import CountRequest, count_instructions, instructions_per_record, per_record
-from kfbench.measure.schema import Row
 from kfbench.records import Records
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from tests.sweep.profiles import Load
 
 needs_valgrind = pytest.mark.skipif(why_not_counted() is not None, reason=why_not_counted() or "")

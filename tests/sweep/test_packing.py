@@ -43,9 +43,9 @@ def test_the_digest_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
     assert before == code_digest()
     code = packing._code()
     changed = tmp_path / "cell.py"
-    changed.write_bytes(code["code/kfbench/sweep/run/cell.py"].read_bytes() + b"# and a line\n")
+    changed.write_bytes(code["code/kfbench/sweep/run/task.py"].read_bytes() + b"# and a line\n")
     with monkeypatch.context() as patched:
-        patched.setattr(packing, "_code", lambda: code | {"code/kfbench/sweep/run/cell.py": changed})
+        patched.setattr(packing, "_code", lambda: code | {"code/kfbench/sweep/run/task.py": changed})
         assert code_digest() != before
     beside = ("kfbench/report/topics/axis.py", "kfbench/cli/sweeps.py", "kfbench/datasets/sweeps/full.toml")
     monkeypatch.setattr(packing, "_code", lambda: code | {f"code/{name}": changed for name in beside})

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kfbench.measure.cell import Cell
+from kfbench.measure.kinds import KINDS, cell_key, estimate_s
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import open_run
-from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run import plan
-from kfbench.sweep.run.cell import failed_rows, measure_cell
-from kfbench.sweep.run.estimate import estimate_s
-from kfbench.sweep.run.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
+from kfbench.sweep.run.plan import ALONE_TASK_S, CELL_BUDGET_S, TASK_S, left, packed, planned, task_s
+from kfbench.sweep.run.task import failed_rows, measure_cell
 from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell
 
 ROOT = Path(__file__).parents[2]
@@ -30,17 +30,19 @@ def test_every_cell_is_in_one_task_of_the_stage_of_its_kind(cells: tuple[Cell, .
     stages = planned(cells)
     kinds = {cell.kind for cell in cells}
     assert "floor" in kinds  # floors are measured in the bytes stage
-    assert [stage.kind for stage in stages] == [kind for kind in plan.KINDS if kind in kinds - {"floor"}]
+    assert [stage.kind for stage in stages] == sorted(
+        kinds - {"floor"}, key=lambda kind: (KINDS[kind].is_timed, [*KINDS].index(kind))
+    )
     for stage in stages:
-        in_tasks = [cell.key for task in stage.tasks for cell in task]
+        in_tasks = [cell_key(cell) for task in stage.tasks for cell in task]
         of = {stage.kind, "floor"} if stage.kind == "bytes" else {stage.kind}
-        assert sorted(map(repr, in_tasks)) == sorted(repr(cell.key) for cell in cells if cell.kind in of)
+        assert sorted(map(repr, in_tasks)) == sorted(repr(cell_key(cell)) for cell in cells if cell.kind in of)
         assert not stage.split and not stage.skipped and stage.cells == len(in_tasks)
 
 
 def test_tasks_take_seconds_and_the_longest_come_first(cells: tuple[Cell, ...]) -> None:
     for stage in planned(cells):
-        most_s = TASK_S if stage.kind in PARALLEL else ALONE_TASK_S
+        most_s = TASK_S if stage.parallel else ALONE_TASK_S
         costs = [task_s(task) for task in stage.tasks]
         assert costs == sorted(costs, reverse=True)
         assert all(cost <= most_s or len(task) == 1 for cost, task in zip(costs, stage.tasks, strict=True))

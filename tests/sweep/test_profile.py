@@ -3,10 +3,11 @@
 import pytest
 
 from kfbench.formats import FORMATS
+from kfbench.measure.cell import axes_of
 from kfbench.measure.floor import FLOOR
+from kfbench.measure.kinds import cell_key
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES
-from kfbench.sweep.definition.cell import axes_of
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.grid import GridPoint
 from tests.sweep.profiles import BROKER, HEAD, MODEL, Load, block
@@ -125,7 +126,7 @@ def test_a_broker_block_has_a_cell_for_each_path_and_each_format_that_it_convert
     ]  # fmt: skip
     assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("broker", 7, 9)}
     assert len({(cell.cell_id, cell.seed) for cell in cells}) == 1  # all paths use the same records
-    assert len({cell.key for cell in cells}) == 3
+    assert len({cell_key(cell) for cell in cells}) == 3
     assert cells[1].title.endswith("; convert to v2)") and cells[0].title.endswith("(grid: defaults; none; append)")
 
 
@@ -153,7 +154,7 @@ def test_the_size_model_is_cut_where_its_cost_can_be_told(load: Load) -> None:
     assert ends[:6] == [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, (1 << 24) + (1 << 24)] and ends[-1] == 70_000_000
     assert all(end % BLOCK_RECORDS == 0 for end in ends[:-1])
     assert max(cell.records for cell in cells) <= 20_000_000
-    assert len({cell.key for cell in cells}) == len(cells) and len({cell.seed for cell in cells}) == 1
+    assert len({cell_key(cell) for cell in cells}) == len(cells) and len({cell.seed for cell in cells}) == 1
     assert {(cell.kind, cell.codec, cell.formats) for cell in cells} == {("model", "none", ("v2", "v3"))}
     assert cells[1].title.endswith("(user-activity: defaults; none; from record 1,048,576 on)")
 

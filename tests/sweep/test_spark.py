@@ -27,8 +27,8 @@ from kfbench.progress import counting
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run import plan, runner, stage
-from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.runner import RunOptions, run_sweep
+from kfbench.sweep.run.task import measure_cell
 from kfbench.sweep.spark.executors import Executors
 from kfbench.sweep.spark.session import SweepFailed, retrying, session
 from kfbench.whatif import ask, tally_all

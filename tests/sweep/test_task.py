@@ -13,16 +13,16 @@ import pytest
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure import host_lock, instructions
+from kfbench.measure.cell import Cell
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.kinds import instructions as instruction_kind
 from kfbench.measure.schema import SCHEMA
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.run import cell as cell_module
-from kfbench.sweep.run import dictionary_rows, instruction_rows, rival_rows
+from kfbench.research.rivals import kinds as rival_kinds
 from kfbench.sweep.run import task as task_module
 from kfbench.sweep.run.task import measure_task
 from kfbench.workloads import Sample
 from kfbench.workloads.grid import GridPoint
-from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell
+from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, measure_with
 
 
 def test_a_task_measures_the_cells_that_it_gets() -> None:
@@ -72,12 +72,11 @@ class Crowded(BatchedFormat):
 def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
     name = cell.formats[-1]
     broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    for module in (cell_module, dictionary_rows, instructions, rival_rows):
-        monkeypatch.setattr(module, "FORMATS", {**FORMATS, name: broken})
-    # Other processes do not have the replaced format.
-    monkeypatch.setattr(rival_rows, "call_in_child", lambda call, *args: call(*args))
+    measure_with(monkeypatch, {name: broken})
+    monkeypatch.setattr(instructions, "FORMATS", {**FORMATS, name: broken})
+    monkeypatch.setattr(rival_kinds, "call_in_child", lambda call, *args: call(*args))
     monkeypatch.setattr(instructions, "call_under", lambda _, __, counted, names: counted.arms(names))
-    monkeypatch.setattr(instruction_rows, "why_not_counted", lambda: None)
+    monkeypatch.setattr(instruction_kind, "why_not_counted", lambda: None)
     found = measure_task([cell])
     assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
     assert set(found.passing["format"].to_pylist()) == set(cell.formats)

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from kfbench.sweep.run.time_limit import TookTooLong, time_limit
+from kfbench.measure.kinds.base import TookTooLong
+from kfbench.sweep.run.time_limit import time_limit
 
 
 def _go_on() -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,16 +10,14 @@ import pytest
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
+from kfbench.measure.cell import axes_of, workload_label
+from kfbench.measure.kinds import KINDS, cell_key, estimate_s
+from kfbench.measure.legality import illegal
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import whole_batches
-from kfbench.sweep.definition.cell import axes_of, workload_label
-from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.definition.rival_kinds import RIVAL_KINDS
-from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run.cell import measure_cell
-from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.plan import CELL_BUDGET_S
+from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -120,7 +117,7 @@ def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reaso
 @pytest.mark.parametrize("path", ["append", "fetch", "convert"])
 def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
-    monkeypatch.setattr("kfbench.sweep.definition.legality.FORMATS", {**FORMATS, "other": other})
+    monkeypatch.setattr("kfbench.measure.legality.FORMATS", {**FORMATS, "other": other})
     sample = CATALOGUE["user-activity"].generate(records=200, seed=3)
     assert illegal("other", sample, "none") is illegal("v2", sample, "none", path, to="v3") is None
     assert illegal("other", sample, "none", path) == illegal("v2", sample, "none", path, to="other")
@@ -196,7 +193,7 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int], rounds: in
     kinds = Counter(cell.kind for cell in profile.cells)
     assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1] and kinds["prefix"] >= 8
     assert {cell.path for cell in profile.cells if cell.kind == "broker"} == set(PATHS)
-    assert len({cell.key for cell in profile.cells}) == len(profile.cells)
+    assert len({cell_key(cell) for cell in profile.cells}) == len(profile.cells)
     assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= {
         name for cell in profile.cells for name in cell.formats
     }
@@ -204,8 +201,8 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int], rounds: in
     named = {(cell.kind, cell.workload) for cell in profile.cells if isinstance(cell.workload, NamedWorkload)}
     assert len(named) >= 4 + 2
     if name == "smoke":
-        others = {*RIVAL_KINDS, "instructions"}  # they have profiles of their own
-        assert set(kinds) == set(get_args(Kind)) - others
+        others = {"rivals", "rivals-cpu", "instructions"}  # they have profiles of their own
+        assert set(kinds) == set(KINDS) - others
     if name == "default":
         assert {("cpu", each) for each in CATALOGUE.values()} <= named
         every = [replace(each, variant=variant) for each in CATALOGUE.values() for variant in each.variants]
@@ -222,7 +219,7 @@ def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
     kinds = Counter(cell.kind for cell in full.cells)
     assert kinds["bytes"] > 55_000 and kinds["cpu"] > 4_000 and "model" not in kinds
     assert Counter(cell.kind for cell in fleet.cells)["bytes"] > 75_000
-    assert {cell.key for cell in full.cells} < {cell.key for cell in fleet.cells}
+    assert {cell_key(cell) for cell in full.cells} < {cell_key(cell) for cell in fleet.cells}
     assert {cell.rounds for cell in fleet.cells if cell.kind == "cpu" and cell.cache == "resident"} == {67}
     assert {cell.rounds for cell in fleet.cells if cell.kind == "broker"} == {30}
     assert {cell.cache for cell in fleet.cells} == {"resident", "cold"}
@@ -233,7 +230,7 @@ def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
             modelled[cell.workload.name] += cell.records
     assert modelled == dict.fromkeys(CATALOGUE, 10**9)
     for profile in (full, fleet):
-        assert len({cell.key for cell in profile.cells}) == len(profile.cells)
+        assert len({cell_key(cell) for cell in profile.cells}) == len(profile.cells)
         assert all(grid.title and grid.analysis for grid in profile.grids)
     of_grid = [cell.axes for cell in full.cells if isinstance(cell.workload, GridPoint)]
     levels = {axis: {axes[axis] for axes in of_grid} for axis in axes_of(GridPoint())}

@@ -11,7 +11,7 @@ from kfbench import FORMATS
 from kfbench.errors import InvalidConfig
 from kfbench.log import read_log
 from kfbench.sweep.definition.profile import load_profile
-from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads.recorded import public
 from kfbench.workloads.recorded.topics import LINES_FOLDER, RECORDED_FOLDER, TOPICS, RecordedTopic, _read
 

@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from kfbench.measure.cell import Cell
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.report.topics.peers import FILE, OURS
-from kfbench.sweep.definition.cell import Cell
 from tools.builds import ToolError
 from tools.peers import discover
 from tools.peers.base.arm import Absent, Differs, Peer, PeerEnded

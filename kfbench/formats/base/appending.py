@@ -19,6 +19,7 @@ from kfbench.kernels.formats import header_fields, kip98
 from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
 
 Flags = NDArray[np.bool_]
+NO_RULE_FIELDS = np.zeros(0, np.int64)
 PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
 
 
@@ -85,6 +86,17 @@ class Appending:
 
     def control_sets(self, columns: BatchColumns) -> Flags | None:
         """Return bool[entries], True for entries with control records. None: each batch header has a bit for that."""
+        return None
+
+    def rule_fields(self, data: Bytes, positions: Int64) -> Int64:
+        """Return int64[5 * batches], the `RuleFields` of each batch, if `kind` is `request_checks.OTHER`."""
+        return NO_RULE_FIELDS
+
+    def keeps_times(self, data: Bytes, positions: Int64, latest_ms: Int64) -> Flags | None:
+        """Return bool[batches], True for batches whose times a broker need not set; None: it can set those of all.
+
+        latest_ms: int64[batches], the largest timestamp of each batch, at least -1.
+        """
         return None
 
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:

@@ -21,6 +21,7 @@ from kfbench.codecs import (
 from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
+from kfbench.layouts import LAST_CODEC
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
@@ -145,8 +146,13 @@ class Damage:
             if not is_compressed:
                 parts.append(body.tobytes())
                 continue
-            is_own = codec == ZstdDictionary.id
-            parts.append(plain_body(b, allowance.dictionary_codec if is_own else bodies.find_codec(codec), body))
+            try:
+                found = allowance.dictionary_codec if codec == ZstdDictionary.id else bodies.find_codec(codec)
+            except KeyError:  # a number that no codec here has
+                self.state[b] = status.CODEC
+                parts.append(b"")
+                continue
+            parts.append(plain_body(b, found, body) if len(body) or codec <= LAST_CODEC else b"")
         source, cuts = join_payloads(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
         freeze(ends)  # like positions of an uncompressed log, so that kernels are compiled only for read-only arrays
@@ -190,7 +196,7 @@ class Damage:
         numbers = np.full(len(batches), -1, np.int32)
         if self._bodies is not None:
             data, starts, ends, codecs, _ = self._bodies
-            is_named = (codecs == ZstdDictionary.id) & (starts < ends)  # columnar may have no payload to compress
+            is_named = (codecs == ZstdDictionary.id) & (starts < ends)  # a format may have no payload to compress
             for i in np.flatnonzero(is_named[batches]).tolist():
                 start = int(starts[batches[i]])
                 numbers[i] = dictionary_number(data[start : start + MOST_BYTES].tobytes())

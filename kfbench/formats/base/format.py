@@ -9,7 +9,7 @@ decompressed bytes are identical.    The compressed bytes are identical too if t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -54,6 +54,7 @@ class Format(ABC):
         bare_parts: prefixes of the names in `breakdown` of fields that are never compressed.
         holds_messages: True if entries are messages, not batches.
         is_told_by_magic: False if another format has the same magic, so that the caller must name the format.
+        retired_magics: numbers that the format had as magic in older versions, with the reason to refuse such a batch.
         has_metadata_reader: True if `decode_metadata` reads less than `decode`.
     """
 
@@ -68,6 +69,7 @@ class Format(ABC):
     holds_messages: ClassVar[bool] = False
     is_told_by_magic: ClassVar[bool] = True
     has_metadata_reader: ClassVar[bool] = False
+    retired_magics: ClassVar[Mapping[int, str]] = {}
 
     @property
     def appending(self) -> Appending:
@@ -84,6 +86,16 @@ class Format(ABC):
             return not self.appending.is_only_path
         except IllegalCombination:
             return False
+
+    def add_record_counts(self, data: Bytes, positions: Int64, most: int, counts: Int64) -> None:
+        """Set the record counts of batches of this format, if `scan.counts` does not read its headers.
+
+        Args:
+            data, positions: uint8 log, and int64[batches + 1].
+            most: the largest count to set; the least is 1.
+            counts: int64[batches], changed in place.
+        """
+        return
 
     def encode(
         self,
@@ -201,7 +213,7 @@ class Format(ABC):
     ) -> DecodedMetadata:
         """Decode only offsets, timestamps and lengths.
 
-        In v3 with headers first this decompresses only the metadata, and in columnar nothing. Damage in the payload
+        In v3 with headers first this decompresses only the metadata. Damage in the payload
         then goes unseen, and so do control records.
 
         check_crcs: False computes no checksum and keeps every other check. Kafka's consumers do so with `check.crcs`
@@ -234,7 +246,7 @@ class Format(ABC):
         which may contain a compressed set. There the positions of `EncodedLog` do not fit, because they are positions
         of batches.
 
-        columnar, v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record. Damage
+        v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record. Damage
         elsewhere in the record goes unseen. A compressed body is decompressed; if its metadata comes first, only the
         metadata. Checksums are checked only in formats that decode everything (see `decode_metadata`). Raises
         CorruptLog, and InvalidRecords for positions that are not those of entries.
@@ -251,11 +263,11 @@ class Format(ABC):
         """Read one record of each batch: record indices[b] of data[positions[b]:positions[b + 1]], without its headers.
 
         No other record is decoded, and no checksum is checked. positions: see `read_times`. indices: int64[batches],
-        counted from 0 in each batch. limits: only columnar needs them; v2 and v3 allocate one record per batch,
+        counted from 0 in each batch. limits: v2 and v3 do not need them: they allocate one record per batch,
         whatever the bytes claim.
 
         Raises IllegalCombination if the format cannot read a single record. Raises CorruptLog for a batch that is
-        damaged or compressed, and in columnar for a batch with headers. Raises InvalidRecords for positions that are
+        damaged or compressed. Raises InvalidRecords for positions that are
         not those of entries, and for an index outside its batch.
         """
         data = log_bytes(data)
@@ -327,7 +339,7 @@ class Format(ABC):
     def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
         """Return the position of the compressed bytes of each batch, int64[batches]. Nothing is decompressed.
 
-        Raises CorruptLog for a header (in columnar, columns) that cannot be read, and IllegalCombination for a format
+        Raises CorruptLog for a header that cannot be read, and IllegalCombination for a format
         without dictionaries. Checksums are not checked.
         """
         raise IllegalCombination(f"{self.name} has no codec with a dictionary")
@@ -397,7 +409,7 @@ class Format(ABC):
         if not isinstance(dictionary, Dictionary):
             raise InvalidDictionary(f"dictionary: kfbench.Dictionary is wanted, not {type(dictionary).__name__}")
         if codec != "zstd" or not self.capabilities.dictionaries:
-            raise IllegalCombination(f"{self.name} has no {codec} with a dictionary; zstd in v2, v3, columnar has one")
+            raise IllegalCombination(f"{self.name} has no {codec} with a dictionary; zstd in v2 and v3 has one")
         return ZstdDictionary.of(dictionary)
 
     def __repr__(self) -> str:

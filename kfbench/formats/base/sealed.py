@@ -1,4 +1,4 @@
-"""The common part of v2, v3, kip98 and columnar: batches with one header and a body that may be compressed."""
+"""The common part of v2, v3 and kip98: batches with one header and a body that may be compressed."""
 
 from abc import abstractmethod
 from typing import NamedTuple, Self

@@ -12,7 +12,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.broker.request_checks import COLUMNAR, KIP98, read_rule_fields
+from kfbench.kernels.broker.request_checks import KIP98, read_rule_fields
 from kfbench.kernels.formats import enriched, kip98, legacy
 from kfbench.kernels.formats.batch_header import (
     APPEND,
@@ -149,8 +149,6 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         if kind != KIP98:
             put_i32(data, at + EPOCH, np.int32(epoch))
             written += 4
-        if kind == COLUMNAR:  # `request_checks.check` has found that nothing else changes
-            continue
         tag_at = _append_tag_at(data, at, end, kind, bits)
         wanted = bits | APPEND if append else bits & ~APPEND
         max_time = now_ms if append and tag_at == 0 else latest_ms[b]

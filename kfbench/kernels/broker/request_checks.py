@@ -1,6 +1,6 @@
 """Check produce requests without copying them: their entries (batches or messages), batch headers and records.
 
-`kind` is the layout of a batch: its magic, KIP98 or ENRICHED.
+`kind` is the layout of a batch: its magic, KIP98, ENRICHED, or OTHER. Fields of an OTHER layout are given as numbers.
 """
 
 from typing import NamedTuple
@@ -9,13 +9,11 @@ import numpy as np
 
 from kfbench import layouts
 from kfbench.kernels.formats import batch_header, enriched, kip98, legacy
-from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8
-from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import AFTER_LENGTH, LENGTH
 
-COLUMNAR, KIP98, ENRICHED = columnar.THIS_MAGIC, 98, 99
+OTHER, KIP98, ENRICHED = 97, 98, 99
 NO_PRODUCER_ID, NO_TIMESTAMP = layouts.NO_PRODUCER_ID, layouts.NO_TIMESTAMP
 NONE = np.int64(-1)
 
@@ -122,17 +120,6 @@ def read_rule_fields(data, at, end, kind):
             np.int64(get_i16(data, at + kip98.ATTRIBUTES)), np.int64(get_i32(data, at + kip98.LAST)), np.int64(-1),
             get_i64(data, at + kip98.PRODUCER), np.int64(get_i32(data, at + kip98.SEQUENCE)),
         )  # fmt: skip
-    if kind == COLUMNAR:
-        header = columnar.read_header(data, at, end)
-        if header.state != status.SOUND:  # cut short or damaged: the reader refuses it
-            return RuleFields(
-                np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
-            )
-        producer, sequence = np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
-        if header.attributes & columnar.PRODUCER:
-            p = at + columnar.HEADER
-            producer, sequence = get_i64(data, p), np.int64(get_i32(data, p + columnar.SEQUENCE_AT))
-        return RuleFields(header.attributes, header.last_delta, header.count, producer, sequence)
     bits, last_delta, _, _, count, _ = batch_header.read_header(data, at, end, kind)
     producer, sequence = (
         (batch_header.V2_PRODUCER, batch_header.V2_SEQUENCE)
@@ -142,15 +129,23 @@ def read_rule_fields(data, at, end, kind):
     return RuleFields(bits, last_delta, count, get_i64(data, at + producer), np.int64(get_i32(data, at + sequence)))
 
 
-def _broken_rule(data, at, end, kind, records, from_client, from_zero, to_messages):
+@leaf
+def _given_fields(given, b):
+    """Return the RuleFields of batch b of an OTHER layout: given[5 * b] and the next four."""
+    i = 5 * b
+    return RuleFields(given[i], given[i + 1], given[i + 2], given[i + 3], given[i + 4])
+
+
+def _broken_rule(data, at, end, kind, given, b, records, from_client, from_zero, to_messages):
     """Check the header of one batch. Return the first broken rule, or SOUND, as a BrokenRule.
 
     Args:
         data, at, end, kind: uint8 log, the bounds of the batch, and its layout.
+        given, b: int64[5 * batches], RuleFields of an OTHER layout, and the number of the batch in it.
         records: the number of its records, for a layout that stores no count.
         from_client, from_zero, to_messages: as in `check`.
     """
-    fields = read_rule_fields(data, at, end, kind)
+    fields = _given_fields(given, b) if kind == OTHER else read_rule_fields(data, at, end, kind)
     last_delta, producer, sequence = fields.last_delta, fields.producer_id, fields.base_sequence
     count = records if kind == KIP98 else fields.count
     rule = SOUND
@@ -177,30 +172,26 @@ _broken_rule_leaf, broken_rule = leaf(_broken_rule), kernel(_broken_rule)
 
 
 @leaf
-def _is_marked(data, at, kind):
+def _is_marked(data, at, kind, given, b):
     """Return whether the timestamp type of a batch is log append time."""
+    if kind == OTHER:
+        return given[5 * b] & batch_header.APPEND != 0
     if kind == 1:
         return get_u8(data, at + legacy.ATTRIBUTES) & batch_header.APPEND != 0
-    if kind == 2 or kind == 3 or kind == COLUMNAR:
+    if kind == 2 or kind == 3:
         return get_i16(data, at + batch_header.ATTRIBUTES) & batch_header.APPEND != 0
     return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & batch_header.APPEND != 0
 
 
-@leaf
-def _keeps_its_times(data, at, end, latest):
-    """Return whether a columnar batch has create times, and the latest one (at least -1) as its maximum timestamp."""
-    header = columnar.read_header(data, at, end)
-    return header.attributes & columnar.APPEND == 0 and max(header.max_time, np.int64(NO_TIMESTAMP)) == latest
-
-
 @kernel
-def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
+def check(data, positions, kind, given, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
           is_create, earliest, latest, keyed, latest_ms, in_order):  # fmt: skip
     """Check all batches of a log against the rules for produce requests. Return the FirstBroken.
 
     Args:
         data, positions: uint8 log, and int64[batches + 1].
-        kind: the magic, KIP98 or ENRICHED.
+        kind: the magic of v0 to v3, KIP98, ENRICHED or OTHER.
+        given: int64[5 * batches], the RuleFields of an OTHER layout.
         timestamps, key_lengths, offsets: the columns of all records.
         bounds: int64[batches + 1], the number of the first record of each batch, then the number of all records.
         from_client: check the rules for clients: no control batches, and correct counts.
@@ -209,19 +200,18 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
         is_create: the topic has create time. Times must then lie between `earliest` and `latest`, in ms.
         keyed: the topic is compacted, so that each record needs a key.
         latest_ms: int64[batches], filled with the latest timestamp of each batch in ms, at least -1.
-        in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset. A
-            columnar batch must also have its latest create time as maximum timestamp.
+        in_order: bool[batches], filled with whether offsets rise by one, from 0 (from_zero) or from the base offset.
     """
     for b in range(len(bounds) - 1):
         at, end_at = positions[b], positions[b + 1]
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        if kind == 2 or kind == 3 or kind == COLUMNAR or kind == KIP98:
+        if kind == 2 or kind == 3 or kind == OTHER or kind == KIP98:
             rule = _broken_rule_leaf(
-                data, at, end_at, kind, bounds[b + 1] - bounds[b], from_client, from_zero, to_messages
+                data, at, end_at, kind, given, b, bounds[b + 1] - bounds[b], from_client, from_zero, to_messages
             ).rule
             if rule != SOUND:
                 return FirstBroken(b, rule, NONE, NONE)
-        marked = _is_marked(data, at, kind)
+        marked = _is_marked(data, at, kind, given, b)
         base = np.int64(0)
         if first < end and not from_zero:  # a v1 wrapper stores its last offset, other batches their first one
             base = offsets[first] if kind < 2 else get_i64(data, at)
@@ -239,8 +229,6 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
             whole &= offsets[i] - base == np.int64(i) - np.int64(first)
         if late >= 0 or keyless >= 0:
             return FirstBroken(b, np.int64(SOUND), late, keyless)
-        if kind == COLUMNAR:
-            whole &= _keeps_its_times(data, at, end_at, top)
         latest_ms[b], in_order[b] = top, whole
     return FirstBroken(NONE, np.int64(SOUND), NONE, NONE)
 

@@ -92,7 +92,7 @@ def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs,
         state[b] = problem
         if problem == status.SOUND:
             counts[b], bodies[b] = count, body
-            codecs[b] = codec if count else 0
+            codecs[b] = codec if count or codec > layouts.LAST_CODEC else 0  # a reader must know 6 and 7
             records += count
             compressed |= codecs[b] != 0
             append |= bits & APPEND != 0
@@ -105,8 +105,6 @@ def _header_problem(header, end, magic):
     """Return the `status` number of a BatchHeader: SOUND or its first damage."""
     if header.body > end:
         return np.int64(status.BATCH_HEADER)
-    if header.attributes & CODEC_MASK > layouts.LAST_CODEC:
-        return np.int64(status.CODEC)
     if magic == 3 and header.attributes & ~layouts.V3_ATTRIBUTES_MASK:
         return np.int64(status.ATTRIBUTES)
     return np.int64(status.SOUND)

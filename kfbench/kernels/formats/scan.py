@@ -5,7 +5,6 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.formats import batch_header, enriched, kip98
 from kfbench.kernels.formats.batch_tags import read_tags
-from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.formats.legacy import FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
 from kfbench.kernels.formats.messages import ATTRIBUTES, LAST_CODEC
 from kfbench.kernels.jit import kernel, leaf
@@ -177,8 +176,6 @@ def counts(data, positions, most, found):
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         magic, count = get_i8(data, at + MAGIC_AT), np.int64(1)
-        if magic == columnar.THIS_MAGIC and end - at > columnar.HEADER:
-            count = columnar.read_header(data, at, end).count
-        elif (magic == 2 and end - at >= batch_header.V2_SIZE) or (magic == 3 and end - at >= batch_header.V3_SIZE):
+        if (magic == 2 and end - at >= batch_header.V2_SIZE) or (magic == 3 and end - at >= batch_header.V3_SIZE):
             count = batch_header.read_header(data, at, end, magic).count
         found[b] = min(max(count, np.int64(1)), most)

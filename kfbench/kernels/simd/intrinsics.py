@@ -74,12 +74,6 @@ def bit_count(builder, value):
     return builder.ctpop(value)
 
 
-@emitted(u64, u64, u64)
-def deposit(builder, value, mask):
-    """Move the low bits of a value to the set bits of a mask (PDEP). Only for hosts with FAST_DEPOSIT."""
-    return call(builder, "llvm.x86.bmi.pdep.64", I64, value, mask)
-
-
 @emitted(VOID, ARRAY, i64)
 def prefetch(builder, buffer, position):
     """Start to load the cache line of the byte at `position`. A position outside the buffer is allowed."""

@@ -1,4 +1,4 @@
-"""Length and checksum of finished batches. The formats are v2, v3, kip98 and columnar: one header, then a body."""
+"""Length and checksum of finished batches. The formats, such as v2, v3 and kip98, have one header, then a body."""
 
 from typing import NamedTuple
 

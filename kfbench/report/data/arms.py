@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kfbench.measure.columns import counts_text
 from kfbench.measure.cpu import paired_ratio
-from kfbench.measure.schema import ARM, IDENTITY, WORKLOAD_COLUMNS, counts_text
+from kfbench.measure.schema import ARM, IDENTITY, WORKLOAD_COLUMNS
 from kfbench.report.data.capability import in_words
 from kfbench.report.data.words import codecs_of
 from kfbench.tables import Interval

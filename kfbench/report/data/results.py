@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
-from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.report.data.arms import COLD, Band, interval_of, middle_95, one_per_arm
 from kfbench.report.data.axes import GRID, REFERENCE, distance, setting
 from kfbench.report.data.shown_formats import in_order, worth_a_column

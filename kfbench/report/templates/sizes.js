@@ -126,7 +126,7 @@ window.kfbench = (() => {
       : ages[stops.span_ms.indexOf(span_ms)]?.[stops.records.indexOf(records)];
     if (ageBytes === undefined || null_values > 0 && null_values < records) return null;
     const value = null_values ? -1 : value_bytes, size = numbers(true), each = recordHeaders(set, size);
-    const column = length => length < 0 ? 0 : isOne ? uvarint(length) : length === 0 ? 1 : 1 + varint(length);
+    const column = length => length < 0 ? 0 : isOne ? uvarint(length + 1) : 1 + varint(length + 1);
     let lengths = column(key_bytes) + column(value);
     if (headers) lengths += uvarint(headers) + each.lengths + (isOne ? 0 : 1 + headers); // mode, and a form each
     return {[HEADER]: format.header - 1 + uvarint(records), [TIMES]: ageBytes, [LENGTHS]: lengths,

@@ -15,7 +15,6 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.measure.noise import TIMED_KINDS
 from kfbench.report.data.axes import GRID, REFERENCE
 from kfbench.report.data.joined import DICTIONARY, RIVALS
 from kfbench.report.data.named import NONE, codec_words
@@ -212,7 +211,7 @@ def _cards(run: Views, savings: Mapping[str, float]) -> Iterator[Card]:
 def _counts(results: Results) -> str:
     """Count the numbers of each sort that the run has."""
     rows = results.every[results.every["status"] == "ok"]
-    kinds, is_timed, arms = rows["kind"], rows["kind"].isin(TIMED_KINDS), rows["arm"]
+    kinds, is_timed, arms = rows["kind"], rows["arm"].notna() & rows["cpu_ns"].notna(), rows["arm"]
     is_rival = kinds.str.startswith(RIVALS)
     counts = {
         "exact sizes": (kinds == "bytes").sum(),

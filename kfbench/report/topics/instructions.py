@@ -8,7 +8,8 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.callgrind import estimated_cycles
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.measure.paths import PATHS
 from kfbench.report.data.arms import COLD, Arm, Band, arms_of, middle_95, one_per_arm, paired, ties
 from kfbench.report.data.axes import GRID

@@ -1,48 +1,22 @@
 """Choose the number of records of a cell, in whole batches."""
 
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.measure.cell import axes_of, workload_label
+from kfbench.measure.kinds.base import Amount, Extent
 from kfbench.records import Shapes
-from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.recorded.topics import RecordedTopic
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
-
-
-class Amount(NamedTuple):
-    """The wanted size of a measurement: about `records` records, and at most `payload_bytes` bytes of payload.
-
-    batches: at most this number of batches.
-    """
-
-    records: int
-    payload_bytes: int
-    batches: int = sys.maxsize
-
-
-class Extent(NamedTuple):
-    records: int
-    batches: int
-    payload_bytes: int
-
-
-def block_records(workload: Workload) -> int:
-    """Return the largest multiple of the batch size that is at most BLOCK_RECORDS (65,536); at least one batch.
-
-    A workload without a batch size counts as one record per batch.
-    """
-    batch = int(axes_of(workload).get("batch_size") or 1)
-    return max(BLOCK_RECORDS // batch, 1) * batch
 
 
 @lru_cache(maxsize=256)

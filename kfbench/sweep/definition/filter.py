@@ -8,7 +8,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from kfbench.errors import InvalidConfig
-from kfbench.sweep.definition.cell import Cell
+from kfbench.measure.cell import Cell
 from kfbench.sweep.definition.profile import Profile
 
 NULL: Final = "null"

@@ -8,7 +8,7 @@ from typing import Any
 
 from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
-from kfbench.sweep.definition.cell import axes_of
+from kfbench.measure.cell import axes_of
 from kfbench.sweep.definition.sweep_file import Grid, check_level
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE

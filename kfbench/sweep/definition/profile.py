@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cell import Cell
+from kfbench.measure.kinds import cell_key
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES
-from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.grid_cells import cells_of_grid
 from kfbench.sweep.definition.points import named_workloads
 from kfbench.sweep.definition.sweep_file import Grid, read
@@ -56,7 +57,8 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
                 f"needs values that are not null, and a broker accepts at most {MAX_BATCH_BYTES:,} bytes per batch"
             )
         for cell in made:
-            cells[cell.key] = cells[cell.key].merged(cell) if cell.key in cells else cell
+            key = cell_key(cell)
+            cells[key] = cells[key].merged(cell) if key in cells else cell
     if not cells:
         raise InvalidConfig(f"{path}: grid: missing")
     return Profile(

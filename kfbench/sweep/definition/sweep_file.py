@@ -5,32 +5,24 @@ folder check the names of formats, axes, codecs and workloads.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import msgspec
 
-from kfbench.codecs.dictionary import MOST_BYTES
-from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import InvalidConfig
 from kfbench.measure.cpu import Operation
+from kfbench.measure.kinds import KINDS
+from kfbench.measure.kinds.base import Block, Illegal, Kind
+from kfbench.measure.kinds.cpu import Cache
 from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
 
-Kind = Literal[
-    "bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor",
-    "dictionary", "dictionary-cpu",
-    "rivals", "rivals-cpu", "instructions",
-]  # fmt: skip
-SECTIONS: Final = ("bytes", "cpu", "broker", "model", "dictionary", "rivals", "instructions")
-Cache = Literal["resident", "cold"]
-Illegal = Literal["refuse", "skip"]
-
-# Least and largest number in the lists of DictionarySettings. A smaller dictionary cannot be trained.
-_RANGES: Final = {"size_bytes": (256, MOST_BYTES), "trained_share": (0.01, 0.99), "live": (1, 1_024)}
+# The TOML tables with the settings of kinds, by name -> a kind that reads the table.
+SECTIONS: Final[Mapping[str, Kind]] = {kind.section: kind for kind in KINDS.values()}
 
 # Patterns of msgspec's error messages, and plain words for msgspec's type names.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
@@ -44,155 +36,23 @@ _TYPES: Final[Mapping[str, str]] = {
     "object": "a table", "date": "a date", "datetime": "a date and time", "time": "a time",
 }  # fmt: skip
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
-    "measure": get_args(Kind),
     "cache": get_args(Cache),
     "illegal": get_args(Illegal),
     "operations": get_args(Operation),
 }
 
 
-class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size of a measurement of the kinds "bytes" and "floor" (the metadata floor), in whole batches.
+class _FileKeys(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The content of a sweep's file, with the tables SECTIONS.
 
-    Args:
-        records: about this number of records.
-        payload_bytes: at most this number of bytes of keys, values and headers.
+    publish: True if its reports go into the published folder (docs/publish.md).
     """
-
-    records: int = 2_048
-    payload_bytes: int = 1 << 18
-
-
-class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size and timing of a timed measurement (all kinds except "bytes", "model" and "floor").
-
-    cache: "cold" is only for the kind "cpu". Then each call waits for its data from memory, and a sample is one call.
-    """
-
-    records: int = 8_192
-    payload_bytes: int = 1 << 20
-    codec_payload_bytes: int = 1 << 16  # the largest payload under a codec; smaller, because codecs are slow
-    rounds: int = 19
-    sample_us: int = 1_000  # the shortest time of one sample
-    cache: Cache = "resident"
-
-
-class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The number of records whose sizes the size model computes, without generating payload."""
-
-    records: int = 1_000_000_000  # per workload; the records are divided into cells
-    cell_records: int = 1 << 25  # the largest number of records in a cell
-
-
-class DictionarySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of the kinds "dictionary" and "dictionary-cpu".
-
-    Args:
-        records, payload_bytes: the size of the topic, as in BytesSettings.
-        size_bytes: the largest size of each dictionary.
-        trained_share: shares of the topic's records, from its beginning, that dictionaries are trained on. The rest is
-            measured. The other kinds use the first one.
-        parts: the rest is measured in this many equal parts, to show how a dictionary ages.
-        training_batch: the records per batch in training.
-        preceded_by: a recorded topic, such as "lines-jvm-gc", whose first records come before those of the workload.
-            So the topic changes in the middle.
-        live: the number of dictionaries that the batches of "dictionary-cpu" use in turn.
-        rounds, sample_us: as in CpuSettings.
-    """
-
-    records: int = 16_384
-    payload_bytes: int = 2 << 20
-    size_bytes: tuple[int, ...] = (SIZE_BYTES,)
-    trained_share: tuple[float, ...] = (0.5,)
-    parts: int = 1
-    training_batch: int = 10
-    preceded_by: str = ""
-    live: tuple[int, ...] = (1,)
-    rounds: int = 19
-    sample_us: int = 300
-
-
-class RivalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The settings of the kinds "rivals" and "rivals-cpu".
-
-    Args:
-        records, payload_bytes: the size of the records, as in BytesSettings. At least one batch is measured.
-        batches: at most this number of batches, because a rival takes up to 30 ms per batch.
-        rounds, sample_us: as in CpuSettings, for "rivals-cpu".
-    """
-
-    records: int = 10_000
-    payload_bytes: int = 4 << 20
-    batches: int = 40
-    rounds: int = 19
-    sample_us: int = 200
-
-
-class InstructionSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The size of a measurement of the kind "instructions", as in CpuSettings. Valgrind is 50 times slower."""
-
-    records: int = 4_000
-    payload_bytes: int = 1 << 20
-    codec_payload_bytes: int = 1 << 16
-
-
-class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
-
-    Args:
-        measure: the kinds of measurement.
-        axes: the values (levels) of each axis, a parameter of the workload. Named workloads have one axis, batch_size.
-            Without it they have the batches that their file describes.
-        workload: a family of workloads, used unless `workloads` is given.
-        workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
-            may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
-        bytes, cpu, model, dictionary, rivals, instructions: replace the settings of the file.
-        seeds: replace the seed of the file. Each cell is repeated for each seed.
-        codecs: the levels of each codec. An empty list means the default level.
-        paths: the broker paths, such as "append", for the kinds "broker" and "instructions".
-        operations: what the kind "instructions" counts beside the broker paths; None: encode and decode.
-        to: the target formats of the paths that convert.
-        illegal: what happens if a format does not support a cell, for example zstd or headers in v0 and v1. With
-            "refuse", the sweep is invalid. With "skip", the result has a row with the reason.
-    """
-
-    name: str
-    title: str
-    analysis: str
-    measure: list[Kind]
-    formats: list[str]
-    axes: dict[str, list[Any]] = {}
-    workload: str = "grid"
-    workloads: list[str] = []
-    bytes: BytesSettings | None = None
-    cpu: CpuSettings | None = None
-    model: ModelSettings | None = None
-    dictionary: DictionarySettings | None = None
-    rivals: RivalSettings | None = None
-    instructions: InstructionSettings | None = None
-    seeds: list[int] = []
-    codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
-    paths: list[str] = []
-    operations: tuple[Operation, ...] | None = None
-    to: list[str] = []
-    illegal: Illegal = "refuse"
-
-
-class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The content of a sweep's file. publish: True if its reports go into the published folder (docs/publish.md)."""
 
     title: str
     analysis: str
-    grid: list[Grid]
+    grid: list[Block]
     publish: bool = False
     seed: int = 0
-    bytes: BytesSettings = BytesSettings()
-    cpu: CpuSettings = CpuSettings()
-    broker: CpuSettings = CpuSettings()
-    model: ModelSettings = ModelSettings()
-    dictionary: DictionarySettings = DictionarySettings()
-    rivals: RivalSettings = RivalSettings()
-    instructions: InstructionSettings = InstructionSettings()
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -211,13 +71,36 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     analysis: str | msgspec.UnsetType = msgspec.UNSET
     seed: int | msgspec.UnsetType = msgspec.UNSET
     grid: list[dict[str, Any]] = []
-    bytes: dict[str, Any] = {}
-    cpu: dict[str, Any] = {}
-    broker: dict[str, Any] = {}
-    model: dict[str, Any] = {}
-    dictionary: dict[str, Any] = {}
-    rivals: dict[str, Any] = {}
-    instructions: dict[str, Any] = {}
+
+
+def _with_sections(
+    base: type[msgspec.Struct],
+    name: str,
+    type_: Callable[[Kind], Any],
+    default: Callable[[Kind], Any],
+    more: Iterable[tuple[str, Any]] = (),
+) -> Any:
+    """Return a subclass that also has the tables SECTIONS. more: further fields, each a name and a type."""
+    sections = [(section, type_(kind), default(kind)) for section, kind in SECTIONS.items()]
+    return msgspec.defstruct(
+        name, [*more, *sections], bases=(base,), forbid_unknown_fields=True, kw_only=True, frozen=True
+    )
+
+
+if TYPE_CHECKING:
+    Grid = Block
+    SweepFile = _FileKeys
+else:
+    Grid = _with_sections(Block, "Grid", lambda kind: kind.settings | None, lambda _: None)
+    SweepFile = _with_sections(
+        _FileKeys, "SweepFile", lambda kind: kind.settings, lambda kind: kind.settings(), [("grid", list[Grid])]
+    )
+_EXTENSION: Final = _with_sections(_Extension, "Extension", lambda _: dict[str, Any], lambda _: {})
+
+
+def settings_of(kind: Kind, grid: Grid, file: SweepFile) -> Any:
+    """Return the settings of a kind in a block: its own, or else those of its file."""
+    return getattr(grid, kind.section) or getattr(file, kind.section)
 
 
 class ReadSweep(NamedTuple):
@@ -236,7 +119,7 @@ def read(name_or_path: str | Path) -> ReadSweep:
         file = msgspec.convert(tables, SweepFile)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(path, tables, error)) from None
-    check_settings(f"{path}: $", file, SECTIONS)
+    check_settings(f"{path}: $", file)
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
     return ReadSweep(path, file, text)
@@ -268,7 +151,7 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
             f"{path}: extends: the file extends itself through {' and '.join(each.name for each in extending)}"
         )
     try:
-        own = msgspec.convert(tables, _Extension)
+        own = msgspec.convert(tables, _EXTENSION)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(path, tables, error)) from None
     names = [block.get("name") for block in own.grid]
@@ -381,20 +264,18 @@ def _find(name_or_path: str | Path) -> Path:
     return named
 
 
-def check_settings(where: str, given: SweepFile | Grid, sections: Sequence[str]) -> None:
-    """Raise InvalidConfig if a number in these sections is out of range. where: the file and the table, for messages.
+def check_settings(where: str, given: SweepFile | Grid) -> None:
+    """Raise InvalidConfig if a number of a section is out of range. where: the file and the table, for messages.
 
-    Numbers must be 1 or more. Sizes and shares of dictionaries have narrower ranges.
+    Numbers must be 1 or more. Kinds have ranges for the numbers in lists.
     """
-    for section in sections:
+    for section, kind in SECTIONS.items():
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():
             value, place = getattr(settings, key), f"{where}.{section}.{key}"
-            if isinstance(value, str):
-                continue
             if isinstance(value, tuple):
-                _check_list(place, value, *_RANGES[key])
-            elif value < 1:
+                _check_list(place, value, *kind.ranges[key])
+            elif isinstance(value, int | float) and value < 1:
                 raise InvalidConfig(f"{place}: {value} is below 1")
 
 

@@ -22,18 +22,19 @@ import numpy as np
 from rich.console import Console
 
 from kfbench.arrays import Int64
+from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.bytes import measure_size
+from kfbench.measure.cell import Cell
 from kfbench.measure.container import workers
-from kfbench.measure.cpu import READINGS, Operation
+from kfbench.measure.cpu import Operation
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.format_arms import prepare
+from kfbench.measure.format_arms import prepare, why_no_fetch
+from kfbench.measure.kinds import kind_of
 from kfbench.measure.path_arms import measure_path
-from kfbench.measure.prefix import has_prefix
 from kfbench.progress import counting
 from kfbench.records import Records
-from kfbench.sweep.definition.cell import Cell
 from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5
@@ -79,22 +80,17 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
     paths: dict[str, dict[str, None]] = defaultdict(dict)
     readings: dict[str, dict[Operation, None]] = defaultdict(dict)
     with_headers: set[str] = set()
-    # "instructions" compiles for another processor than this one (sweep/run/instruction_rows.py).
-    for cell in (each for each in cells if each.kind not in ("floor", "instructions")):
-        names = [name for name in (*cell.formats, cell.to or "") if name in FORMATS]  # without rivals
-        if cell.kind == "rivals-cpu":
-            for name in names:
-                readings[name] |= {"read-times": None, "fetch-record": None}
+    for cell in cells:
+        if (kernels := kind_of(cell).kernels(cell)) is None:
+            continue
+        names = [name for name in (*cell.formats, cell.to or "") if name in FORMATS]
         formats |= dict.fromkeys(names)
         if not with_headers.issuperset(names) and _has_headers(cell):
             with_headers.update(names)
-        for name in cell.formats:
-            if cell.kind in READINGS:
-                readings[name][READINGS[cell.kind]] = None
-            elif cell.kind == "prefix" and has_prefix(FORMATS[name]):
-                readings[name]["decode-metadata"] = None
-        if cell.path and not cell.to:  # a conversion needs only the readers and writers of its formats
-            paths[cell.path].update(dict.fromkeys(cell.formats))
+        for name, operations in kernels.readings.items():
+            readings[name] |= dict.fromkeys(operations)
+        if kernels.path:
+            paths[kernels.path].update(dict.fromkeys(names))
     families = by_family(formats)
     calls: list[Call] = [
         (compile_formats, tuple(FormatKernels(name, name in with_headers, tuple(readings[name])) for name in names))
@@ -195,9 +191,8 @@ def _run(function: Callable[[Any], None], argument: Any) -> None:
 
 
 def compile_formats(formats: tuple[FormatKernels, ...]) -> None:
-    """Compile the kernels of formats of one class, with a codec and without. Errors are ignored."""
+    """Compile the kernels of formats of one class, with a codec and without, as far as a format has them."""
     sample = sample_records()
-    # Errors are not shown here: the measurement that meets the same error stores a row for it.
     for wanted, codec in product(formats, CODECS):
         fmt = FORMATS[wanted.format]
         plain, full = (
@@ -205,21 +200,23 @@ def compile_formats(formats: tuple[FormatKernels, ...]) -> None:
             for records in (sample.plain, sample.with_headers)
         )
         for source in (plain, full) if wanted.with_headers else (plain,):
-            with suppress(Exception):
+            with suppress(IllegalCombination):
                 measure_size(fmt, source)
         for operation in wanted.operations:
-            with suppress(Exception):
+            if operation == "fetch-record" and (codec != "none" or why_no_fetch(fmt)):
+                continue
+            with suppress(IllegalCombination):
                 (arm,) = prepare([fmt], [plain.encode(fmt).data], operation, plain)
                 arm.before()
                 arm.call()
 
 
 def compile_paths(paths: PathsOfFormats) -> None:
-    """Compile the kernels of broker paths, with a codec and without. Errors are ignored."""
+    """Compile the kernels of broker paths, with a codec and without, as far as a format takes them."""
     sample = sample_records()
     for (path, names), codec in product(paths, CODECS):
         source = EncodeInput(records=sample.plain, bounds=sample.bounds, codec=codec)
-        with suppress(Exception):
+        with suppress(IllegalCombination):
             measure_path(path, [FORMATS[name] for name in names], None, source, rounds=1, sample_ns=1, seed=0)
 
 

@@ -30,6 +30,7 @@ from typing import Any, Final
 import kfbench
 from kfbench.errors import KfbenchError
 from kfbench.extras import require_extra
+from kfbench.plugins import files_of, plugins
 from kfbench.shipped import DATASETS
 
 DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
@@ -115,12 +116,17 @@ def pack(path: Path, tracked: Tracked | None = None) -> Packed:
 
 
 def code_digest() -> str:
-    """Return a hash of the code and data that results depend on. It does not depend on the folder of the package."""
+    """Return a hash of the code and data that results depend on, those of plug-ins, too.
+
+    It does not depend on the folders of the packages.
+    """
     digest = hashlib.blake2b(digest_size=8)
     for name, file in sorted(_code().items()):
         if file.suffix in (".py", ".toml") and not name.startswith(_NO_RESULT):
             digest.update(f"{name}\0{file.stat().st_size}\0".encode())
             digest.update(file.read_bytes())
+    for plugin in plugins():
+        digest.update(f"{plugin.name}\0{plugin.version}\0{plugin.digest}\0".encode())
     return digest.hexdigest()
 
 
@@ -153,12 +159,13 @@ def _python() -> dict[str, Path]:
 
 
 def _packages() -> dict[str, Path]:
-    """Return the files of all direct and indirect dependencies of kfbench, by name in the archive.
+    """Return the files of plug-ins, and of all that these and kfbench need, by name in the archive.
 
     Raises CannotPack for a package without a list of its files.
     """
-    found: dict[str, Path] = {}
-    for each in _needed("kfbench"):
+    names = [plugin.name for plugin in plugins()]
+    found = {f"packages/{name}": path for plugin in names for name, path in files_of(plugin).items()}
+    for each in _needed("kfbench", *names):
         if each.files is None:
             raise CannotPack(f"{each.name}: no list of its files: install it with pip")
         if each.name == "kfbench":
@@ -170,12 +177,12 @@ def _packages() -> dict[str, Path]:
     return found
 
 
-def _needed(root: str) -> Iterator[Distribution]:
-    """Yield a package and all its direct and indirect dependencies.
+def _needed(*roots: str) -> Iterator[Distribution]:
+    """Yield packages and all their direct and indirect dependencies.
 
     Extras, DRIVER_ONLY packages and packages that are not installed (such as those for other platforms) are left out.
     """
-    wanted, seen = [root], set(DRIVER_ONLY)
+    wanted, seen = [*roots], set(DRIVER_ONLY)
     while wanted:
         name = wanted.pop()
         if name in seen:
@@ -199,10 +206,8 @@ def _code() -> dict[str, Path]:
         found |= {f"code/kfbench/datasets/{file.relative_to(DATASETS)}": file for file in files}
     about = distribution("kfbench")
     for file in about.files or ():
-        if file.name in (
-            "METADATA",
-            "WHEEL",
-        ):  # these have the version; direct_url.json is left out because it may name a folder of this machine
+        # These have the version and the research. direct_url.json is left out: it may name a folder of this machine.
+        if file.name in ("METADATA", "WHEEL", "entry_points.txt"):
             found[f"packages/{file}"] = Path(str(about.locate_file(file)))
     return found
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
-from kfbench.measure.noise import TIMED_KINDS, noise_facts
+from kfbench.measure.kinds import kind_of
+from kfbench.measure.noise import is_timed, noise_facts
 from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.run.plan import left
@@ -112,7 +112,7 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
     Raises RunError if this host is not present, if its hardware or system has changed, or if two hosts timed cells.
     """
     hosts = _timing_hosts(found)
-    if not hosts or not any(cell.kind in TIMED_KINDS for cell in left(profile.cells, found)):
+    if not hosts or not any(kind_of(cell).is_timed for cell in left(profile.cells, found)):
         return None
     host: str = hosts[0]
     then = before.get(host, {})
@@ -132,5 +132,4 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
 
 
 def _timing_hosts(found: pa.Table) -> list[str]:
-    timed = pc.and_(pc.equal(found["status"], "ok"), pc.is_in(found["kind"], pa.array(TIMED_KINDS)))
-    return sorted(set(found.filter(timed)["host"].to_pylist()))
+    return sorted(set(found.filter(is_timed(found))["host"].to_pylist()))

@@ -3,17 +3,16 @@
 A stage that counts bytes runs its tasks on all cores. A stage that measures time runs one task at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import pyarrow as pa
 
-from kfbench.measure.schema import IDENTITY, StoredRow, stored_rows
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run.estimate import estimate_s
+from kfbench.measure.cell import Cell
+from kfbench.measure.kinds import KINDS, cell_key, estimate_s, kind_of, row_key
+from kfbench.measure.schema import IDENTITY, stored_rows
 
 TASK_S: Final = 3.0  # long enough to hide Spark's 0.2 s of planning, short enough to keep all cores busy to the end
 LEAST_TASK_S: Final = 0.5  # for small sweeps, because the job of a task alone takes 0.1 s
@@ -21,10 +20,6 @@ TASKS_PER_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # longer, because no other task runs while Spark plans a task that runs alone
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # start of Spark's JVM and its workers, which load the kernels
-PARALLEL: Final = frozenset({"bytes", "model", "dictionary", "rivals", "instructions"})
-KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
-# Kinds that run in the stage of another kind, because their own stage would be mostly overhead.
-WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}
 
 Task = tuple[Cell, ...]
 
@@ -33,14 +28,14 @@ Task = tuple[Cell, ...]
 class Stage:
     """The cells of one kind, grouped into tasks."""
 
-    kind: Kind
+    kind: str
     tasks: tuple[Task, ...]  # the longest first
     split: tuple[Cell, ...] = ()  # cells above the time budget; `tasks` or `skipped` has one cell per format instead
     skipped: tuple[tuple[Cell, str], ...] = ()  # cells that are not measured, each with the reason
 
     @property
     def parallel(self) -> bool:
-        return self.kind in PARALLEL
+        return not KINDS[self.kind].is_timed
 
     @property
     def cells(self) -> int:
@@ -72,27 +67,29 @@ class Stage:
 
 
 def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
-    """Group cells into stages. Stages that count bytes come first. A kind without cells has no stage.
+    """Group cells into stages. Stages without timing come first. A kind without cells has no stage.
+
+    A kind that rides on another one has no stage, because it would be mostly overhead.
 
     Tasks of a small sweep are shorter, so that all cores have work.
 
     Args:
-        budget_s: the largest estimated time of a cell. A bytes cell above it is divided into one cell per format. Other
-            cells above it are skipped.
+        budget_s: the largest estimated time of a cell. A cell above it is divided into one cell per format, or
+            skipped if its kind cannot be divided.
         cores: the number of tasks that run at the same time in a parallel stage.
     """
     stages = []
-    for kind in KINDS:
+    for kind in sorted(KINDS.values(), key=lambda kind: kind.is_timed):
         kept: list[Cell] = []
         split: list[Cell] = []
         skipped: list[tuple[Cell, str]] = []
         for cell in cells:
-            if WITH.get(cell.kind, cell.kind) != kind:
+            if (kind_of(cell).rides_on or cell.kind) != kind.name:
                 continue
             if estimate_s(cell) <= budget_s:
                 kept.append(cell)
                 continue
-            parts = list(_by_format(cell)) if kind == "bytes" else [cell]
+            parts = list(_by_format(cell)) if kind_of(cell).can_divide else [cell]
             if len(parts) > 1:
                 split.append(cell)
             for part in parts:
@@ -102,8 +99,8 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
                     skipped.append((part, f"about {cost:,.1f} s, but the budget of a cell is {budget_s:,g} s"))
         if kept or skipped:
             shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_PER_CORE * cores))
-            tasks = packed(kept, min(TASK_S, shared_s) if kind in PARALLEL else ALONE_TASK_S)
-            stages.append(Stage(kind=kind, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
+            tasks = packed(kept, ALONE_TASK_S if kind.is_timed else min(TASK_S, shared_s))
+            stages.append(Stage(kind=kind.name, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
     return tuple(stages)
 
 
@@ -134,35 +131,25 @@ def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
 
     These are the cells that lack a stored row for one of their [[grid]] blocks and formats.
 
-    A bytes cell is returned with only its missing formats, because it may have been divided by format. Other cells are
-    measured again in all formats.
+    A cell that can be divided by format is returned with only its missing formats. Others are measured again in all
+    formats.
 
     found: the rows that the run has stored.
     """
     rows = stored_rows(found.select([*IDENTITY, "records"]))
-    stored = {(key_of(row), row.grid, row.format) for row in rows}
+    stored = {(row_key(row), row.grid, row.format) for row in rows}
     kept = []
     for cell in cells:
         missing = {
             grid: lacking
             for grid, formats in cell.grids.items()
-            if (lacking := tuple(name for name in formats if (cell.key, grid, name) not in stored))
+            if (lacking := tuple(name for name in formats if (cell_key(cell), grid, name) not in stored))
         }
         if missing:
-            kept.append(cell.only(missing) if cell.kind == "bytes" else cell)
+            kept.append(cell.only(missing) if kind_of(cell).can_divide else cell)
     return tuple(kept)
 
 
 def _by_format(cell: Cell) -> Iterator[Cell]:
     for name in cell.formats:
         yield cell.only({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
-
-
-def key_of(row: StoredRow) -> tuple[object, ...]:
-    """Return the key (`Cell.key`) of the cell that a stored row belongs to."""
-    slice_: object = (row.start, row.records) if row.kind == "model" else None
-    if row.kind.startswith(("dictionary", "rivals")):
-        slice_ = (row.grid,)
-    path, to = (row.operation, row.to_format) if row.kind in ("broker", "instructions") else ("", None)
-    cache = row.cache if row.kind == "cpu" else "resident"
-    return row.kind, row.cell_id, row.seed, row.codec, row.level, path, to, cache, slice_

@@ -16,20 +16,21 @@ from rich.console import Console
 from rich.progress import Progress
 
 from kfbench import __version__
+from kfbench.measure.cell import Cell
 from kfbench.measure.container import cores as local_cores
 from kfbench.measure.environment import environment, libraries
 from kfbench.measure.host_lock import HostLockWait
+from kfbench.measure.kinds import KINDS
 from kfbench.measure.schema import SCHEMA
+from kfbench.plugins import plugins
 from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
-from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, left, planned
 from kfbench.sweep.run.published import without_hosts
-from kfbench.sweep.run.rival_rows import missing_note
 from kfbench.sweep.run.stage import measure_stage
 from kfbench.sweep.run.task import measure_task
 from kfbench.sweep.spark.executors import Executors
@@ -66,7 +67,7 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         before = check_resumable(resume, facts).get("host_facts", {})  # before Spark starts, which takes seconds
     else:
         check_place(out)  # before Spark starts, which takes seconds
-    if note := missing_note(name for cell in profile.cells if cell.kind.startswith("rivals") for name in cell.formats):
+    for note in notes(profile):
         say(console, note)
     with ExitStack() as stack:
         spark = stack.enter_context(session(master, archive=options.archive))
@@ -97,6 +98,12 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         ]
         say(console, "; ".join(times))
     return run.path
+
+
+def notes(profile: Profile) -> list[str]:
+    """Return what the profile's kinds have to say before they are measured, such as what is not installed here."""
+    of_kinds = (kind.note([cell for cell in profile.cells if cell.kind == kind.name]) for kind in KINDS.values())
+    return list(dict.fromkeys(note for note in of_kinds if note))
 
 
 def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path | None = None) -> tuple[Stage, ...]:
@@ -131,6 +138,7 @@ def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) ->
         "master": without_hosts(master),
         "kfbench": __version__,
         "code": code_digest(),
+        "plugins": [plugin._asdict() for plugin in plugins()],
         "git_revision": facts["git_revision"],
         "libraries": libraries(facts),
         "codecs": facts["codecs"],

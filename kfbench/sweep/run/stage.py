@@ -10,10 +10,9 @@ from rich.progress import Progress
 
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.measure.schema import table
-from kfbench.sweep.run.cell import failed_rows
 from kfbench.sweep.run.history import History
 from kfbench.sweep.run.plan import Stage, Task
-from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, measure_task
+from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
 from kfbench.sweep.spark.executors import Call
 from kfbench.sweep.spark.tasks import Lost
 

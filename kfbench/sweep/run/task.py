@@ -1,25 +1,26 @@
-"""Measure the cells of one Spark task, one after another.
+"""Measure the cells of one Spark task, one after another. The results are rows of the result table.
 
 A cell that raises an exception or takes too long gets a row with its error, because one broken cell must not end a
 sweep of hours. Errors of a busy host (such as no memory) are stored separately, because the next try may succeed.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
+from kfbench.codecs import CODECS
+from kfbench.measure.cell import Cell
+from kfbench.measure.columns import Row
 from kfbench.measure.environment import host
+from kfbench.measure.host_counters import watched
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable, host_lock
-from kfbench.measure.noise import TIMED_KINDS
-from kfbench.measure.schema import Row, table
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.run.cell import failed_rows, measure_cell
-from kfbench.sweep.run.cell_rows import BUSY, error_text
-from kfbench.sweep.run.estimate import estimate_s
+from kfbench.measure.kinds import estimate_s, kind_of
+from kfbench.measure.kinds.base import BUSY, error_text
+from kfbench.measure.schema import SCHEMA, table
 from kfbench.sweep.run.time_limit import time_limit
 
 LIMIT_ESTIMATES: Final = 20
@@ -62,7 +63,7 @@ def measure_task(
     for number, cell in enumerate(cells):
         wait_began = time.perf_counter()
         try:
-            with host_lock(patience_s) if cell.kind in TIMED_KINDS else nullcontext():
+            with host_lock(patience_s) if kind_of(cell).is_timed else nullcontext():
                 waited_s += time.perf_counter() - wait_began
                 with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
                     measured = measure_cell(cell)
@@ -83,3 +84,48 @@ def measure_task(
         left=left,
         refused=refused,
     )
+
+
+def measure_cell(cell: Cell) -> list[Row]:
+    """Measure a cell and return its rows.
+
+    A cell may belong to several [[grid]] blocks of the sweep. Each of these blocks gets its own rows.
+
+    If a format fails, the columns `status` and `error` of its rows show the error. The text is the same on every host,
+    because rows are published and compared. Raises the errors in BUSY.
+    """
+    kind = kind_of(cell)
+    rows = watched(lambda: kind.rows(cell)) if kind.is_timed else kind.rows(cell)
+    return _under_its_grids(cell, rows, host())
+
+
+def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
+    """Return the rows of a cell that was not measured, for each format and operation.
+
+    reason: the text of the column `error`. on: the host that tried to measure it; None if no host did.
+    """
+    keys = kind_of(cell).row_keys(cell)
+    rows = [{"format": name, "status": status, "error": reason} | key for name in cell.formats for key in keys]
+    return _under_its_grids(cell, rows, on)
+
+
+def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Row]:
+    measured = list(rows)
+    columns = {name: value for name, value in cell.axes.items() if name in SCHEMA.names}
+    common = {
+        "kind": cell.kind,
+        "cell_id": cell.cell_id,
+        "workload": cell.workload.name,
+        "seed": cell.seed,
+        "codec": cell.codec,
+        "level": cell.level,
+        "codec_version": CODECS[cell.codec].version,
+        "host": on,
+        "cache": cell.cache if kind_of(cell).has_cold_mode else None,
+    }
+    return [
+        columns | common | {"grid": grid} | row
+        for grid, formats in cell.grids.items()
+        for row in measured
+        if row["format"] in formats
+    ]

@@ -9,15 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from kfbench.measure.kinds.base import TookTooLong
+
 AGAIN_S: Final = 1.0  # the exception is raised again at this interval, because Python drops one in a finalizer
 ENDS_AFTER: Final = 2  # the process ends after this multiple of the limit
-
-
-class TookTooLong(BaseException):
-    """The time limit has passed.
-
-    It is a BaseException, because the limited code may catch every Exception and continue.
-    """
 
 
 @contextmanager

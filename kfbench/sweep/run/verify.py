@@ -16,13 +16,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS, Format
+from kfbench.measure.cell import Cell
 from kfbench.measure.golden.checks import CHECKS as GOLDEN_CHECKS
 from kfbench.measure.golden.checks import check_vector
 from kfbench.measure.golden.vectors import GOLDEN, vectors
+from kfbench.measure.kinds import kind_of
+from kfbench.measure.legality import illegal
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
 from kfbench.sweep.definition.batch_plan import whole_batches
-from kfbench.sweep.definition.cell import Cell
-from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.profile import Profile
 from kfbench.workloads import Sample
 
@@ -174,12 +175,11 @@ def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda i
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
     """Merge cells that have the same workload, codec and level, and reduce them to about RECORDS_PER_CELL records.
 
-    Cells of the size model are left out, because they verify sizes themselves when they run.
-    Cells of the metadata floor are left out, because they have no format.
+    Cells of kinds without `is_verified` are left out: they verify sizes themselves when they run, or have no format.
     """
     found: dict[tuple[object, ...], Cell] = {}
     for cell in cells:
-        if cell.kind in ("model", "floor"):
+        if not kind_of(cell).is_verified:
             continue
         key = (cell.cell_id, cell.codec, cell.level)
         same = found.get(key)

@@ -14,7 +14,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.CorruptRecordException;
 
 /**
- * A batch of magic 2, 3 or 4 in a buffer, as DefaultRecordBatch is one of magic 2. It begins with:
+ * A batch of magic 2, 3 or 5 in a buffer, as DefaultRecordBatch is one of magic 2. It begins with:
  *
  * <pre>
  *  0 base_offset i64 | 8 length i32 | 12 partition_leader_epoch i32 | 16 magic i8 | 17 crc u32 | 21 attributes u16
@@ -38,6 +38,7 @@ abstract class Batch {
                 case V2Batch.MAGIC -> new V2Batch(buffer);
                 case V3Batch.MAGIC -> new V3Batch(buffer);
                 case ColumnarBatch.MAGIC -> new ColumnarBatch(buffer);
+                case ColumnarBatch.OLDER_MAGIC -> throw new InvalidRecordException("magic 4 is columnar's layout before 2026-11-29: encode the records again");
                 default -> throw new InvalidRecordException("magic " + buffer.get(MAGIC_AT));
             };
         } catch (BufferUnderflowException | IndexOutOfBoundsException | IllegalArgumentException e) {

@@ -8,16 +8,14 @@ import org.apache.kafka.common.header.Header;
 
 /** A columnar batch: docs/columnar.md. Columns are read when records are wanted, and only those that are. */
 final class ColumnarBatch extends Batch {
-    static final byte MAGIC = 4;
+    static final byte MAGIC = 5, OLDER_MAGIC = 4;
     static final int FIXED_BYTES = 29, MOST_RECORDS = 1 << 24, MOST_PAYLOAD = 1 << 28;
-    static final int PRODUCER = 1 << 7, AGES = 1 << 8, OFFSETS = 1 << 9, KEYS = 1 << 10, NULL_KEYS = 1 << 11, VALUES = 1 << 12,
-        NULL_VALUES = 1 << 13, HEADERS = 1 << 14, EXTENSIONS = 1 << 15;
-    private static final int BASE = 0, DELETE_HORIZON = 1, ANCHOR = 2, WIDE = 3, BY_ROWS = 4;
-    private static final int NEEDS_RECORDS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS;
+    static final int PRODUCER = 1 << 7, AGES = 1 << 8, OFFSETS = 1 << 9, KEYS = 1 << 10, VALUES = 1 << 11, HEADERS = 1 << 12,
+        BASE_TIMESTAMP = 1 << 13, ANCHOR = 1 << 14, WIDE_MAX_TIMESTAMP = 1 << 15;
+    private static final int NEEDS_RECORDS = AGES | KEYS | VALUES | HEADERS;
 
     private final int count, lastOffsetDelta, columnsAt;
-    private final long[] extensions = new long[BY_ROWS + 1];
-    private int tags; // a bit per extension that is there
+    private final long horizon, baseTimestamp, anchor, wideMaxTimestamp;
 
     ColumnarBatch(ByteBuffer buffer) {
         super(buffer);
@@ -25,27 +23,15 @@ final class ColumnarBatch extends Batch {
         if ((attributes & CODEC) > 5) throw refused("codec " + (attributes & CODEC));
         count = length(Wire.readUnsignedVarint(in));
         lastOffsetDelta = has(OFFSETS) ? Wire.readUnsignedVarint(in) : count - 1;
-        if (has(EXTENSIONS)) readExtensions(in);
+        horizon = has(HORIZON) ? in.getLong() : -1;
+        baseTimestamp = has(BASE_TIMESTAMP) ? in.getLong() : -1;
+        anchor = has(ANCHOR) ? in.getLong() : -1;
+        wideMaxTimestamp = has(WIDE_MAX_TIMESTAMP) ? in.getLong() : -1;
         columnsAt = in.position();
-        if (has(HORIZON) != hasTag(DELETE_HORIZON) || hasTag(BASE) && hasTag(DELETE_HORIZON)) throw refused("extensions 0 and 1");
-        if (has(NULL_KEYS) && (!has(KEYS) || count == 1) || has(NULL_VALUES) && (!has(VALUES) || count == 1)) throw refused("null bits");
+        if (has(HORIZON) && has(BASE_TIMESTAMP)) throw refused("a base timestamp and a delete horizon");
         if (count > MOST_RECORDS) throw refused(count + " records");
         if (count == 0 && ((attributes & NEEDS_RECORDS) != 0 || !has(OFFSETS) || in.hasRemaining())) throw refused("an empty batch with columns");
     }
-
-    private void readExtensions(ByteBuffer in) {
-        int number = Wire.readUnsignedVarint(in);
-        if (number < 1 || number > BY_ROWS + 1) throw refused(number + " extensions");
-        for (int before = -1; number > 0; number--) {
-            int tag = Wire.readUnsignedVarint(in), bytes = Wire.readUnsignedVarint(in);
-            if (tag <= before || tag > BY_ROWS || bytes != (tag == BY_ROWS ? 0 : Long.BYTES)) throw refused("extension " + tag);
-            if (tag != BY_ROWS) extensions[tag] = in.getLong();
-            tags |= 1 << tag;
-            before = tag;
-        }
-    }
-
-    private boolean hasTag(int tag) { return (tags & 1 << tag) != 0; }
 
     @Override int count() { return count; }
 
@@ -53,13 +39,13 @@ final class ColumnarBatch extends Batch {
 
     @Override
     long maxTimestamp() {
-        return hasTag(WIDE) ? extensions[WIDE] : (long) buffer.getShort(TAIL_AT) << 32 | Integer.toUnsignedLong(buffer.getInt(TAIL_AT + 2));
+        return has(WIDE_MAX_TIMESTAMP) ? wideMaxTimestamp : (long) buffer.getShort(TAIL_AT) << 32 | Integer.toUnsignedLong(buffer.getInt(TAIL_AT + 2));
     }
 
     /** The default needs the first record. */
     @Override
     long baseTimestamp() {
-        return hasTag(DELETE_HORIZON) ? extensions[DELETE_HORIZON] : hasTag(BASE) ? extensions[BASE] : count == 0 ? -1 : firstTime();
+        return has(HORIZON) ? horizon : has(BASE_TIMESTAMP) ? baseTimestamp : count == 0 ? -1 : firstTime();
     }
 
     private long firstTime() {
@@ -87,7 +73,7 @@ final class ColumnarBatch extends Batch {
     protected Records openWhole(Wire.Codec codec) {
         if (count == 0) return new Skim(new Columns());
         Columns columns = new Columns();
-        long[] keys = columns.lengths(KEYS, NULL_KEYS), values = columns.lengths(VALUES, NULL_VALUES);
+        long[] keys = columns.lengths(KEYS), values = columns.lengths(VALUES);
         HeadersReader headers = has(HEADERS) ? new HeadersReader(columns.in, count) : null;
         long keyBytes = sum(keys), rowBytes = keyBytes + sum(values), bytes = rowBytes + (headers == null ? 0 : headers.payloadBytes());
         if (bytes > MOST_PAYLOAD) throw refused("a payload of " + bytes + " bytes");
@@ -125,7 +111,7 @@ final class ColumnarBatch extends Batch {
             if (columns.offsets != null && columns.offsets[i] != i) throw refused("offset " + columns.offset(i) + " of record " + i);
             largest = Math.max(largest, checkedTime(columns.timestamp(i), earliest, latest));
         }
-        long bytes = sum(columns.lengths(KEYS, NULL_KEYS)) + sum(columns.lengths(VALUES, NULL_VALUES));
+        long bytes = sum(columns.lengths(KEYS)) + sum(columns.lengths(VALUES));
         if (has(HEADERS)) bytes += new HeadersReader(columns.in, count).payloadBytes();
         if (codec.id == 0 && bytes != columns.in.remaining()) throw refused("a payload of " + columns.in.remaining() + " bytes, not " + bytes);
         return largest;
@@ -134,26 +120,26 @@ final class ColumnarBatch extends Batch {
     /** The columns of ages and offsets, and the place of those that follow. */
     private final class Columns {
         private final ByteBuffer in = buffer.duplicate().position(columnsAt);
-        private final long anchor = hasTag(ANCHOR) ? extensions[ANCHOR] : maxTimestamp();
-        private final long[] ages = has(AGES) ? numbers(true) : null, offsets = has(OFFSETS) && count > 0 ? numbers(false) : null;
+        private final long from = has(ANCHOR) ? anchor : maxTimestamp(); // the time from which ages count
+        private final long[] ages = has(AGES) ? numbers() : null, offsets = has(OFFSETS) && count > 0 ? numbers() : null;
 
         Columns() {
             if (offsets != null) for (long delta : offsets) if (delta != (int) delta) throw refused("offset delta " + delta);
         }
 
-        private long[] numbers(boolean isAges) {
-            return count > 1 ? ColumnReader.read(in, count, isAges) : new long[] {Wire.readVarlong(in)};
+        private long[] numbers() {
+            return count > 1 ? ColumnReader.read(in, count) : new long[] {Wire.readVarlong(in)};
         }
 
         /** The lengths of keys or values, -1 for a null, or null if all are null. */
-        long[] lengths(int bit, int nullBit) {
+        long[] lengths(int bit) {
             if (!has(bit)) return null;
-            return count > 1 ? readLengths(in, count, has(nullBit)) : new long[] {length(Wire.readUnsignedVarint(in))};
+            return count > 1 ? readLengths(in, count) : new long[] {length(Wire.readUnsignedVarint(in)) - 1L};
         }
 
         long createTime(int i) {
-            if (has(APPEND_TIME) && !hasTag(ANCHOR)) return -1;
-            return ages == null ? anchor : anchor - ages[i];
+            if (has(APPEND_TIME) && !has(ANCHOR)) return -1;
+            return ages == null ? from : from - ages[i];
         }
 
         long timestamp(int i) { return has(APPEND_TIME) ? maxTimestamp() : createTime(i); }
@@ -161,15 +147,10 @@ final class ColumnarBatch extends Batch {
         long offset(int i) { return baseOffset() + (offsets == null ? i : offsets[i]); }
     }
 
-    /** A column of n ≥ 2 lengths. Those that may be null are codes: 0 is null, c is minimum + c - 1. */
-    static long[] readLengths(ByteBuffer in, int n, boolean hasNulls) {
-        long minimum = hasNulls ? length(Wire.readUnsignedVarint(in)) - 1L : 0;
-        long[] lengths = ColumnReader.read(in, n, false);
-        for (int i = 0; i < n; i++) {
-            if (hasNulls && lengths[i] == 0) lengths[i] = -1;
-            else if (hasNulls && lengths[i] < 0) throw refused("code " + lengths[i]);
-            else lengths[i] = length(lengths[i] + minimum);
-        }
+    /** A column of n ≥ 2 lengths, stored as codes: 0 is null, c is a length of c - 1. A null is -1. */
+    static long[] readLengths(ByteBuffer in, int n) {
+        long[] lengths = ColumnReader.readShort(in, n);
+        for (int i = 0; i < n; i++) lengths[i]--;
         return lengths;
     }
 
@@ -199,7 +180,7 @@ final class ColumnarBatch extends Batch {
             this.valueLengths = valueLengths;
             this.headers = headers;
             keys = payload;
-            values = hasTag(BY_ROWS) ? payload : payload.duplicate().position(keyBytes);
+            values = payload.duplicate().position(keyBytes);
         }
 
         @Override

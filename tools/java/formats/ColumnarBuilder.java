@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
 /** Writes a columnar batch: docs/columnar.md. Metadata is written once all records are known. */
 final class ColumnarBuilder extends Builder.Keeping {
     private static final long MOST_TIME = (1L << 47) - 1;
-    private static final int MOST_FIXED_BYTES = ColumnarBatch.FIXED_BYTES + 14 + 5 + 5 + 1 + 3 * 10;
+    private static final int MOST_FIXED_BYTES = ColumnarBatch.FIXED_BYTES + 14 + 5 + 5 + 3 * 8;
 
     private final Wire.Output out;
     private final Wire.Codec codec;
@@ -60,19 +60,18 @@ final class ColumnarBuilder extends Builder.Keeping {
             bits |= ColumnarBatch.OFFSETS;
             Wire.writeUnsignedVarint((int) (lastOffset - baseOffset), to);
         }
-        boolean hasBase = fields.deleteHorizon() == null && fields.baseTimestamp(first) != first, hasHorizon = fields.deleteHorizon() != null;
+        if (fields.deleteHorizon() != null) to.putLong(fields.deleteHorizon()); // its bit is among the shared ones
+        else if (fields.baseTimestamp(first) != first) bits |= time(ColumnarBatch.BASE_TIMESTAMP, fields.baseTimestamp(first), to);
         boolean hasAnchor = count > 0 && (fields.appendTime() == null ? maxTimestamp != latest : hasCreateTime());
-        int number = (hasBase || hasHorizon ? 1 : 0) + (hasAnchor ? 1 : 0) + (isWide ? 1 : 0);
-        if (number == 0) return bits;
-        to.put((byte) number);
-        if (hasBase) extension(0, fields.baseTimestamp(first), to);
-        if (hasHorizon) extension(1, fields.deleteHorizon(), to);
-        if (hasAnchor) extension(2, latest, to);
-        if (isWide) extension(3, maxTimestamp, to);
-        return bits | ColumnarBatch.EXTENSIONS;
+        if (hasAnchor) bits |= time(ColumnarBatch.ANCHOR, latest, to);
+        if (isWide) bits |= time(ColumnarBatch.WIDE_MAX_TIMESTAMP, maxTimestamp, to);
+        return bits;
     }
 
-    private static void extension(int tag, long value, ByteBuffer to) { to.put((byte) tag).put((byte) Long.BYTES).putLong(value); }
+    private static int time(int bit, long value, ByteBuffer to) {
+        to.putLong(value);
+        return bit;
+    }
 
     private boolean isDense(long baseOffset) {
         for (int i = 0; i < count; i++) if (offsets[i] != baseOffset + i) return false;
@@ -96,37 +95,36 @@ final class ColumnarBuilder extends Builder.Keeping {
         for (int i = 0; i < count; i++) any |= column[i] = latest - timestamps[i];
         if (any != 0) {
             bits |= ColumnarBatch.AGES;
-            writeNumbers(column, ColumnWriter.Role.AGES);
+            writeNumbers(column);
         }
         if (hasOffsets) {
             for (int i = 0; i < count; i++) column[i] = offsets[i] - baseOffset;
-            writeNumbers(column, ColumnWriter.Role.OFFSETS);
+            writeNumbers(column);
         }
-        bits |= writeLengths(keys, column, ColumnarBatch.KEYS, ColumnarBatch.NULL_KEYS);
-        bits |= writeLengths(values, column, ColumnarBatch.VALUES, ColumnarBatch.NULL_VALUES);
+        bits |= writeLengths(keys, column, ColumnarBatch.KEYS);
+        bits |= writeLengths(values, column, ColumnarBatch.VALUES);
         if (!hasHeaders()) return bits;
         writer.write();
         payloadBytes += headerPayload.position();
         return bits | ColumnarBatch.HEADERS;
     }
 
-    private void writeNumbers(long[] column, ColumnWriter.Role role) {
-        if (count > 1) writer.column(column, count, role);
+    private void writeNumbers(long[] column) {
+        if (count > 1) writer.column(column, count, true);
         else Wire.writeVarlong(column[0], writer.room(10));
     }
 
-    /** Return the bits of this column: none if all are null. */
-    private int writeLengths(byte[][] items, long[] column, int bit, int nullBit) {
-        int nulls = 0;
+    /** Write a column of codes. Return the bit of this column, or 0 if all are null. */
+    private int writeLengths(byte[][] items, long[] column, int bit) {
+        long any = 0;
         for (int i = 0; i < count; i++) {
-            column[i] = items[i] == null ? -1 : items[i].length;
-            if (items[i] == null) nulls++;
-            else payloadBytes += items[i].length;
+            any |= column[i] = items[i] == null ? 0 : items[i].length + 1;
+            if (items[i] != null) payloadBytes += items[i].length;
         }
-        if (nulls == count) return 0;
-        if (count > 1) writer.lengths(column, count, nulls > 0);
+        if (any == 0) return 0;
+        if (count > 1) writer.column(column, count, false);
         else writer.uvarint((int) column[0]);
-        return nulls > 0 ? bit | nullBit : bit;
+        return bit;
     }
 
     private void writePayload() throws IOException {

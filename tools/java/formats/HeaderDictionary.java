@@ -38,14 +38,12 @@ final class HeaderDictionary {
 
     int size() { return d; }
 
-    /** Metadata and payload. */
-    long bytes(int n) {
-        return Wire.sizeOfUnsignedVarint(d) + (long) metadataBytes + Packed.size(n, Packed.bitLength(d - 1));
-    }
+    /** Metadata and payload, without the form. */
+    long bytes(int n) { return (long) metadataBytes + Packed.size(n, Packed.bitLength(d - 1)); }
 
     void write(int n, Wire.Output out, Wire.Output payload) {
         out.ensureRemaining((int) bytes(n) + 8);
-        Wire.writeUnsignedVarint(d, out.buffer());
+        out.buffer().put((byte) d);
         for (int i = 0; i < d; i++) {
             byte[] value = distinct[i];
             Wire.writeUnsignedVarint(value == null ? 0 : value.length + 1, out.buffer());

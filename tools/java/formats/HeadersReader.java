@@ -6,7 +6,7 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 
 /** Reads the headers of a columnar batch: first the metadata, then the payload. */
 final class HeadersReader {
-    private static final int MOST_HEADERS = 1 << 24, CONSTANT = 0, PLAIN = 1, PLAIN_WITH_NULLS = 2, DICTIONARY = 3, HEX_TEMPLATE = 4;
+    static final int MOST_HEADERS = 1 << 24, HEX_TEMPLATE = 254, PLAIN = 255; // smaller forms: as many distinct values
 
     private final int n;
     private final Header[][] headers;
@@ -54,27 +54,14 @@ final class HeadersReader {
             keyLengths[i] = length(Wire.readUnsignedVarint(in));
             valueLengths[i] = length(Wire.readUnsignedVarint(in)) - 1L;
         }
-        addLengths();
-    }
-
-    private void addLengths() {
-        for (int i = 0; i < keyLengths.length; i++) payloadBytes += keyLengths[i] + Math.max(valueLengths[i], 0);
+        for (int i = 0; i < number; i++) payloadBytes += keyLengths[i] + Math.max(valueLengths[i], 0);
     }
 
     private void readByRecord(ByteBuffer in) {
-        counts = ColumnarBatch.readLengths(in, n, false);
+        counts = ColumnReader.readShort(in, n);
         long number = 0;
         for (long count : counts) number += count;
-        int m = (int) checked(number, MOST_HEADERS);
-        if (m == 1) {
-            readAlone(in, 1);
-            return;
-        }
-        keyLengths = ColumnarBatch.readLengths(in, m, false);
-        int nulls = in.get();
-        if (nulls < 0 || nulls > 1) throw Batch.refused("nulls " + nulls);
-        valueLengths = ColumnarBatch.readLengths(in, m, nulls == 1);
-        addLengths();
+        readAlone(in, (int) checked(number, Math.min(in.remaining(), MOST_HEADERS)));
     }
 
     private void readByPosition(ByteBuffer in) {
@@ -87,21 +74,19 @@ final class HeadersReader {
     private Position readPosition(ByteBuffer in) {
         Position found = new Position();
         found.keyLength = length(Wire.readUnsignedVarint(in));
-        found.form = in.get();
+        found.form = in.get() & 0xFF;
         found.bytes = found.keyLength;
         switch (found.form) {
-            case CONSTANT -> found.lengths = readLengths(in, 1);
-            case PLAIN, PLAIN_WITH_NULLS -> found.lengths = ColumnarBatch.readLengths(in, n, found.form == PLAIN_WITH_NULLS);
-            case DICTIONARY -> {
-                int d = Wire.readUnsignedVarint(in);
-                if (d < 2 || d > 256) throw Batch.refused("a dictionary of " + d);
+            case 0 -> throw Batch.refused("form 0");
+            case PLAIN -> found.lengths = ColumnarBatch.readLengths(in, n);
+            case HEX_TEMPLATE -> readMask(in, found);
+            default -> {
+                int d = found.form;
                 found.lengths = readLengths(in, d);
                 found.indexes = new long[n];
                 Packed.read(in, n, 0, Packed.bitLength(d - 1), found.indexes);
                 for (long index : found.indexes) if (index >= d) throw Batch.refused("index " + index + " of " + d);
             }
-            case HEX_TEMPLATE -> readMask(in, found);
-            default -> throw Batch.refused("form " + found.form);
         }
         if (found.form == HEX_TEMPLATE) found.bytes += found.varies.length - found.varying + HexTemplate.digitBytes(n, found.varying);
         else for (long each : found.lengths) found.bytes += Math.max(each, 0);
@@ -154,7 +139,7 @@ final class HeadersReader {
         ByteBuffer[] values = new ByteBuffer[position.lengths.length];
         for (int i = 0; i < values.length; i++) values[i] = Batch.slice(payload, (int) position.lengths[i]);
         for (int i = 0; i < n; i++) {
-            ByteBuffer value = values[position.form == CONSTANT ? 0 : position.indexes == null ? i : (int) position.indexes[i]];
+            ByteBuffer value = values[position.indexes == null ? i : (int) position.indexes[i]];
             headers[i][own] = header(key, value == null ? null : value.duplicate());
         }
     }

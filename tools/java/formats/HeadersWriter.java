@@ -1,7 +1,6 @@
 package kfbench;
 
 import java.nio.ByteBuffer;
-import java.util.Arrays;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Utils;
 
@@ -58,80 +57,40 @@ final class HeadersWriter {
 
     private void writeByRecord() {
         long[] counts = new long[n];
-        int m = 0;
-        for (int i = 0; i < n; i++) m += (int) (counts[i] = headers[i].length);
-        column(counts, n, ColumnWriter.Role.LENGTHS);
-        long[] keyLengths = new long[m], valueLengths = new long[m];
-        boolean hasNulls = false;
-        int at = 0;
-        for (int i = 0; i < n; i++) {
-            for (Header header : headers[i]) {
-                byte[] key = Utils.utf8(header.key()), value = header.value();
-                if (m == 1) {
-                    writeAlone(key, value);
-                    return;
-                }
-                keyLengths[at] = key.length;
-                valueLengths[at++] = value == null ? -1 : value.length;
-                hasNulls |= value == null;
-                write(key);
-                write(value);
-            }
-        }
-        column(keyLengths, m, ColumnWriter.Role.LENGTHS);
-        room(1).put((byte) (hasNulls ? 1 : 0));
-        lengths(valueLengths, m, hasNulls);
+        for (int i = 0; i < n; i++) counts[i] = headers[i].length;
+        column(counts, n, false);
+        for (int i = 0; i < n; i++) for (Header header : headers[i]) writeAlone(Utils.utf8(header.key()), header.value());
     }
 
     private void writePosition(byte[] key, byte[][] values) {
-        long[] lengths = new long[n];
+        long[] codes = new long[n];
         boolean hasNulls = false;
         long bytes = 0;
         for (int i = 0; i < n; i++) {
-            lengths[i] = values[i] == null ? -1 : values[i].length;
+            codes[i] = values[i] == null ? 0 : values[i].length + 1;
             hasNulls |= values[i] == null;
-            bytes += Math.max(lengths[i], 0);
+            bytes += Math.max(codes[i] - 1, 0);
         }
         uvarint(key.length);
         write(key);
-        int minimum = hasNulls ? toCodes(lengths, n) : 0;
-        long plain = columns.plan(lengths, n, hasNulls ? ColumnWriter.Role.CODES : ColumnWriter.Role.LENGTHS) + bytes
-            + (hasNulls ? Wire.sizeOfUnsignedVarint(minimum) : 0);
+        long plain = columns.plan(codes, n, false) + bytes;
         HeaderDictionary dictionary = HeaderDictionary.of(values, MOST_DISTINCT);
         HexTemplate template = hasNulls ? null : HexTemplate.of(values);
-        if (dictionary != null && dictionary.size() == 1) {
-            room(1).put((byte) 0);
-            uvarint(values[0] == null ? 0 : values[0].length + 1);
-            write(values[0]);
-        } else if (dictionary != null && dictionary.bytes(n) < plain && (template == null || dictionary.bytes(n) <= template.bytes(n))) {
-            room(1).put((byte) 3);
+        boolean isSmaller = dictionary != null && dictionary.bytes(n) < plain && (template == null || dictionary.bytes(n) <= template.bytes(n));
+        if (isSmaller || dictionary != null && dictionary.size() == 1) {
             dictionary.write(n, out, payload);
         } else if (template != null && template.bytes(n) < plain) {
-            room(1).put((byte) 4);
+            room(1).put((byte) HeadersReader.HEX_TEMPLATE);
             template.write(values, out, payload);
         } else {
-            room(1).put((byte) (hasNulls ? 2 : 1));
-            if (hasNulls) uvarint(minimum);
+            room(1).put((byte) HeadersReader.PLAIN);
             writePlanned();
             for (byte[] value : values) write(value);
         }
     }
 
-    /** Write a column of lengths, -1 being null. */
-    void lengths(long[] lengths, int count, boolean hasNulls) {
-        if (hasNulls) uvarint(toCodes(lengths, count));
-        column(lengths, count, hasNulls ? ColumnWriter.Role.CODES : ColumnWriter.Role.LENGTHS);
-    }
-
-    /** Replace lengths by codes: 0 is null, c is a length of minimum + c - 1. Return the minimum. */
-    private static int toCodes(long[] lengths, int count) {
-        long minimum = Arrays.stream(lengths, 0, count).filter(length -> length >= 0).min().orElse(0);
-        for (int i = 0; i < count; i++) lengths[i] = lengths[i] < 0 ? 0 : lengths[i] - minimum + 1;
-        return (int) minimum;
-    }
-
-    void column(long[] values, int count, ColumnWriter.Role role) {
-        columns.plan(values, count, role);
+    void column(long[] values, int count, boolean hasTrend) {
+        columns.plan(values, count, hasTrend);
         writePlanned();
     }
 

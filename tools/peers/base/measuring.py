@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.measure.cell import Cell
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
 from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_line
 from kfbench.report.topics.peers import FORMATS
-from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import load_profile
 from tools.peers.base.arm import Arm, Peer, Task, logs
 from tools.peers.base.differences import Difference, equal_arms

@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.floor import FLOOR
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.report.data.arms import COLD, Arm, Band, arms_of, middle_95, one_per_arm, paired, ties
 from kfbench.report.data.axes import AXES, GRID, level
 from kfbench.report.data.named import BEST_KNOWN, NONE

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.report.data.views import Views
 from kfbench.report.render import plots
 from kfbench.report.section import Answer, Figure, Texts

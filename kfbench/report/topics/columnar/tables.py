@@ -8,8 +8,9 @@ from typing import Final
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.floor import FLOOR
+from kfbench.measure.kinds.cpu import READINGS
 from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import NONE, codec_words, under_words

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from itertools import product
 
 from kfbench.dictionary_sizes import SIZE_BYTES
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
     FORMATS,
     LEVEL,
@@ -16,6 +15,7 @@ from kfbench.report.data.dictionaries import (
     kib,
     mean_time,
 )
+from kfbench.report.topics.dictionaries.sentences import DICTIONARY_OPERATIONS
 from kfbench.tables import Cell, Table, plain_columns
 
 

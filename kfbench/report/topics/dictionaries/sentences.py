@@ -6,7 +6,6 @@ from typing import Final
 
 from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.dictionary_cpu import DICTIONARY_OPERATIONS
 from kfbench.report.data.dictionaries import (
     CHARGED_BYTES,
     COLUMNAR,
@@ -30,6 +29,7 @@ from kfbench.report.data.words import span, upper_first
 from kfbench.tables import number
 from kfbench.text import counted
 
+DICTIONARY_OPERATIONS: Final = ("compress", "decompress")
 BASE: Final = f"{BASE_FORMAT} + zstd {LEVEL}"
 LITTLE: Final = 0.01  # a dictionary that saves less than this share does not pay
 SMALL_BATCH: Final = 10  # records per batch of the headline

@@ -1,0 +1,339 @@
+"""The class Kind, and what kinds of measurement share: the records of a cell, rows of failures, costs."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Struct, field
+
+from kfbench.formats import FORMATS
+from kfbench.measure.cell import Cell
+from kfbench.measure.columns import Column, Row
+from kfbench.measure.cpu import Operation, Samples
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.workloads import Sample, Workload
+from kfbench.workloads.recorded.public import NotFetched
+
+Illegal = Literal["refuse", "skip"]
+DIFFER_IN_A_ROUND: Final = ("format", "arm")
+
+
+class TookTooLong(BaseException):
+    """The time limit of a cell has passed.
+
+    It is a BaseException, because the limited code may catch every Exception and continue.
+    """
+
+
+# Errors of a busy host. Measuring a cell reads and writes no file, so an OSError comes from the host.
+BUSY: Final = (TookTooLong, MemoryError, OSError)
+
+
+class Amount(NamedTuple):
+    """The wanted size of a measurement: about `records` records, and at most `payload_bytes` bytes of payload.
+
+    batches: at most this number of batches.
+    """
+
+    records: int
+    payload_bytes: int
+    batches: int = sys.maxsize
+
+
+class Extent(NamedTuple):
+    records: int
+    batches: int
+    payload_bytes: int
+
+
+class CodecLevel(NamedTuple):
+    """A codec and its level. level: None if the codec has no levels."""
+
+    codec: str
+    level: int | None
+
+
+class Target(NamedTuple):
+    """A broker path or an operation, and the format that the path converts to; None if it does not convert."""
+
+    path: str
+    to: str | None
+
+
+class Block(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
+
+    A block in a file may also have tables with the settings of kinds. They replace those of the file.
+
+    Args:
+        measure: the kinds of measurement.
+        axes: the values (levels) of each axis, a parameter of the workload. Named workloads have one axis, batch_size.
+            Without it they have the batches that their file describes.
+        workload: a family of workloads, used unless `workloads` is given.
+        workloads: named workloads (datasets/workloads). "NAME" is the default variant, "NAME/VARIANT" another one. Both
+            may be patterns: "*" matches the default variant of every workload, "*/*" every variant.
+        seeds: replace the seed of the file. Each cell is repeated for each seed.
+        codecs: the levels of each codec. An empty list means the default level.
+        paths: the broker paths, such as "append", for kinds that measure paths.
+        operations: what is counted beside the broker paths; None: encode and decode.
+        to: the target formats of the paths that convert.
+        illegal: what happens if a format does not support a cell, for example zstd or headers in v0 and v1. With
+            "refuse", the sweep is invalid. With "skip", the result has a row with the reason.
+    """
+
+    name: str
+    title: str
+    analysis: str
+    measure: list[str]
+    formats: list[str]
+    axes: dict[str, list[Any]] = {}
+    workload: str = "grid"
+    workloads: list[str] = []
+    seeds: list[int] = []
+    codecs: dict[str, list[int]] = field(default_factory=lambda: {"none": []})
+    paths: list[str] = []
+    operations: tuple[Operation, ...] | None = None
+    to: list[str] = []
+    illegal: Illegal = "refuse"
+
+
+class Plan(NamedTuple):
+    """A [[grid]] block with a kind's settings, of which the kind makes its cells.
+
+    Args:
+        where: the file and the block, for messages.
+        settings: the kind's settings of the block, or else of its file.
+        extent: chooses the whole batches that fit an amount.
+    """
+
+    where: str
+    block: Block
+    settings: Any
+    codecs: Sequence[CodecLevel]
+    extent: Callable[[Amount], Extent]
+
+
+class Kernels(NamedTuple):
+    """The kernels that measuring a cell needs, beside those that encode, decode and size.
+
+    Args:
+        readings: the operations that read a part of a log, by format.
+        path: the broker path; empty if there is none.
+    """
+
+    readings: Mapping[str, Sequence[Operation]] = {}
+    path: str = ""
+
+
+class Kind:
+    """A kind of measurement: what is measured of a cell, and all that a sweep must know of it.
+
+    Args:
+        name: the name in the key `measure` of a sweep and in the column `kind`.
+        section: the TOML table with its settings, in a sweep file and in each of its blocks.
+        settings: the class of these settings. Kinds with the same section share it.
+        ranges: the least and largest number of settings that are lists.
+        columns: the columns of the result table that no other kind has.
+        meanings: what a shared column means for this kind.
+        is_timed: True if its cells run one at a time, and wait for the host lock.
+        has_cold_mode: True if each call may wait for its data from memory.
+        rides_on: the kind in whose stage its cells run, made with the same records; "" for a stage of its own.
+        has_own_blocks: True if blocks do not share cells, because each has its own settings.
+        has_slices: True if cells are parts of one workload. Their first record and their number identify them.
+        has_targets: True if a cell measures one broker path or operation, which its rows name in `operation`.
+        counts_operations: True if the key `operations` of a block says what it counts.
+        can_divide: True if each format of a cell may be measured apart from the others.
+        needs_base: True if v2 must be among the formats, because every ratio is to it.
+        is_verified: True if `kfbench verify` checks the records of its cells.
+        is_headline: True if a comparison of two runs lists all its times, not only those that differ.
+        differ_in_a_round: the columns in which arms of the same rounds differ.
+        most_batch_bytes: the largest batch in v2; None: what a broker accepts.
+    """
+
+    name: str
+    section: str
+    settings: type[Struct]
+    ranges: Mapping[str, tuple[float, float]] = {}
+    columns: Sequence[Column] = ()
+    meanings: Mapping[str, str] = {}
+    is_timed: bool = False
+    has_cold_mode: bool = False
+    rides_on: str = ""
+    has_own_blocks: bool = False
+    has_slices: bool = False
+    has_targets: bool = False
+    counts_operations: bool = False
+    can_divide: bool = False
+    needs_base: bool = False
+    is_verified: bool = True
+    is_headline: bool = False
+    differ_in_a_round: Sequence[str] = DIFFER_IN_A_ROUND
+    most_batch_bytes: int | None = None
+
+    def names(self) -> Sequence[str]:
+        """Return what the key `formats` of a block may name."""
+        return tuple(FORMATS)
+
+    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+        """Yield why the kind cannot measure the block: the key, and what is wrong."""
+        return iter(())
+
+    def targets(self, block: Block) -> list[Target]:
+        """Return what the kind measures by name, without duplicates; one target without a name if there is nothing."""
+        return [Target("", None)]
+
+    def amount(self, settings: Any, codec: str) -> Amount:
+        """Return the size of a cell."""
+        return Amount(settings.records, settings.payload_bytes)
+
+    def cells_per_point(self, block: Block, settings: Any, codecs: int) -> int:
+        """Return the number of cells for one workload and seed."""
+        return codecs * len(self.targets(block))
+
+    def settle(self, cell: Cell, plan: Plan) -> Cell:
+        """Return the cell with its settings, such as rounds. Raises InvalidConfig."""
+        return cell
+
+    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+        """Yield the cells of one workload and seed, with their sizes and formats."""
+        cell = self.settle(cell, plan)
+        for (codec, level), (path, to) in product(plan.codecs, self.targets(plan.block)):
+            extent = plan.extent(self.amount(plan.settings, codec))
+            formats = tuple(name for name in plan.block.formats if name != to)
+            yield replace(cell, codec=codec, level=level, path=path, to=to, formats=formats, **extent._asdict())
+
+    def rows(self, cell: Cell) -> Iterator[Row]:
+        """Measure a cell, and yield its rows. A format that fails gets rows with its error."""
+        raise NotImplementedError
+
+    def row_keys(self, cell: Cell) -> list[Row]:
+        """Return the columns in which the rows of one format differ, for each row. They name what is measured."""
+        return [{}]
+
+    def estimate_s(self, cell: Cell) -> float:
+        """Return about how many seconds a cell takes when its kernels are compiled."""
+        raise NotImplementedError
+
+    def kernels(self, cell: Cell) -> Kernels | None:
+        """Return what to compile before a cell is measured; None: nothing."""
+        return Kernels()
+
+    def note(self, cells: Sequence[Cell]) -> str | None:
+        """Return a line to say before these cells are measured, such as what is not installed here; None: nothing.
+
+        cells: all cells of this kind, perhaps none.
+        """
+        return None
+
+
+class RemovedKind(NamedTuple):
+    """A kind that kfbench no longer measures. Stored runs may have its rows. Fields: see Kind."""
+
+    name: str
+    columns: Sequence[Column] = ()
+    meanings: Mapping[str, str] = {}
+    differ_in_a_round: Sequence[str] = DIFFER_IN_A_ROUND
+
+
+@lru_cache(maxsize=2)
+def sample_at(workload: Workload, records: int, seed: int) -> Sample:
+    """Generate records. The last two samples are cached, because measurements of other codecs use the same records."""
+    return workload.generate(records=records, seed=seed)
+
+
+def sample_of(cell: Cell) -> Sample:
+    return sample_at(cell.workload, cell.records, cell.seed)
+
+
+def encode_input(cell: Cell, sample: Sample) -> EncodeInput:
+    return EncodeInput(
+        records=sample.records,
+        bounds=sample.bounds,
+        codec=cell.codec,
+        level=cell.level,
+        batch_fields=sample.batch_fields,
+    )
+
+
+def times_of(cell: Cell, times: Samples) -> Row:
+    return {
+        "status": "ok",
+        "records": cell.records,
+        "inner_loops": times.inner_loops,
+        "cpu_ns": times.cpu_ns.tolist(),
+        "wall_ns": times.wall_ns.tolist(),
+    }
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error as one line: its class and message. The path in an OSError is left out, because hosts differ."""
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{type(error).__name__}: {' '.join(words.split())}"
+
+
+def skipped(name: str, reason: str) -> Row:
+    return {"format": name, "status": "skipped", "error": reason}
+
+
+def failed(cell: Cell, name: str, error: Exception | str) -> Row:
+    """Return the row of a format that has failed. Raises the error if it is one of a busy host."""
+    if isinstance(error, str):
+        return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error}"}
+    if isinstance(error, BUSY):
+        raise error
+    if isinstance(error, NotFetched):
+        return skipped(name, str(error))
+    return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error_text(error)}"}
+
+
+ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
+ESTIMATED_ON: Final = "two cores of an Intel Xeon where little else ran"
+# Bytes before compression / (seconds of compressing once and decompressing once), in MB/s, by codec and level.
+_MB_PER_S: Final = {
+    ("none", None): 8_000, ("gzip", 1): 100, ("gzip", 6): 100, ("gzip", 9): 20, ("lz4", 1): 140, ("lz4", 17): 17,
+    ("zstd", 9): 170, ("zstd", 19): 5,
+}  # fmt: skip
+_OTHER_MB_PER_S: Final = 1_500
+_US_PER_BATCH: Final = {"none": 0.05, "gzip": 13}
+_OTHER_US_PER_BATCH: Final = 6
+_RECORD_NS: Final = 15  # encoding or decoding in a format without a codec
+_METADATA_BYTES: Final = 30  # per record
+_WARM_UP_CALLS: Final = 8
+_SAMPLE: Final = 1.1  # a sample takes this multiple of its shortest time, because it is a whole number of calls
+
+
+class Costs(NamedTuple):
+    """Estimated seconds of the parts of a cell's measurement.
+
+    The constants were fitted to the run ESTIMATED_FROM; those of codec levels that it does not have, to cells of the
+    profile `full`.
+
+    Args:
+        payload_bytes: the bytes before compression.
+        codec_s: compressing and decompressing all batches once.
+        plain_s: encoding or decoding all records once, without a codec.
+        sample_s: a sample.
+        rounds: the rounds and the calls that warm up.
+    """
+
+    payload_bytes: int
+    codec_s: float
+    plain_s: float
+    sample_s: float
+    rounds: int
+
+    @classmethod
+    def of(cls, cell: Cell) -> "Costs":
+        payload_bytes = cell.payload_bytes + _METADATA_BYTES * cell.records
+        speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
+        codec_s = payload_bytes / speed + cell.batches * _US_PER_BATCH.get(cell.codec, _OTHER_US_PER_BATCH) * 1e-6
+        return cls(
+            payload_bytes=payload_bytes,
+            codec_s=codec_s,
+            plain_s=cell.records * _RECORD_NS * 1e-9,
+            sample_s=_SAMPLE * cell.sample_us * 1e-6,
+            rounds=cell.rounds + _WARM_UP_CALLS,
+        )

@@ -1,0 +1,146 @@
+"""The kind "model", the size model: sizes of very many records, computed from their shapes without payload."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from kfbench.errors import InvalidConfig
+from kfbench.formats import FORMATS
+from kfbench.measure.cell import Cell, block_records, workload_label
+from kfbench.measure.columns import INT64, Row, added
+from kfbench.measure.kinds.base import Amount, Block, Kind, Plan, failed, sample_at, skipped
+from kfbench.measure.legality import illegal
+from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
+from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
+
+FIRST_RECORDS: Final = 1 << 20
+_VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell
+_VERIFIED_BYTES: Final = 1 << 20  # about the largest payload of these records, unless the first record alone is larger
+_CELL_S: Final = 0.1
+_RECORD_NS: Final = 70  # generating a record
+_FORMAT_NS: Final = 6  # computing the size of a record in one format
+
+
+class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The number of records whose sizes the size model computes, without generating payload."""
+
+    records: int = 1_000_000_000  # per workload; the records are divided into cells
+    cell_records: int = 1 << 25  # the largest number of records in a cell
+
+
+class Model(Kind):
+    name = section = "model"
+    settings = ModelSettings
+    columns = (
+        added(
+            "generate_ns", INT64, "ns", "thread CPU time of making the shapes, once for all formats of the cell",
+            is_measured=True,
+        ),
+        added(
+            "resident_bytes", INT64, "bytes", "most memory that the worker has held so far, the whole process",
+            is_measured=True,
+        ),
+    )  # fmt: skip
+    meanings = {"start": "the cells of a workload add up", "cpu_ns": "of sizing the records, one item"}
+    has_slices = True
+    is_verified = False  # cells verify sizes themselves when they run
+
+    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+        if set(block.codecs) != {"none"}:
+            yield "codecs: the size model has no payload to compress"
+        formats = [name for name in block.formats if name in FORMATS]
+        if unsized := [name for name in formats if not FORMATS[name].capabilities.sizes_from_shapes]:
+            yield f"formats: sizes of {unsized[0]} depend on the contents of headers, which the size model has not"
+
+    def amount(self, settings: ModelSettings, codec: str) -> Amount:
+        """Return the size of a plan's sample: cells have their own numbers of records."""
+        return Amount(BLOCK_RECORDS, settings.records)
+
+    def cells_per_point(self, block: Block, settings: ModelSettings, codecs: int) -> int:
+        return -(-settings.records // max(settings.cell_records, BLOCK_RECORDS))
+
+    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+        settings: ModelSettings = plan.settings
+        try:
+            cell.workload.generate(records=1, seed=cell.seed, start=settings.records - 1)
+        except InvalidConfig as error:
+            label = workload_label(cell.workload)
+            raise InvalidConfig(f"{plan.where}: model.records: {label}: {error}") from None
+        for start, records in _slices(cell.workload, settings):
+            yield replace(cell, start=start, records=records, formats=tuple(plan.block.formats))
+
+    def rows(self, cell: Cell) -> Iterator[Row]:
+        """Compute the sizes of the cell's records in each format, without payload.
+
+        About 65,536 records are generated at a time, so memory does not grow with their number. Some records are
+        encoded first, to verify the computed sizes.
+        """
+        (key,) = self.row_keys(cell)
+        models: dict[str, Modelled] = {}
+        generate_ns, block_size = 0, block_records(cell.workload)
+        for name in cell.formats:
+            try:
+                if reason := illegal(name, sample_at(cell.workload, block_size, cell.seed), cell.codec):
+                    yield key | skipped(name, reason)
+                    continue
+                first = _first_records(cell.workload, cell.seed, cell.start, cell.records)
+                verify_model(FORMATS[name], first.records, first.bounds, first.batch_fields)
+                models[name] = Modelled(fmt=FORMATS[name])
+            except Exception as error:
+                yield key | failed(cell, name, error)
+        try:
+            end = cell.start + cell.records
+            for start in range(cell.start, end, block_size):
+                began_ns = time.thread_time_ns()
+                block = cell.workload.generate(records=min(block_size, end - start), seed=cell.seed, start=start)
+                _ = block.shapes.payload_bytes  # computed once for all formats
+                generate_ns += time.thread_time_ns() - began_ns
+                for model in models.values():
+                    model.add(block.shapes, block.bounds, block.batch_fields)
+        except Exception as error:
+            yield from (key | failed(cell, name, error) for name in models)
+            return
+        common = key | {"status": "ok", "generate_ns": generate_ns, "resident_bytes": resident_bytes()}
+        yield from (common | {"format": name} | model.columns for name, model in models.items())
+
+    def row_keys(self, cell: Cell) -> list[Row]:
+        return [{"start": cell.start, "records": cell.records}]
+
+    def estimate_s(self, cell: Cell) -> float:
+        return _CELL_S + cell.records * (_RECORD_NS + len(cell.formats) * _FORMAT_NS) * 1e-9
+
+
+class Slice(NamedTuple):
+    start: int
+    records: int
+
+
+def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
+    """Divide the records of a size model into the slices of its cells.
+
+    Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell has at
+    least FIRST_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole batches. Only the last
+    cell may be smaller or end inside a batch.
+    """
+    unit, start = block_records(point), 0
+    while start < settings.records:
+        wanted = min(max(start, FIRST_RECORDS), settings.cell_records)
+        records = min(max(wanted // unit, 1) * unit, settings.records - start)
+        yield Slice(start, records)
+        start += records
+
+
+@lru_cache(maxsize=1)
+def _first_records(workload: Workload, seed: int, start: int, records: int) -> Sample:
+    """Return the first records from `start` on: at least 1, at most 2,048, with at most about 1 MiB of payload."""
+    wanted = min(records, _VERIFIED_RECORDS)
+    payload = workload.generate(records=wanted, seed=seed, start=start).shapes.payload_bytes
+    fitting = wanted if payload <= _VERIFIED_BYTES else max(1, wanted * _VERIFIED_BYTES // payload)
+    return workload.generate(records=fitting, seed=seed, start=start)
+
+
+KINDS: Final = (Model(),)

@@ -1,0 +1,157 @@
+"""Formats, codecs, kinds, commands and what-if tables of other packages, found by entry points (docs/plugins.md).
+
+An entry point of the group `kfbench.formats` names a module with FORMATS, as those in `kfbench/formats/` have. The
+other groups are alike. kfbench finds its own research in the same way.
+"""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kfbench.errors import KfbenchError
+
+GROUPS: Final = ("formats", "codecs", "kinds", "commands", "whatif_tables")
+OURS: Final = "kfbench"
+
+T = TypeVar("T")
+
+
+class PluginClash(KfbenchError):
+    """Two packages register the same name, or a plug-in registers a name of kfbench's own."""
+
+
+class PluginWarning(UserWarning):
+    """A plug-in cannot be imported, and is left out."""
+
+
+class Plugin(NamedTuple):
+    """A package with entry points of kfbench.
+
+    Args:
+        groups: the groups, without "kfbench.".
+        digest: a hash of the files of its modules.
+    """
+
+    name: str
+    version: str
+    groups: tuple[str, ...]
+    digest: str
+
+
+class Command(NamedTuple):
+    """A command of `kfbench`: a function or a typer.Typer with commands of its own."""
+
+    name: str
+    run: Any
+
+
+@cache
+def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+    found = entry_points(group=f"kfbench.{group}")
+    return tuple(sorted(found, key=lambda each: (_package(each) != OURS, _package(each), each.name)))
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "?"
+
+
+def modules(group: str) -> Iterator[tuple[str, ModuleType]]:
+    """Yield the package and the module of each entry point of a group. A module that fails to import is left out."""
+    for entry in _entry_points(group):
+        try:
+            yield _package(entry), import_module(entry.module)
+        except Exception as error:
+            _warn_once(_package(entry), f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+
+@cache
+def _warn_once(package: str, reason: str) -> None:
+    warnings.warn(f"plug-in {package} is left out: {reason}", PluginWarning, stacklevel=2)
+
+
+class Registry(Mapping[str, T]):
+    """All objects of a group by their `name`: those of kfbench first, then those of plug-ins.
+
+    They are loaded at the first look-up, not at import: a plug-in imports the module that has the registry. Looking up
+    raises PluginClash.
+
+    Args:
+        group: the group, without "kfbench.".
+        attribute: the name of the tuple of objects in each module.
+        built_in: returns kfbench's own objects.
+    """
+
+    def __init__(self, group: str, attribute: str, built_in: Callable[[], Iterable[T]] = tuple) -> None:
+        self._group, self._attribute, self._built_in = group, attribute, built_in
+
+    @cached_property
+    def _found(self) -> dict[str, T]:
+        owners: dict[str, str] = {}
+        found: dict[str, T] = {}
+        ours = [(OURS, each) for each in self._built_in()]
+        theirs = [
+            (package, each) for package, module in modules(self._group) for each in getattr(module, self._attribute, ())
+        ]
+        for package, each in (*ours, *theirs):
+            name: str = each.name
+            if name in found:
+                raise PluginClash(
+                    f"{name}: {owners[name]} and {package} both register it (kfbench.{self._group}): uninstall one"
+                )
+            found[name], owners[name] = each, package
+        return found
+
+    def __getitem__(self, name: str) -> T:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return f"Registry({self._found!r})"
+
+
+@cache
+def plugins() -> tuple[Plugin, ...]:
+    """Return the installed plug-ins, without kfbench itself."""
+    groups: dict[str, list[str]] = {}
+    versions: dict[str, str] = {}
+    for group in GROUPS:
+        for entry in _entry_points(group):
+            if _package(entry) != OURS:
+                groups.setdefault(_package(entry), []).append(group)
+                versions[_package(entry)] = entry.dist.version if entry.dist else "?"
+    return tuple(Plugin(name, versions[name], tuple(groups[name]), _digest(files_of(name))) for name in sorted(groups))
+
+
+def files_of(package: str) -> dict[str, Path]:
+    """Return the files of a plug-in's modules, by their place below a folder of the import path.
+
+    A module in a package stands for the whole package.
+    """
+    found: dict[str, Path] = {}
+    for entry in (each for group in GROUPS for each in _entry_points(group) if _package(each) == package):
+        name = entry.module.partition(".")[0]
+        spec = find_spec(name)
+        for place in map(Path, (spec.submodule_search_locations or [spec.origin or ""]) if spec else ()):
+            files = [place] if place.is_file() else sorted(place.rglob("*"))
+            found |= {str(each.relative_to(place.parent)): each for each in files if each.is_file()}
+    return {name: path for name, path in found.items() if "__pycache__" not in path.parts}
+
+
+def _digest(files: Mapping[str, Path]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for name, path in sorted(files.items()):
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

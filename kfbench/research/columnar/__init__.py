@@ -1,0 +1,1 @@
+"""columnar: a record format of our own. Bit-packed columns of all records of a batch, then their payload."""

@@ -1,0 +1,184 @@
+"""docs/columnar.md agrees with the reference codec.
+
+It states bits, column kinds, header forms, and every byte of an example.
+"""
+
+import re
+import struct
+import tracemalloc
+from itertools import accumulate
+from pathlib import Path
+
+import crc32c
+import pytest
+
+from kfbench import FORMATS, Limits, layouts
+from kfbench.errors import CorruptLog
+from kfbench.research.columnar import layout
+from kfbench.research.columnar.kernels import batch_header, columns, header_reading
+from tests.page_tables import mask_of, tables
+from tests.reference import v23
+from tests.reference.model import Fields, Message, RefusedError
+from tests.reference.varint import unsigned
+from tests.research.columnar import reference as columnar
+from tests.research.columnar import reference_columns as columnar_columns
+from tests.research.columnar import reference_headers as columnar_headers
+
+PAGE = (Path(__file__).parents[3] / "docs" / "columnar.md").read_text(encoding="utf-8")
+TEXT = re.sub(r"\s+", " ", PAGE)
+NOON_MS = 1_700_000_000_000
+EXAMPLE = "A batch of two"
+
+
+def example() -> list[Message]:
+    """Return the records of the page's example, read from its first table."""
+    messages = []
+    for offset, time, key, value, *headers in tables(PAGE, EXAMPLE)[0]:
+        later = int(time.split()[1]) if time.startswith("+") else 0
+        messages.append(
+            Message(
+                offset=int(offset),
+                timestamp_ms=NOON_MS + later,
+                key=None if key == "null" else key.encode(),
+                value=value.encode(),
+                headers=tuple((name, text.encode()) for name, text in zip("v", headers, strict=True)),
+            )
+        )
+    return messages
+
+
+def test_every_byte_of_the_example() -> None:
+    rows, at, messages, fields = tables(PAGE, EXAMPLE)[-1], 0, example(), Fields(partition_leader_epoch=7)
+    for row in rows:
+        assert int(row[0]) == at, row
+        at += len(bytes.fromhex(row[1]))
+    data = bytes.fromhex("".join(row[1] for row in rows))
+    assert data == columnar.encode(messages, fields)
+    assert columnar.decode_one(data, 0).messages == messages
+    v2, v3 = (len(v23.encode(name, messages, fields)) for name in ("v2", "v3"))
+    assert f"v2 takes {v2} bytes, v3 {v3}" in PAGE
+
+
+def test_every_field_of_the_header() -> None:
+    sizes = {"i64": 8, "i48": 6, "i32": 4, "u32": 4, "u16": 2, "i8": 1}
+    at = 0
+    for offset, _, kind, _ in tables(PAGE, "The batch")[0]:
+        assert int(offset) == at
+        at += sizes[kind]
+    assert at == columnar.FIXED_BYTES
+
+
+def test_every_bit_is_the_constant_that_it_names() -> None:
+    seen = 0
+    for bits, name, _ in tables(PAGE, "Attributes bits")[0]:
+        mask = mask_of(bits)
+        assert getattr(columnar, name) == mask
+        seen |= mask
+    assert seen == 0xFFFF
+
+
+def test_the_kernels_constants() -> None:
+    """The page and the kernels declare the layout separately. Their constants are equal."""
+    fields = [[str(layouts.position(layout.HEADER, name)), name] for name in layout.HEADER.names or ()]
+    assert [row[:2] for row in tables(PAGE, "The batch")[0]] == fields
+    names = "PRODUCER AGES OFFSETS KEYS VALUES HEADERS BASE_TIMESTAMP ANCHOR TRANSACTIONAL CONTROL"
+    own = {name: f"{name}_BIT" for name in names.split()}
+    own |= {"CODEC": "CODEC_MASK", "APPEND_TIME": "TIMESTAMP_TYPE_BIT", "HORIZON": "DELETE_HORIZON_BIT"}
+    own |= {"WIDE_MAX_TIMESTAMP": "WIDE_MAXIMUM_BIT"}
+    assert {name: getattr(columnar, name) for name in own} == {
+        name: getattr(layout, at, None) or getattr(layouts, at) for name, at in own.items()
+    }
+    assert batch_header.THIS_MAGIC == columnar.MAGIC
+
+
+def test_every_form_of_header() -> None:
+    (few, *_), *rows = tables(PAGE, "Headers")[0]
+    assert few == f"1 to {header_reading.MOST_VALUES}"
+    for form, name, *_ in rows:
+        assert getattr(columnar_headers, name) == getattr(header_reading, name) == int(form)
+
+
+# Per row of the table of kinds: content and values for which the encoder chooses this kind.
+KINDS: list[tuple[columnar_columns.Nature, list[int]]] = [
+    ("offsets", [0, 1]),
+    ("offsets", [-1, -1]),
+    ("lengths", [5] * 20 + [5000]),
+    ("ages", [*range(10000, 4999, -500), *range(5000, -1, -500)]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(KINDS)))
+def test_fields_after_the_descriptor(number: int) -> None:
+    """The fields that the table lists form a valid column. Its values are those in the last cell."""
+    kind, name, roles, fields, value = tables(PAGE, "Columns")[0][number]
+    nature, values = KINDS[number]
+    data = columnar_columns.column(values, nature)
+    assert data[0] >> 6 == int(kind) == getattr(columns, {"base": "BASED"}.get(name, name.upper()))
+    assert roles == "all" or nature in roles
+    reader, width = columnar_columns.Reader(data, 1), data[0] & 63
+    found, bits = {"base": 0}, list[int]()
+    for field in re.split(r", (?!w\))", fields):
+        match field.split():
+            case [name, "zigzag"]:
+                found[name] = reader.zigzag()
+            case ["packed(n,", "w)"]:
+                bits = reader.packed(len(values), width)
+            case ["packed(n", "-", "1,", "w)"]:
+                bits = reader.packed(len(values) - 1, width)
+            case ["patches"]:
+                for i in reader.packed(reader.number(), (len(bits) - 1).bit_length()):
+                    bits[i] += reader.number(64) << width
+            case _:
+                raise AssertionError(field)
+    assert reader.rest() == b""
+    if "first" in found:
+        assert "x₀ = first" in value
+        assert list(accumulate(bits, lambda before, r: before + found["base"] + r, initial=found["first"])) == values
+    else:
+        assert [found["base"] + r for r in bits] == values
+
+
+def test_kinds_that_are_refused() -> None:
+    assert len(tables(PAGE, "Columns")[0]) == len(KINDS)
+    with pytest.raises(RefusedError, match="kind 3"):
+        columnar_columns.read_column(columnar_columns.Reader(bytes([0xC0, 0, 0]), 0), 2, "ages")
+    assert "Kind 3 is refused." in TEXT
+
+
+def claim(count: int) -> bytes:
+    """Return a batch that claims `count` records without keys, values or other columns."""
+    covered = bytes(2) + b"\xff" * 6 + unsigned(count)
+    return struct.pack(">qiibI", 0, 9 + len(covered), 0, columnar.MAGIC, crc32c.crc32c(covered)) + covered
+
+
+def test_34_bytes_that_claim_many_records() -> None:
+    """34 bytes that claim too many records are refused before memory is allocated."""
+    data, fmt = claim(2**31 - 1), FORMATS["columnar"]
+    assert len(data) == 34
+    for read in (fmt.decode, fmt.decode_metadata):
+        read(claim(1))  # compiling and loading the kernels takes memory, too
+        tracemalloc.start()
+        try:
+            with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
+                read(data)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_the_most_records_in_33_bytes() -> None:
+    """33 bytes can claim 16,777,216 records, the most that the default limit allows."""
+    most = Limits().batch_records
+    assert most == 2**24
+    assert len(claim(most)) == 33
+    assert len(FORMATS["columnar"].decode(claim(1000)).records) == 1000
+    assert "33 bytes are 16,777,216 records of nulls" in PAGE
+    assert "and 805 MB of a reader's columns" in TEXT
+
+
+def test_bytes_of_an_anchor() -> None:
+    """An anchor (stored create-time maximum) takes 8 bytes."""
+    messages = [Message(offset=0, timestamp_ms=NOON_MS)]
+    more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
+    assert more == 8
+    assert f"bit 14, which takes {more} bytes" in TEXT

@@ -1,0 +1,146 @@
+"""Sizes and times with dictionaries. Training never sees what is measured."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Dictionary, train_dictionary
+from kfbench.codecs import ZstdDictionary
+from kfbench.dictionary_training import samples as all_samples
+from kfbench.errors import IllegalCombination
+from kfbench.log import dictionary_batch
+from kfbench.measure.columns import Row
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.schema import DETERMINISTIC
+from kfbench.research.dictionaries import sizes as module
+from kfbench.research.dictionaries.cpu import DICTIONARY_OPERATIONS, _copies, measure_codecs
+from kfbench.research.dictionaries.sizes import measure_dictionaries, split_topic
+from kfbench.workloads.catalogue import WORKLOADS
+
+SETTINGS: Any = {"sizes_bytes": (2_048, 4_096), "shares": (0.25, 0.5), "parts": 3, "training_batch": 10}
+
+
+def a_topic(workload: str = "user-activity", records: int = 1_200) -> EncodeInput:
+    sample = WORKLOADS[workload].generate(records=records, seed=3)
+    return EncodeInput(
+        records=sample.records, bounds=sample.bounds, codec="zstd", level=3, batch_fields=sample.batch_fields
+    )
+
+
+def rows_of(name: str, source: EncodeInput) -> list[Row]:
+    return list(measure_dictionaries(FORMATS[name], source, **SETTINGS))
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.9])
+def test_parts_follow_what_was_trained_on_without_a_gap(share: float, parts: int) -> None:
+    sizes = np.random.default_rng(1).integers(1, 30, 200)
+    bounds = np.append(0, np.cumsum(sizes))
+    split = split_topic(bounds, share, parts)
+    assert split.cuts[0] == split.first and split.cuts[-1] == 200 and len(split.cuts) == parts + 1
+    assert (np.diff(split.cuts) > 0).all() and np.ptp(np.diff(split.cuts)) <= 1
+    assert 0 <= bounds[split.first] - share * bounds[-1] < 30
+
+
+def test_a_topic_with_too_few_batches_is_refused() -> None:
+    with pytest.raises(IllegalCombination, match="2 batches"):
+        split_topic(np.array([0, 5, 10]), 0.9, 1)
+
+
+@pytest.mark.parametrize("name", ["v2", "columnar"])
+def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    source, trained_until, encoded_from = a_topic(), [], []
+
+    def samples(records: Any, *given: Any) -> list[bytes]:
+        trained_until.append(int(records.offsets.max()))
+        return all_samples(records, *given)
+
+    def verified(_: Any, records: Any, bounds: Any, fields: Any, log: Any, dictionaries: Any = ()) -> None:
+        if dictionaries:
+            encoded_from.append(int(records.offsets.min()))
+
+    monkeypatch.setattr(module, "samples", samples)
+    monkeypatch.setattr(module, "verify_records", verified)
+    split = split_topic(source.bounds, 0.5, 1)
+    module.trained(source, FORMATS[name], split, 4_096, 10)
+    list(measure_dictionaries(FORMATS[name], source, **SETTINGS | {"shares": (0.5,)}))
+    first = int(source.records.offsets[source.bounds[split.first]])
+    assert trained_until and max(trained_until) < first
+    assert len(encoded_from) == 3 and set(encoded_from) == {first}
+
+
+@pytest.mark.parametrize("name", ["v2", "columnar"])
+def test_rows_are_sizes_of_batches_behind_the_split(name: str) -> None:
+    source, fmt = a_topic(), FORMATS[name]
+    rows = rows_of(name, source)
+    split = split_topic(source.bounds, 0.5, 3)
+    first, end = source.bounds[split.cuts[:2]].tolist()
+    dictionary = train_dictionary(source.records.part(0, first), fmt, size_bytes=4_096)
+    part = source.between(int(split.cuts[0]), int(split.cuts[1]))
+    log = fmt.encode(part.records, part.bounds, "zstd", 3, part.batch_fields, dictionary=dictionary)
+    wanted = {"dictionary": "trained", "dictionary_size_bytes": 4_096, "trained_share": 0.5, "part": 1}
+    (row,) = [row for row in rows if row.items() >= wanted.items()]
+    assert row["size_bytes"] == len(log.data) and row["records"] == end - first
+    assert row["dictionary_stored_bytes"] == len(dictionary_batch(dictionary, fmt).data)
+    assert row["trained_records"] == first and row["training_ns"] > 0 and row["dictionary_memory_bytes"] > 4_096
+    assert dictionary.trained_on is not None and row["trained_bytes"] == dictionary.trained_on.size_bytes
+
+
+def test_all_arms_of_a_share_measure_the_same_records() -> None:
+    rows = rows_of("v2", a_topic())
+    arms: dict[Any, list[Any]] = {}
+    for row in rows:
+        arm = row["trained_share"], row["dictionary"], row.get("dictionary_size_bytes")
+        arms.setdefault(arm, []).append((row["part"], row["records"], row["batches"], row["payload_bytes"]))
+    for share, wanted in ((0.0, 2), (0.25, 5), (0.5, 5)):
+        found = [parts for (other, *_), parts in arms.items() if other == share]
+        assert len(found) == wanted and all(parts == found[0] for parts in found)
+        assert len(found[0]) == (3 if share else 1)
+    assert sum(row["records"] for row in rows if (row["trained_share"], row["dictionary"]) == (0.0, "plain")) == 1_200
+
+
+def test_rows_are_the_same_each_time_but_for_the_time() -> None:
+    one, other = (
+        [{k: v for k, v in row.items() if k in DETERMINISTIC} for row in rows_of("columnar", a_topic())]
+        for _ in range(2)
+    )
+    assert one == other
+
+
+def test_a_topic_that_is_too_small_to_train_on_gets_rows_with_the_reason() -> None:
+    rows = rows_of("v2", a_topic("large-payload", 12))
+    assert {row["status"] for row in rows} >= {"skipped"}
+    assert all(row["error"] for row in rows if row["status"] == "skipped")
+    assert any(row["status"] == "ok" and row["dictionary"] == "plain" for row in rows)
+
+
+def test_codec_times_are_of_plain_zstd_and_of_each_dictionary() -> None:
+    arms = list(
+        measure_codecs(
+            FORMATS["v2"], a_topic(), sizes_bytes=(2_048, 4_096), share=0.5, training_batch=10, live=(1, 3), rounds=5,
+            sample_ns=20_000,
+        )
+    )  # fmt: skip
+    found = [
+        (arm.columns["live"], arm.columns["operation"], arm.columns["arm"], arm.columns.get("dictionary_size_bytes"))
+        for arm in arms
+    ]
+    each = [("measure", None), ("measure", None), ("measure", 2_048), ("measure", 4_096), ("aa", None)]
+    assert found == [(*group, *arm) for group in itertools.product((1, 3), DICTIONARY_OPERATIONS) for arm in each]
+    for arm in arms:
+        assert len(arm.samples.cpu_ns) == 5 and arm.samples.cpu_ns.min() > 0
+    assert [arm.columns["dictionary"] for arm in arms[:5]] == ["plain", "lean", "trained", "trained", "plain"]
+    plain, lean, small, large, again = (arm.columns["compressed_bytes"] for arm in arms[:5])
+    assert large < small < lean < plain == again
+
+
+def test_live_dictionaries_differ_and_still_fit_the_topic() -> None:
+    source = a_topic()
+    made = train_dictionary(source.records, "v2", size_bytes=4_096)
+    copies = _copies(made, 16)
+    assert len({copy.sha256 for copy in copies}) == 16 and copies[0] is made
+    body = FORMATS["v2"].plain_bodies(source.records, source.bounds)[-1]
+    sizes = [len(ZstdDictionary.of(copy).compress(body, 3)) for copy in copies]
+    assert max(sizes) <= 1.02 * min(sizes) and isinstance(copies[1], Dictionary)

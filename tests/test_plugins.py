@@ -1,0 +1,209 @@
+"""Packages that register a format, a kind and a command are found, and nothing of kfbench is edited for them."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench.measure.kinds import KINDS, REMOVED_KINDS
+from tests.cli.command import SWEEP
+
+ROOT: Final = Path(__file__).parents[1]
+LOG: Final = ROOT / "datasets" / "recorded" / "service-headers.log"
+FORMAT: Final = """
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
+
+FORMATS = (BatchedFormat(name="lean", magic=3, features=UNSIGNED_BIT | TAGGED_BIT, summary="unsigned, with tags"),)
+"""
+KIND: Final = """
+import msgspec
+
+from kfbench.measure.columns import INT64, added
+from kfbench.measure.kinds.base import Kind, failed, sample_of
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    records: int = 100
+    payload_bytes: int = 1 << 20
+
+
+class Keys(Kind):
+    name = section = "keys"
+    settings = Settings
+    columns = (added("distinct_keys", INT64, "keys", "different keys among the records"),)
+
+    def rows(self, cell):
+        for name in cell.formats:
+            try:
+                keys = sample_of(cell).records.keys()
+                yield {"format": name, "status": "ok", "records": len(keys), "distinct_keys": len({*keys})}
+            except Exception as error:
+                yield failed(cell, name, error)
+
+    def estimate_s(self, cell):
+        return 1e-6 * cell.records
+
+
+KINDS = (Keys(),)
+"""
+COMMAND: Final = """
+from kfbench.plugins import Command
+
+
+def hello() -> None:
+    "Say hello."
+    print("hello from a plug-in")
+
+
+COMMANDS = (Command("hello", hello),)
+"""
+
+
+def install(folder: Path, name: str, group: str, code: str, version: str = "0.1") -> Path:
+    """Install a package of one module with pip into a folder of its own. Return this folder, for PYTHONPATH."""
+    source, module = folder / f"{name}-source", name.replace("-", "_")
+    source.mkdir(parents=True, exist_ok=True)
+    (source / f"{module}.py").write_text(code)
+    (source / "pyproject.toml").write_text(
+        f'[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+        f'[project]\nname = "{name}"\nversion = "{version}"\n'
+        f'[project.entry-points."kfbench.{group}"]\n{module} = "{module}"\n'
+        f'[tool.hatch.build.targets.wheel]\ninclude = ["{module}.py"]\n'
+    )
+    target = folder / name
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--upgrade", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
+    return target
+
+
+def kfbench(*arguments: str | Path, plugins: list[Path]) -> subprocess.CompletedProcess[str]:
+    """Run a command where these packages are installed."""
+    path = os.pathsep.join(map(str, (ROOT, *plugins)))
+    return subprocess.run(
+        [sys.executable, "-m", "kfbench", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("plugins"), "lean-format", "formats", FORMAT)
+
+
+def test_a_format_is_listed_and_answers_what_if(lean: Path) -> None:
+    listed = kfbench("formats", "--json", plugins=[lean])
+    assert "lean" in {each["name"] for each in json.loads(listed.stdout)}
+    code = "import lean_format, kfbench; print('lean' in kfbench.FORMATS)"  # in this order: the module registers itself
+    path = os.pathsep.join(map(str, (ROOT, lean)))
+    environment = {**os.environ, "PYTHONPATH": path}
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True) == "True\n"
+    done = kfbench("what-if", LOG, "--format", "lean", "--codec", "none", "--json", plugins=[lean])
+    sizes = {each["format"]: each["size_bytes"] for each in json.loads(done.stdout)["sizes"]}
+    assert set(sizes) == {"v2", "lean"} and sizes["lean"] < sizes["v2"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: Path) -> None:
+    keys = install(tmp_path, "key-kind", "kinds", KIND)
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(SWEEP.replace('"v3"]', '"lean"]').replace('["bytes"]', '["bytes", "keys"]'))
+    done = kfbench("run", sweep, "--out", tmp_path / "out", plugins=[lean, keys])
+    assert done.returncode == 0, done.stderr
+    report = Path(done.stdout.strip())
+    assert "lean" in (report / "index.html").read_text()
+    rows = pq.read_table(report / "measurements.parquet").to_pylist()
+    assert {row["format"] for row in rows} == {"v1", "v2", "lean"}
+    assert all((row["distinct_keys"] or 0) > 0 for row in rows if row["kind"] == "keys" and row["status"] == "ok")
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    manifest = json.loads((run / "manifest.json").read_text())
+    found = {each["name"]: (each["version"], each["groups"]) for each in manifest["plugins"]}
+    assert found == {"lean-format": ("0.1", ["formats"]), "key-kind": ("0.1", ["kinds"])}
+    without = kfbench("report", run, plugins=[lean])
+    assert without.returncode == 1 and "distinct_keys" in without.stderr
+    # A changed plug-in is other code: a run that it did not finish is refused, and says so in one line.
+    manifest["state"] = "running"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    changed = install(tmp_path, "key-kind", "kinds", KIND + "\n# and a line\n")
+    refused = kfbench("sweep", sweep, "--out", tmp_path / "out", "--resume", run, plugins=[lean, changed])
+    assert refused.returncode == 1 and refused.stderr.count("\n") == 1 and "the code of kfbench" in refused.stderr
+
+
+def test_a_command_is_listed_and_runs(tmp_path: Path) -> None:
+    hello = install(tmp_path, "hello-command", "commands", COMMAND)
+    assert "Say hello." in kfbench("--help", plugins=[hello]).stdout
+    assert kfbench("hello", plugins=[hello]).stdout == "hello from a plug-in\n"
+
+
+@pytest.mark.parametrize(("name", "group"), [("lean", "formats"), ("v2", "formats"), ("hello", "commands")])
+def test_a_name_is_registered_once(lean: Path, tmp_path: Path, name: str, group: str) -> None:
+    code = FORMAT.replace('"lean"', f'"{name}"') if group == "formats" else COMMAND
+    others = [install(tmp_path, other, group, code) for other in ("other-one", "other-two")]
+    used = [lean, others[0]] if name == "lean" else others[:1] if name == "v2" else others
+    done = kfbench("formats", plugins=used)
+    first = {"lean": "lean-format", "v2": "kfbench", "hello": "other-one"}[name]
+    second = "other-two" if name == "hello" else "other-one"
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert re.match(rf"kfbench: {name}: .*\b{first}\b.*\b{second}\b", done.stderr)
+
+
+def test_a_plug_in_that_fails_is_one_line_and_the_rest_works(lean: Path, tmp_path: Path) -> None:
+    broken = install(tmp_path, "broken-format", "formats", "raise RuntimeError('out of ideas')")
+    done = kfbench("formats", "--json", plugins=[lean, broken])
+    assert done.returncode == 0 and "lean" in {each["name"] for each in json.loads(done.stdout)}
+    assert done.stderr == "kfbench: plug-in broken-format is left out: RuntimeError: out of ideas\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "near"), [(('"v3"', '"laen"'), "lean"), (('"bytes"', '"byts"'), "bytes"), (('"v1"', '"v11"'), "v1")]
+)
+def test_an_unknown_name_has_the_nearest_right_one(
+    lean: Path, tmp_path: Path, change: tuple[str, str], near: str
+) -> None:
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(SWEEP.replace(*change))
+    done = kfbench("sweep", sweep, "--dry-run", plugins=[lean])
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"did you mean {near}?" in done.stderr and "lean-format" in done.stderr
+
+
+CORE: Final = [
+    path
+    for path in sorted((ROOT / "kfbench").rglob("*.py"))
+    if not {"research", "report"} & {*path.relative_to(ROOT / "kfbench").parts}
+]
+
+
+def test_nobody_but_the_folder_of_kinds_names_a_kind() -> None:
+    """Find comparisons of a kind with a name, and collections of names. A name alone may be a word, such as "bytes"."""
+    known = {*KINDS, *REMOVED_KINDS}
+    found = []
+    for path in (path for path in CORE if path.parent.name != "kinds"):
+        nodes = [each for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(each, ast.expr)]
+        for node in nodes:
+            constants = {each.value for each in ast.iter_child_nodes(node) if isinstance(each, ast.Constant)} & known
+            compared = isinstance(node, ast.Compare) and constants and "kind" in ast.unparse(node)
+            parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+            collected = len(parts) > 1 and all(isinstance(each, ast.Constant) and each.value in known for each in parts)
+            if compared or collected:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)[:100]}")
+    assert found == []
+
+
+def test_the_core_does_not_name_research() -> None:
+    named = re.compile(r"\bcolumnar\b|\brivals?\b|dictionary-cpu", re.IGNORECASE)
+    places = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in CORE
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if named.search(line)
+    ]
+    assert places == []
