@@ -91,10 +91,17 @@ class Registry(Mapping[str, T]):
     def __init__(self, group: str, attribute: str, built_in: Callable[[], Iterable[T]] = tuple) -> None:
         self._group, self._attribute, self._built_in = group, attribute, built_in
 
+    def package(self, name: str) -> str:
+        """Return the package that registers this name. Raises KeyError."""
+        return self._found_in[name][0]
+
     @cached_property
     def _found(self) -> dict[str, T]:
-        owners: dict[str, str] = {}
-        found: dict[str, T] = {}
+        return {name: each for name, (_, each) in self._found_in.items()}
+
+    @cached_property
+    def _found_in(self) -> dict[str, tuple[str, T]]:
+        found: dict[str, tuple[str, T]] = {}
         ours = [(OURS, each) for each in self._built_in()]
         theirs = [
             (package, each) for package, module in modules(self._group) for each in getattr(module, self._attribute, ())
@@ -103,9 +110,9 @@ class Registry(Mapping[str, T]):
             name: str = each.name
             if name in found:
                 raise PluginClash(
-                    f"{name}: {owners[name]} and {package} both register it (kfbench.{self._group}): uninstall one"
+                    f"{name}: {found[name][0]} and {package} both register it (kfbench.{self._group}): uninstall one"
                 )
-            found[name], owners[name] = each, package
+            found[name] = package, each
         return found
 
     def __getitem__(self, name: str) -> T:

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 import pytest
@@ -53,6 +53,55 @@ class Keys(Kind):
 
 
 KINDS = (Keys(),)
+"""
+CODEC: Final = """
+import lzma
+
+from kfbench.codecs.base import Codec, Undecodable
+
+
+class Xz(Codec):
+    name, id, levels, default_level = "xz", 6, range(10), 6
+
+    def compress(self, data, level=None):
+        return lzma.compress(bytes(data), preset=self.check_level(level))
+
+    def _parts(self, data, tally):
+        stream = lzma.LZMADecompressor()
+        try:
+            while not stream.eof:
+                part = stream.decompress(data, max_length=tally.wanted_bytes)
+                tally.note(len(part), len(data))
+                data = b""
+                yield part
+        except lzma.LZMAError as error:
+            raise Undecodable(str(error)) from None
+
+
+CODECS = (Xz(),)
+"""
+TABLE: Final = """
+from dataclasses import dataclass
+
+from kfbench.whatif.more import WhatIfTable
+
+
+@dataclass(frozen=True)
+class Largest:
+    topic_bytes: int
+
+
+class LargestTopic(WhatIfTable):
+    name, help, title, answer_type = "largest", "Also show the largest topic.", "The largest topic", Largest
+
+    def answer(self, kept, with_details):
+        return Largest(max(each.plain_bytes for each in kept.topics.values()))
+
+    def line(self, found):
+        return f"The largest topic has {found.more[self.name].topic_bytes} bytes in plain v2."
+
+
+WHATIF_TABLES = (LargestTopic(),)
 """
 COMMAND: Final = """
 from kfbench.plugins import Command
@@ -132,9 +181,41 @@ def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: P
     # A changed plug-in is other code: a run that it did not finish is refused, and says so in one line.
     manifest["state"] = "running"
     (run / "manifest.json").write_text(json.dumps(manifest))
-    changed = install(tmp_path, "key-kind", "kinds", KIND + "\n# and a line\n")
-    refused = kfbench("sweep", sweep, "--out", tmp_path / "out", "--resume", run, plugins=[lean, changed])
+    (lost, *_) = sorted(run.glob("measurements/*.parquet"))
+    lost.unlink()  # as after a kill: the lock is there, and nobody holds it
+    (run / "lock").touch()
+    again = ("sweep", sweep, "--out", tmp_path / "out", "--resume", run)
+    refused = kfbench(*again, plugins=[lean, install(tmp_path, "key-kind", "kinds", KIND + "\n# and a line\n")])
     assert refused.returncode == 1 and refused.stderr.count("\n") == 1 and "the code of kfbench" in refused.stderr
+    resumed = kfbench(*again, plugins=[lean, install(tmp_path, "key-kind", "kinds", KIND)])
+    assert resumed.returncode == 0, resumed.stderr
+    rendered = kfbench("report", run, "--out", tmp_path / "again", plugins=[lean, keys])
+    assert rendered.returncode == 0, rendered.stderr
+    assert of_cells(pq.read_table(next((tmp_path / "again").rglob("measurements.parquet"))).to_pylist()) == of_cells(
+        rows
+    )
+
+
+def of_cells(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted((row["cell_id"], row["kind"], row["format"], row["size_bytes"], row["distinct_keys"]) for row in rows)
+
+
+def test_a_codec_and_a_table_answer_what_if(tmp_path: Path) -> None:
+    installed = [install(tmp_path, "xz-codec", "codecs", CODEC), install(tmp_path, "largest", "whatif_tables", TABLE)]
+    done = kfbench("what-if", LOG, "--format", "v2", "--codec", "xz", "--codec", "none", "--json", plugins=installed)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    sizes = {each["codec"]: each["size_bytes"] for each in answer["sizes"] if each["format"] == "v2"}
+    assert sizes["xz"] < sizes["none"] == answer["largest"]["topic_bytes"]
+    shown = kfbench("what-if", LOG, "--format", "v2", "--codec", "none", plugins=installed)
+    assert f"The largest topic has {sizes['none']} bytes in plain v2." in shown.stdout
+    code = (
+        "import kfbench; v2 = kfbench.FORMATS['v2']; values = [b'value'] * 90; "
+        "log = v2.encode(kfbench.Records.from_lists(values), 10, codec='xz'); "
+        "found = v2.decode(log.data); print(list(found.records.values()) == values, {*found.batches.codec})"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *installed)))}
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True) == "True {'xz'}\n"
 
 
 def test_a_command_is_listed_and_runs(tmp_path: Path) -> None:

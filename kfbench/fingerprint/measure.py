@@ -124,6 +124,7 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
     """Return the answer without names, dates, places of damage and the seed. names: topic -> number."""
     skipped_bytes = sum(each.size_bytes for each in answer.skipped if each.is_data)
     skipped = Skipped(path="files", size_bytes=skipped_bytes, reason="could not be read", is_data=True)
+    renamed = {name: WHATIF_TABLES[name].renamed(each, names) for name, each in answer.more.items()}
     by_name: dict[str, list[Source]] = {name: [] for name in names.values()}
     for source in answer.sources:
         by_name[names[source.stream]].append(source)
@@ -138,7 +139,7 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
         by_topic=tuple(
             sorted((_of_topic(each, names) for each in answer.by_topic), key=lambda each: _number(each.topic))
         ),
-        more={name: WHATIF_TABLES[name].renamed(each, names) for name, each in answer.more.items()},
+        more={name: each for name, each in renamed.items() if each is not None},
         is_fingerprint=True,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kfbench.plugins import Registry
@@ -55,7 +56,7 @@ class WhatIfTable:
     name: str
     help: str
     title: str
-    table_names: Sequence[str]
+    table_names: Sequence[str] = ()
 
     @property
     def answer_type(self) -> type:
@@ -71,23 +72,26 @@ class WhatIfTable:
 
     def tables(self, found: WhatIf, recorded: str) -> Iterator[Table]:
         """Yield the tables. recorded: a description of the log's own batches."""
-        raise NotImplementedError
+        yield from ()
 
     def to_dict(self, found: WhatIf) -> dict[str, Any]:
         """Return the answer for JSON."""
-        raise NotImplementedError
+        return asdict(found.more[self.name])
 
     def of_formats(self, answer: Any, formats: Sequence[str]) -> Any:
         """Return the part of an answer that is about these formats."""
-        raise NotImplementedError
+        return answer
 
-    def renamed(self, answer: Any, topics: Mapping[str, str]) -> Any:
-        """Return the answer with other names of topics, and without anything that tells the records or the people."""
-        raise NotImplementedError
+    def renamed(self, answer: Any, topics: Mapping[str, str]) -> Any | None:
+        """Return the answer with other names of topics, and without anything that tells the records or the people.
+
+        None: a fingerprint leaves it out.
+        """
+        return None
 
     def topics(self, answer: Any) -> set[str]:
         """Return the names of the topics in an answer."""
-        raise NotImplementedError
+        return set()
 
 
 WHATIF_TABLES: Final[Registry[WhatIfTable]] = Registry("whatif_tables", "WHATIF_TABLES")

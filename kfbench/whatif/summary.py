@@ -9,7 +9,7 @@ from math import hypot
 from typing import Final, NamedTuple
 
 from kfbench.codecs import ZstdDictionary
-from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
+from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, SHIPPED
 from kfbench.tables import Cell, Column, Mark, Table, plain_columns
 from kfbench.text import counted, shortened
 from kfbench.whatif.answer import AS_RECORDED, Arm, Level, TopicAnswer, WhatIf, smallest
@@ -273,10 +273,11 @@ def new_format_arms(answer: WhatIf) -> list[Arm]:
 def new_formats_table(answer: WhatIf) -> Table:
     """Return what other formats would save of v2 (see `new_format_arms`)."""
     chosen = new_format_arms(answer)
+    status = {**dict.fromkeys(PROPOSED, "proposed"), **dict.fromkeys(SHIPPED, "Kafka's")}
     rows = [
         (
             arm.format,
-            "Kafka's" if arm.format in SHIPPED else "proposed" if arm.format in PROPOSED else "kfbench's",
+            status.get(arm.format) or f"{FORMATS.package(arm.format)}'s",
             codec_words(arm),
             batches_words(answer, arm),
             arm.size_bytes,
