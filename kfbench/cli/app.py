@@ -13,7 +13,6 @@ import errno
 import os
 import signal
 import sys
-import tempfile
 import traceback
 import warnings
 from contextlib import suppress
@@ -104,7 +103,6 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _on_sigterm)
     sys.setswitchinterval(TURN_S)
     os.environ["PYTHONSAFEPATH"] = "1"  # processes that a command starts do not import from the working folder
-    _find_temporary_folder()
     if options and options[0] in REMOVED:
         complain(f"there is no {options[0]} any more: {REMOVED[options[0]]}")
         return 2
@@ -135,6 +133,8 @@ def _on_sigterm(number: int, _: object) -> NoReturn:
 
 def _find_temporary_folder() -> None:
     """Use the cache for temporary files if there is no other place, as in a read-only container."""
+    import tempfile  # late, for a quick --help
+
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
@@ -187,3 +187,5 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Declare the options of `kfbench` for --help. `main` removes --debug before."""
+    del version, debug
+    _find_temporary_folder()

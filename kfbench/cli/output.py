@@ -1,8 +1,6 @@
 """Print results to stdout. Print progress and error messages to stderr. Control characters are escaped."""
 
-import json
 import os
-import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -53,6 +51,8 @@ def stop_printing() -> None:
 
 
 def print_json(data: object) -> None:
+    import json  # late, for a quick --help
+
     print_result(json.dumps(data, indent=2))
 
 
@@ -116,7 +116,7 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises KfbenchError.
     """
     target = path.resolve()
-    unfinished = target.with_name(f".kfbench-{secrets.token_hex(8)}.part")
+    unfinished = target.with_name(f".kfbench-{os.urandom(8).hex()}.part")
     try:
         with unfinished.open("xb") as stream:
             stream.write(data)
