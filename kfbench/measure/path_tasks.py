@@ -3,7 +3,7 @@
 A check raises Unverified unless the result has exactly the expected records, offsets and timestamps.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -23,7 +23,6 @@ from kfbench.broker.fetch import Fetched, Scan, fetch
 from kfbench.broker.mirror import Mirrored, mirror
 from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
-from kfbench.codecs import Dictionary
 from kfbench.formats import Format
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.verify import Unverified, carried, verify_log
@@ -71,20 +70,13 @@ class PathInput:
         """Return the records without the fields that the log's format or the target format cannot carry."""
         return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
 
-    @property
-    def dictionaries(self) -> tuple[Dictionary, ...]:
-        return self.source.dictionaries
-
-    def verify_output(
-        self, data: Any, expected: Records, fmt: Format | None = None, dictionaries: Iterable[Dictionary] | None = None
-    ) -> None:
+    def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
         """Raise Unverified unless the bytes are a log of exactly the expected records.
 
-        fmt: the format of the bytes; None: the format of the input log. dictionaries: those that the bytes need; None:
-        those of the input log.
+        fmt: the format of the bytes; None: the format of the input log.
         """
         fmt = fmt or self.fmt
-        verify_log(fmt.name, fmt, data, expected, self.dictionaries if dictionaries is None else dictionaries)
+        verify_log(fmt.name, fmt, data, expected)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +110,7 @@ def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = 
     def call() -> Appended:
         return append(
             given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
-            from_zero=False, in_place=True, dictionaries=given.dictionaries,
+            from_zero=False, in_place=True,
         )  # fmt: skip
 
     return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
@@ -169,9 +161,7 @@ def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
     expected = records.take(np.sort(len(keys) - 1 - from_end))
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
     return Task(
-        call=lambda: compact(
-            given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes, dictionaries=given.dictionaries
-        ),
+        call=lambda: compact(given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes),
         check=lambda result: given.verify_output(result.data, expected),
     )
 
@@ -202,7 +192,7 @@ def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = T
         return mirror(
             given.log, given.fmt, partitions=partitions, pass_through=pass_through, batch_size=batch_size,
             first_offset=int(records.offsets[0]) if len(records) else 0,
-            codec=given.source.codec, level=given.source.level, dictionaries=given.dictionaries,
+            codec=given.source.codec, level=given.source.level,
         )  # fmt: skip
 
     return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
@@ -220,7 +210,7 @@ def seek_offset_task(given: PathInput) -> Task:
                 f"{given.fmt.name}: offset {target} is not in the batch that was found; its offsets are {there}"
             )
 
-    return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=_no_data)
+    return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=lambda _: None)
 
 
 def seek_time_task(given: PathInput) -> Task:
@@ -238,14 +228,9 @@ def seek_time_task(given: PathInput) -> Task:
             raise Unverified(f"{given.fmt.name}: {found} is not offset {wanted[0]} at {wanted[1]}")
         _batch_at(given, found)
 
-    def call() -> Found:
-        return _existing(seek_time(given.log, target_ms, fmt=given.fmt, dictionaries=given.dictionaries))
-
-    return Task(call=call, check=check, data=_no_data)
-
-
-def _no_data(result: Result) -> None:  # noqa: ARG001
-    return None
+    return Task(
+        call=lambda: _existing(seek_time(given.log, target_ms, fmt=given.fmt)), check=check, data=lambda _: None
+    )
 
 
 def _existing(found: Found | None) -> Found:
@@ -256,7 +241,7 @@ def _existing(found: Found | None) -> Found:
 
 def _batch_at(given: PathInput, found: Found) -> Records:
     data = given.log.data[found.position : found.position + found.size_bytes]
-    return given.fmt.decode(data, dictionaries=given.dictionaries).records
+    return given.fmt.decode(data).records
 
 
 def expire_task(given: PathInput, by: By) -> Task:

@@ -19,11 +19,10 @@ import pytest
 
 import kfbench
 from kfbench.errors import RunError
-from kfbench.measure.environment import host
+from kfbench.measure.environment import host, without_hosts
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.packing import code_digest
-from kfbench.sweep.run.published import without_hosts
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark import session as sessions
 from kfbench.sweep.spark.executors import Executors

@@ -14,11 +14,10 @@ from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, Wou
 from kfbench.formats import BY_MAGIC
 from kfbench.layouts import MAGIC_AT
 from kfbench.log import read_log, write_log
-from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden.differences import decompressed_differences, first_difference, log_differences
 from kfbench.measure.golden.steps import ON_PURPOSE, REMADE, Remade
 from kfbench.measure.golden.vectors import Sidecar, Vector, read_vector
-from kfbench.measure.verify import Outcome
+from kfbench.measure.verify import Outcome, wrong_checksum
 
 CHECKS: Final = {
     "sha256": "the file is the one that the index and the sidecar name",

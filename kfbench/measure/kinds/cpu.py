@@ -24,11 +24,11 @@ from kfbench.measure.kinds.base import (
     Plan,
     encode_input,
     failed,
+    illegal,
     sample_of,
     skipped,
     times_of,
 )
-from kfbench.measure.legality import illegal
 from kfbench.measure.verify import Unverified, verify_records
 
 Cache = Literal["resident", "cold"]

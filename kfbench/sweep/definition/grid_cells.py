@@ -14,8 +14,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.cell import Cell, non_default_axes
 from kfbench.measure.kinds import KINDS
-from kfbench.measure.kinds.base import Extent, Kind, Plan
-from kfbench.measure.legality import illegal
+from kfbench.measure.kinds.base import Extent, Kind, Plan, illegal
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import first_batches
 from kfbench.sweep.definition.check_grid import check_grid

@@ -18,7 +18,7 @@ from rich.progress import Progress
 from kfbench import __version__
 from kfbench.measure.cell import Cell
 from kfbench.measure.container import cores as local_cores
-from kfbench.measure.environment import environment, libraries
+from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.measure.kinds import KINDS
 from kfbench.measure.schema import SCHEMA
@@ -30,11 +30,10 @@ from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, 
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, left, planned
-from kfbench.sweep.run.published import without_hosts
 from kfbench.sweep.run.stage import measure_stage
 from kfbench.sweep.run.task import measure_task
-from kfbench.sweep.spark.executors import Executors
-from kfbench.sweep.spark.session import retrying, session, versions
+from kfbench.sweep.spark.executors import Executors, open_executors
+from kfbench.sweep.spark.session import retrying, versions
 from kfbench.sweep.spark.tasks import attempted, done
 
 
@@ -70,10 +69,8 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
     for note in notes(profile):
         say(console, note)
     with ExitStack() as stack:
-        spark = stack.enter_context(session(master, archive=options.archive))
-        executors = Executors(spark, master)
-        executors.prepare()
-        facts |= {"spark": versions(spark)}
+        executors = stack.enter_context(open_executors(master, archive=options.archive))
+        facts |= {"spark": versions(executors.spark)}
         host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts) if resume else None
         writer = stack.enter_context(_resumed(resume, facts, console) if resume else create_run(out, facts))
         stack.enter_context(_showing_how_to_resume(writer.path, console))

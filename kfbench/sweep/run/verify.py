@@ -21,7 +21,7 @@ from kfbench.measure.golden.checks import CHECKS as GOLDEN_CHECKS
 from kfbench.measure.golden.checks import check_vector
 from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.kinds import kind_of
-from kfbench.measure.legality import illegal
+from kfbench.measure.kinds.base import illegal
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.profile import Profile

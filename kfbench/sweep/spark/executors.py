@@ -1,22 +1,33 @@
-"""Run functions on the executors of a Spark session, check their code, and choose the one host that times CPU."""
+"""Run functions on the executors of a Spark session, check their code, and choose the one host that times CPU.
+
+Jobs run in separate threads. Signals interrupt only the main thread. Each thread has its own connection to the JVM. If
+a signal interrupted a thread that waits for the JVM's answer, the next request of this thread would read the old
+answer.
+"""
 
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from pyspark import BarrierTaskContext
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import RDD, BarrierTaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kfbench.measure.environment import environment, libraries
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.spark import session
-from kfbench.sweep.spark.jobs import FAILURES, awaited, collected
-from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots
+from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, retrying, slots
 
 CODE: Final = "code"
+FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two mean that the JVM has ended
+AGAIN_S: Final = 0.1
 _MEND: Final = "on a cluster, write an archive with `kfbench pack FILE.tar.gz` and give it with --archive"
 
 T = TypeVar("T")
@@ -158,6 +169,21 @@ class Executors:
         return SweepFailed(f"an executor cannot work: {reason}" + f"; {_MEND}" * _lacks_code(reason))
 
 
+@contextmanager
+def open_executors(
+    master: str | None, settings: Mapping[str, str] | None = None, archive: Path | None = None
+) -> Iterator[Executors]:
+    """Open a Spark session and check the hosts of its executors. Arguments: see `session`.
+
+    master: None: all cores of this machine. Raises MissingTool, SweepFailed.
+    """
+    master = retrying(master or "local[*]")
+    with session.session(master, settings, archive) as spark:
+        executors = Executors(spark, master)
+        executors.prepare()
+        yield executors
+
+
 @cache
 def host_facts() -> Facts:
     """Return the facts of this host and process that results depend on. They are determined once per process."""
@@ -231,3 +257,40 @@ def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
     return ", ".join(
         f"{name} {there.get(name)} instead of {here}" for name, here in terms.items() if there.get(name) != here
     )
+
+
+def collected(rows: RDD[R], count: int) -> list[R]:
+    """Collect exactly `count` rows. Raises one of FAILURES, also if there are fewer or more rows.
+
+    The number must be checked: if the JVM dies while it sends rows, PySpark takes the end of the stream for the end of
+    the rows.
+    """
+    try:
+        found = rows.collect()
+    except UnboundLocalError as error:  # PySpark raises it if the JVM ended before it sent any row
+        if isinstance(error.__context__, FAILURES):
+            raise error.__context__ from None
+        raise
+    if len(found) != count:
+        raise EOFError(f"the JVM ended: it returned {len(found)} of {count} results")
+    return found
+
+
+def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
+    """Run the function in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(job)
+        try:
+            return future.result()
+        finally:
+            cancel(spark, [future])
+
+
+def cancel(spark: SparkSession, futures: Collection[Future[Any]]) -> None:
+    """Cancel these jobs, running or not yet started, and wait until none of them runs."""
+    for future in futures:
+        future.cancel()
+    with suppress(*FAILURES):
+        while running := [future for future in futures if future.running()]:
+            spark.sparkContext.cancelAllJobs()  # repeatedly, because a running call may not have begun its job yet
+            wait(running, AGAIN_S)

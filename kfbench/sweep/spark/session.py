@@ -128,8 +128,8 @@ def session(
                     _await_executors(spark, master)
                 yield spark
             finally:
-                # Stop in another thread, because a signal may have interrupted a request of this one (see `jobs`). An
-                # error means that the JVM has ended.
+                # Stop in another thread, because a signal may have interrupted a request of this one (see
+                # `executors`). An error means that the JVM has ended.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
                     pool.submit(_end, spark, settings).result()
 

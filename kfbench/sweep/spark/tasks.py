@@ -1,8 +1,7 @@
 """Call functions as Spark tasks. Each task is a separate Spark job, so it returns a whole result or none."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -10,9 +9,8 @@ from typing import Final, TypeVar
 from rich.console import Console
 
 from kfbench.progress import counting
-from kfbench.sweep.spark.executors import Call, Executors
-from kfbench.sweep.spark.jobs import FAILURES, cancel
-from kfbench.sweep.spark.session import SweepFailed, cause, retrying, session
+from kfbench.sweep.spark.executors import FAILURES, Call, Executors, cancel, open_executors
+from kfbench.sweep.spark.session import SweepFailed, cause
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,10 +55,7 @@ def mapped(
     Raises MissingTool, SweepFailed.
     """
     console = console or Console(stderr=True)
-    master = retrying(master or "local[*]")
-    with session(master, archive=archive) as spark, counting(console) as progress:
-        executors = Executors(spark, master)
-        executors.prepare()
+    with open_executors(master, archive=archive) as executors, counting(console) as progress:
         bar = progress.add_task(what, total=len(tasks), unit="tasks", failed="")
         calls = [(function, task) for task in tasks]
         for _, result in done(executors, calls, executors.slots()):
@@ -68,59 +63,56 @@ def mapped(
             yield result
 
 
-def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Iterator[tuple[T, R]]:
+def done(
+    executors: Executors,
+    calls: Sequence[Call[T, R]],
+    workers: int,
+    on: str | None = None,
+    lost: Callable[[Exception], R] | None = None,
+) -> Iterator[tuple[T, R]]:
     """Run the calls, at most `workers` at the same time. Yield each task with its result when the task finishes.
-
-    Raises SweepFailed if a task fails in every attempt.
-    """
-    with closing(_finished(executors, calls, workers)) as finished:
-        for task, future in finished:
-            try:
-                result = future.result()
-            except FAILURES as error:
-                raise SweepFailed(f"a Spark task failed in every attempt: {cause(error)}") from error
-            yield task, result
-
-
-def attempted(
-    executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
-) -> Iterator[tuple[T, R | Lost]]:
-    """Run the calls, at most `workers` at the same time. Yield each task with its result when the task finishes.
-
-    The result is Lost if the task failed in every attempt.
 
     Args:
-        harmless: a call that cannot fail itself. It runs after a lost task. If it fails too, the task was not the
-            cause: Spark has ended, or no worker can import the function. Then SweepFailed is raised.
         on: the name of the only host that may run the tasks; None: any host.
+        lost: returns the result of a task that failed in every attempt, from its error. None: SweepFailed is raised.
     """
-    with closing(_finished(executors, calls, workers, on)) as finished:
-        for task, future in finished:
-            try:
-                result: R | Lost = future.result()
-            except FAILURES as error:
-                result = Lost(_loss(error))
-                try:
-                    executors.run(harmless, on)
-                except FAILURES:
-                    raise SweepFailed(f"a Spark task failed in every attempt: {cause(error)}") from error
-            yield task, result
-
-
-def _loss(error: Exception) -> str:
-    message = str(error)
-    return next((reason for part, reason in LOSSES.items() if part in message), "its task failed")
-
-
-def _finished(
-    executors: Executors, calls: Sequence[Call[T, R]], workers: int, on: str | None = None
-) -> Generator[tuple[T, Future[R]], None, None]:
     pending: dict[Future[R], T] = {}
     with ThreadPoolExecutor(workers) as pool:
         try:
             pending = {pool.submit(executors.run, call, on): call[1] for call in calls}
             while pending:
-                for each in wait(pending, return_when=FIRST_COMPLETED).done:
-                    yield pending.pop(each), each
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    task = pending.pop(future)
+                    try:
+                        result = future.result()
+                    except FAILURES as error:
+                        if lost is None:
+                            raise _failed(error) from error
+                        result = lost(error)
+                    yield task, result
         finally:
             cancel(executors.spark, pending)  # after an interrupt
+
+
+def attempted(
+    executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
+) -> Iterator[tuple[T, R | Lost]]:
+    """Run the calls as `done` does. The result is Lost if a task failed in every attempt.
+
+    harmless: a call that cannot fail itself. It runs after a lost task. If it fails too, the task was not the cause:
+    Spark has ended, or no worker can import the function. Then SweepFailed is raised.
+    """
+
+    def lost(error: Exception) -> R | Lost:
+        try:
+            executors.run(harmless, on)
+        except FAILURES:
+            raise _failed(error) from error
+        message = str(error)
+        return Lost(next((reason for part, reason in LOSSES.items() if part in message), "its task failed"))
+
+    return done(executors, calls, workers, on, lost)
+
+
+def _failed(error: Exception) -> SweepFailed:
+    return SweepFailed(f"a Spark task failed in every attempt: {cause(error)}")
