@@ -11,9 +11,11 @@ Three things exist only once, so they may be in a cache:
 - the header fields of batches.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from itertools import cycle
+from typing import Final
 
 import numpy as np
 
@@ -32,8 +34,6 @@ from kfbench.records import Records
 TIMES: Final = 2
 UNKNOWN_CACHE_BYTES: Final = 64 << 20
 _LINE_BYTES: Final = 64
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +56,6 @@ class _Place:
     records: Records
     bounds: Int64
     out: Bytes
-
-
-class _Ring(Generic[T]):
-    """A list of copies to use in turn. After the last copy comes the first one again."""
-
-    def __init__(self, places: Sequence[T]) -> None:
-        self.places = places
-        self._at = 0
-
-    @property
-    def following(self) -> T:
-        return self.places[self._at]
-
-    def take(self) -> T:
-        place = self.places[self._at]
-        self._at = (self._at + 1) % len(self.places)
-        return place
 
 
 def prepare_cold(
@@ -118,15 +101,16 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
     place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)
     places = max(2, -(-least_bytes // place_bytes))
-    ring = _Ring([_place(records, bounds, room, max(written_bytes)) for _ in range(places)])
+    ring = deque(_place(records, bounds, room, max(written_bytes)) for _ in range(places))
 
     def arm(fmt: Format, log: Bytes) -> Arm:
         def call() -> EncodedLog:
-            place = ring.take()
+            ring.rotate(-1)
+            place = ring[-1]
             return fmt.encode(place.records, place.bounds, codec, level, batch_fields, lossy=True, out=place.out)
 
         def verify() -> None:
-            out = ring.following.out
+            out = ring[0].out  # of the next call
             out.fill(0)
             if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
                 raise Unverified("encode into the timed buffers wrote other bytes than were verified")
@@ -134,7 +118,7 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
         return Arm(call=call, verify=verify)
 
     arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
-    return Rotating(arms=arms, rotated_bytes=len(ring.places) * place_bytes)
+    return Rotating(arms=arms, rotated_bytes=len(ring) * place_bytes)
 
 
 def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _Place:
@@ -158,13 +142,13 @@ def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int
     def arm(fmt: Format, log: Bytes, start: int) -> Arm:
         copies = laps[:, start : start + len(log)]
         copies[:] = log
-        ring = _Ring(list(copies))
+        following = cycle(copies)
 
         def verify() -> None:
             if not np.array_equal(copies, np.broadcast_to(log, copies.shape)):
                 raise Unverified("decode changed the bytes that it reads")
 
-        return Arm(call=lambda: fmt.decode(ring.take()), verify=verify)
+        return Arm(call=lambda: fmt.decode(next(following)), verify=verify)
 
     arms = [arm(fmt, log, start) for fmt, log, start in zip(formats, logs, starts[:-1].tolist(), strict=True)]
     return Rotating(arms=arms, rotated_bytes=laps.nbytes)

@@ -5,6 +5,7 @@ A check raises Unverified unless the result has exactly the expected records, of
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, Literal, Protocol
@@ -15,12 +16,12 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes
 from kfbench.batches import EncodedLog
 from kfbench.broker import Work
-from kfbench.broker.append import Appended, append
+from kfbench.broker.append import append
 from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.broker.expire import By, Expired, expire
 from kfbench.broker.fetch import Fetched, Scan, fetch
-from kfbench.broker.mirror import Mirrored, mirror
+from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
 from kfbench.formats import Format
@@ -107,12 +108,10 @@ def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = 
     if timestamp_type == "append":
         expected = with_shapes(expected, timestamps_ms=np.full(len(records), now_ms))
 
-    def call() -> Appended:
-        return append(
-            given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
-            from_zero=False, in_place=True,
-        )  # fmt: skip
-
+    call = partial(
+        append, given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
+        from_zero=False, in_place=True,
+    )  # fmt: skip
     return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
 
 
@@ -120,10 +119,7 @@ def append_convert_task(given: PathInput) -> Task:
     """Append produce requests of one format to a log of another format. Each request becomes one batch of the log."""
     expected = given.converted()
     expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
-
-    def call() -> Appended:
-        return append(given.log, given.fmt, to=given.target, base_offset=BASE_OFFSET, from_zero=False, lossy=True)
-
+    call = partial(append, given.log, given.fmt, to=given.target, base_offset=BASE_OFFSET, from_zero=False, lossy=True)
     return Task(call=call, check=lambda result: given.verify_output(result.data, expected, given.target))
 
 
@@ -138,7 +134,7 @@ def fetch_task(given: PathInput, scan: Scan) -> Task:
             raise Unverified(f"{given.fmt.name}: the bytes that are sent are not those of the log")
         given.verify_output(result.data, given.read_back())
 
-    return Task(call=lambda: fetch(given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
+    return Task(call=partial(fetch, given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
 
 
 def convert_task(given: PathInput) -> Task:
@@ -187,14 +183,11 @@ def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = T
     else:
         offsets = numbers - bounds[batch]
     expected = with_shapes(records, offsets=offsets).take(np.argsort(batch % partitions, kind="stable"))
-
-    def call() -> Mirrored:
-        return mirror(
-            given.log, given.fmt, partitions=partitions, pass_through=pass_through, batch_size=batch_size,
-            first_offset=int(records.offsets[0]) if len(records) else 0,
-            codec=given.source.codec, level=given.source.level,
-        )  # fmt: skip
-
+    call = partial(
+        mirror, given.log, given.fmt, partitions=partitions, pass_through=pass_through, batch_size=batch_size,
+        first_offset=int(records.offsets[0]) if len(records) else 0,
+        codec=given.source.codec, level=given.source.level,
+    )  # fmt: skip
     return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
 
 

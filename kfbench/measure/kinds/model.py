@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -126,14 +126,24 @@ class Model(Kind):
         return -(-settings.records // max(settings.cell_records, BLOCK_RECORDS))
 
     def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+        """Divide the records of a workload into cells.
+
+        Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell
+        has at least FIRST_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole batches. Only
+        the last cell may be smaller or end inside a batch.
+        """
         settings: ModelSettings = plan.settings
         try:
             cell.workload.generate(records=1, seed=cell.seed, start=settings.records - 1)
         except InvalidConfig as error:
             label = workload_label(cell.workload)
             raise InvalidConfig(f"{plan.where}: model.records: {label}: {error}") from None
-        for start, records in _slices(cell.workload, settings):
+        unit, start = block_records(cell.workload), 0
+        while start < settings.records:
+            wanted = min(max(start, FIRST_RECORDS), settings.cell_records)
+            records = min(max(wanted // unit, 1) * unit, settings.records - start)
             yield replace(cell, start=start, records=records, formats=tuple(plan.block.formats))
+            start += records
 
     def rows(self, cell: Cell) -> Iterator[Row]:
         """Compute the sizes of the cell's records in each format, without payload.
@@ -174,26 +184,6 @@ class Model(Kind):
 
     def estimate_s(self, cell: Cell) -> float:
         return _CELL_S + cell.records * (_RECORD_NS + len(cell.formats) * _FORMAT_NS) * 1e-9
-
-
-class Slice(NamedTuple):
-    start: int
-    records: int
-
-
-def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
-    """Divide the records of a size model into the slices of its cells.
-
-    Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell has at
-    least FIRST_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole batches. Only the last
-    cell may be smaller or end inside a batch.
-    """
-    unit, start = block_records(point), 0
-    while start < settings.records:
-        wanted = min(max(start, FIRST_RECORDS), settings.cell_records)
-        records = min(max(wanted // unit, 1) * unit, settings.records - start)
-        yield Slice(start, records)
-        start += records
 
 
 @lru_cache(maxsize=1)
