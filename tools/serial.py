@@ -28,8 +28,7 @@ from kfbench.sweep.definition.filter import filtered
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run.history import History
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
-from kfbench.sweep.run.runner import RunOptions, run_sweep, sweep_facts
-from kfbench.sweep.run.stage import measure_stage
+from kfbench.sweep.run.runner import RunOptions, measure_stage, run_sweep, sweep_facts
 from kfbench.sweep.run.task import Measured
 from kfbench.sweep.spark.executors import Call, host_facts
 

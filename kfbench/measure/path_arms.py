@@ -18,8 +18,7 @@ from kfbench.formats import BASE_FORMAT, Entries, Format
 from kfbench.measure.columns import counts_text
 from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.path_tasks import PathInput
-from kfbench.measure.paths import PATHS, Path
+from kfbench.measure.paths import PATHS, Path, PathInput
 from kfbench.measure.verify import Unverified, verify_records
 
 BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")

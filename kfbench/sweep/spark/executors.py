@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from kfbench.measure.environment import environment, libraries
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.spark import session
-from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, retrying, slots
+from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, retrying
 
 CODE: Final = "code"
 FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two mean that the JVM has ended
@@ -59,7 +59,8 @@ class Executors:
 
     def slots(self) -> int:
         """Return the number of tasks that can run at the same time on all present executors."""
-        return slots(self.spark)
+        profile = self._context.resourceProfileManager().defaultResourceProfile()
+        return int(self._context.maxNumConcurrentTasks(profile))
 
     def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
         """Run the calls once on every host of a cluster, for example to compile kernels. Store the hosts' facts.

@@ -149,12 +149,6 @@ def is_cluster(master: str) -> bool:
     return re.match(r"local(\[|$)", master) is None
 
 
-def slots(spark: SparkSession) -> int:
-    """Return the number of tasks that can run at the same time on all present executors."""
-    context: Any = spark.sparkContext._jsc.sc()
-    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
-
-
 def _on_this_machine(master: str) -> bool:
     """Return True if driver and executors run on this machine, so they connect on loopback."""
     return master.startswith("local") or re.match(r"spark://(127\.[\d.]+|localhost|\[::1\]):", master) is not None
