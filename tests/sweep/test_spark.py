@@ -95,7 +95,7 @@ import sys
 from contextlib import contextmanager
 import psutil
 from pyspark.core import rdd
-from kfbench.sweep.spark.tasks import mapped
+from kfbench.sweep.spark.executors import mapped
 
 opened = rdd._load_from_socket
 @contextmanager

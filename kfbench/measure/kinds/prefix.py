@@ -20,10 +20,6 @@ from kfbench.measure.kinds.cpu import TimedKind
 from kfbench.measure.verify import Unverified, verify_metadata, verify_records
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
-# Each operation on the prefix, and its counterpart on the whole payload. The first pair is the codec alone; the second
-# pair is the format's reader, which also checks the CRC.
-WHOLE: Final = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
-AA: Final = "decompress"  # the operation that is timed twice
 ARMS: Final = 5
 _CELL_S: Final = 0.1
 

@@ -21,8 +21,7 @@ from kfbench.measure.kinds import KINDS, cell_key
 from kfbench.measure.kinds.base import Extent, Kind, Plan, illegal
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, first_batches
-from kfbench.sweep.definition.check_grid import check_grid
-from kfbench.sweep.definition.points import named_workloads, points
+from kfbench.sweep.definition.grid import check_grid, named_workloads, points
 from kfbench.sweep.definition.sweep_file import Grid, SweepFile, read, settings_of
 from kfbench.workloads import Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload

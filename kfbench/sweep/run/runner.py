@@ -32,9 +32,8 @@ from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
-from kfbench.sweep.spark.executors import Call, Executors, open_executors
+from kfbench.sweep.spark.executors import Call, Executors, Lost, attempted, done, open_executors
 from kfbench.sweep.spark.session import retrying, versions
-from kfbench.sweep.spark.tasks import Lost, attempted, done
 
 AHEAD: Final = 1  # the number of tasks that Spark plans while all cores are busy
 
