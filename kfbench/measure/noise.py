@@ -1,7 +1,7 @@
 """Noise: check the disturbances of a run's CPU times against limits.
 
 `checks` compares what `kfbench.measure.host_counters` counted, and the samples, with limits. A run that misses a limit
-is noisy. The terms arm, round, base and A/A arm are explained in `kfbench.measure.cpu`.
+is noisy. Terms: docs/terms.md.
 """
 
 from collections import defaultdict

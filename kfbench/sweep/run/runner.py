@@ -58,9 +58,8 @@ _DEFAULTS: Final = RunOptions()
 def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, console: Console | None = None) -> Path:
     """Measure every cell of the profile and store the rows as a run under `out`/runs/. Return the finished run's path.
 
-    A profile is a checked sweep, and a cell is one measurement of it. Progress goes to the console: bars on a terminal,
-    else lines. A cell that fails does not end the run. The manifest's `counts` have the number of error rows. Raises
-    MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
+    Progress goes to the console: bars on a terminal, else lines. A cell that fails does not end the run. The manifest's
+    `counts` have the number of error rows. Raises MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
     """
     console = console or Console(stderr=True)
     resume, master = options.resume, retrying(options.master or "local[*]")
