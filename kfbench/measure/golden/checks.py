@@ -89,7 +89,7 @@ def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) 
     """Encode the decoded log again, and compare the result with the vector.
 
     The bytes must be the same. Under a codec, the decompressed bytes must be the same. For a vector made by hand, the
-    records must be the same.
+    records must be the same. Return the name of the check, and the difference; None if there is none.
     """
     data, sidecar = vector
     try:
@@ -135,7 +135,7 @@ def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
 def _check_step(data: bytes, sidecar: Sidecar) -> tuple[str, str | None]:
     """Repeat the broker step of a vector (append, conversion or compaction) with kfbench's broker code.
 
-    The result, or the refusal, must be the same as Kafka's.
+    The result, or the refusal, must be the same as Kafka's. Return as `_check_rewriting` does.
     """
     check, remake = REMADE[sidecar["category"]]
     refused = sidecar.get("refused")
