@@ -106,9 +106,9 @@ def measure_stage(
 ) -> None:
     """Measure the stage and store its rows. Also store the times of the stage, even if it is interrupted.
 
-    If a task is lost (its worker ended in every attempt), its cells are tried again as separate tasks. A
-    cell that is lost again gets an error row. A task that waits too long for the host lock returns its remaining cells.
-    They are tried again.
+    If a task is lost (its worker ended in every attempt), its cells are tried again as separate tasks. A cell that is
+    lost again gets an error row. A task that waits too long for the host lock returns its remaining cells. They are
+    tried again.
 
     Args:
         slots: the number of tasks that run at the same time.
@@ -128,10 +128,11 @@ def measure_stage(
             again: list[Task] = []
             calls = [(measure, task) for task in tasks]
             for task, result in attempt(calls, slots + AHEAD if stage.parallel else slots):
-                left_over = _store(task, result, history)
                 if isinstance(result, Measured):
                     busy_s += result.busy_s
                     waited_s += result.waited_s
+                left_over = _store(task, result, history)
+                if isinstance(result, Measured):
                     lock_wait.note(result.refused, has_measured=result.has_rows, waited_s=result.waited_s)
                 again += left_over
                 measured = len(task) - sum(map(len, left_over))
