@@ -20,6 +20,7 @@ from rich.console import Console
 from kfbench.comparison.agreement import Agreement, agreement
 from kfbench.errors import KfbenchError
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.environment import published_command
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.progress import counting, say
 from kfbench.store import Run, create_run, open_run
@@ -27,9 +28,7 @@ from kfbench.sweep.definition.filter import filtered
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run.history import History
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
-from kfbench.sweep.run.published import command
-from kfbench.sweep.run.runner import RunOptions, run_sweep, sweep_facts
-from kfbench.sweep.run.stage import measure_stage
+from kfbench.sweep.run.runner import RunOptions, measure_stage, run_sweep, sweep_facts
 from kfbench.sweep.run.task import Measured
 from kfbench.sweep.spark.executors import Call, host_facts
 
@@ -71,7 +70,7 @@ def main() -> int:
     parser.add_argument("profile", nargs="?", default="default")
     parser.add_argument("--out", type=Path, default=Path("reports"))
     options = parser.parse_args()
-    typed = command(["python", "-m", "tools.serial", *sys.argv[1:]])
+    typed = published_command(["python", "-m", "tools.serial", *sys.argv[1:]])
     try:
         profile = filtered(load_profile(options.profile), ["kind=cpu"])
         by_spark = open_run(run_sweep(profile, options.out, RunOptions(command=typed)))

@@ -117,7 +117,7 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         except InvalidConfig as error:
             raise typer.BadParameter(str(error), param_hint="--filter") from None
 
-    from kfbench.sweep.run.published import command
+    from kfbench.measure.environment import published_command
     from kfbench.sweep.run.runner import RunOptions, notes, plan_sweep, run_sweep
 
     if options.dry_run:
@@ -127,7 +127,7 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         raise typer.Exit
     run_options = RunOptions(
         master=options.master,
-        command=command(["kfbench", *sys.argv[1:]]),
+        command=published_command(["kfbench", *sys.argv[1:]]),
         budget_s=options.cell_budget_s,
         resume=options.resume,
         archive=options.archive,

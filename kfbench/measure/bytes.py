@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from kfbench.batch_plan import plan
-from kfbench.codecs import CODECS
+from kfbench.codecs import find
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.measure.columns import Row, counts_text
@@ -81,9 +80,7 @@ def compare(
     rows: list[Row] = []
     for codec_and_level in codecs:
         codec, wanted_level = (codec_and_level, None) if isinstance(codec_and_level, str) else codec_and_level
-        if codec not in CODECS:
-            raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
-        level = CODECS[codec].check_level(wanted_level)
+        level = find(codec).check_level(wanted_level)
         source = EncodeInput(records=records, bounds=bounds, codec=codec, level=level)
         sizes: dict[str, Row] = {}
         for name in dict.fromkeys((BASE_FORMAT, *names)):
@@ -91,24 +88,22 @@ def compare(
                 sizes[name] = measure_size(FORMATS[name], source)
             elif formats is not None:
                 FORMATS[name].check_codec(codec)
-        rows += [
-            {
-                "format": name,
-                "codec": codec,
-                "level": level,
-                "records": len(records),
-                "batches": len(bounds) - 1,
-                "size_bytes": sizes.get(name, {}).get("size_bytes"),
-                "payload_bytes": records.shapes.payload_bytes,
-                "overhead_bytes": sizes.get(name, {}).get("overhead_bytes"),
-                "ratio_to_v2": _ratio(sizes.get(name), sizes[BASE_FORMAT]),
-                "losses": sizes.get(name, {}).get("losses"),
-            }
-            for name in names
-        ]
+        base_bytes = sizes[BASE_FORMAT]["size_bytes"]
+        for name in names:
+            row = sizes.get(name, {})
+            rows.append(
+                {
+                    "format": name,
+                    "codec": codec,
+                    "level": level,
+                    "records": len(records),
+                    "batches": len(bounds) - 1,
+                    "size_bytes": row.get("size_bytes"),
+                    "payload_bytes": records.shapes.payload_bytes,
+                    "overhead_bytes": row.get("overhead_bytes"),
+                    "ratio_to_v2": row["size_bytes"] / base_bytes if row and base_bytes else float("nan"),
+                    "losses": row.get("losses"),
+                }
+            )
     integers = dict.fromkeys(["level", "size_bytes", "overhead_bytes"], "Int64")
     return pd.DataFrame(rows).astype(integers)
-
-
-def _ratio(row: Row | None, base: Row) -> float:
-    return row["size_bytes"] / base["size_bytes"] if row and base["size_bytes"] else float(np.nan)

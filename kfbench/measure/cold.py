@@ -12,28 +12,25 @@ Three things exist only once, so they may be in a cache:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Final
 
 import numpy as np
 
-from kfbench.arrays import Bytes, Int64
-from kfbench.batches import EncodedLog
+from kfbench.arrays import Bytes
 from kfbench.errors import MissingTool
 from kfbench.formats import Format
 from kfbench.measure.container import available_bytes
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import last_level_cache_bytes
-from kfbench.measure.format_arms import output_room
+from kfbench.measure.format_arms import output_room, prepare
 from kfbench.measure.verify import Unverified
-from kfbench.records import Records
 
 TIMES: Final = 2
 UNKNOWN_CACHE_BYTES: Final = 64 << 20
 _LINE_BYTES: Final = 64
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,32 +44,6 @@ class Rotating:
 
     arms: list[Arm]
     rotated_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """One copy of the records, and the output buffer for encoding this copy."""
-
-    records: Records
-    bounds: Int64
-    out: Bytes
-
-
-class _Ring(Generic[T]):
-    """A list of copies to use in turn. After the last copy comes the first one again."""
-
-    def __init__(self, places: Sequence[T]) -> None:
-        self.places = places
-        self._at = 0
-
-    @property
-    def following(self) -> T:
-        return self.places[self._at]
-
-    def take(self) -> T:
-        place = self.places[self._at]
-        self._at = (self._at + 1) % len(self.places)
-        return place
 
 
 def prepare_cold(
@@ -114,34 +85,21 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
     All formats share the copies and their buffers.
     """
     records, bounds = source.records.packed(), source.bounds
-    codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
     place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)
-    places = max(2, -(-least_bytes // place_bytes))
-    ring = _Ring([_place(records, bounds, room, max(written_bytes)) for _ in range(places)])
+    places: list[list[Arm]] = []
+    for _ in range(max(2, -(-least_bytes // place_bytes))):
+        copy = replace(source, records=records.copied(), bounds=bounds.copy())
+        _ = copy.records.columns
+        buffer = np.empty(room, np.uint8)
+        buffer[: max(written_bytes)] = 0  # allocate its pages before anything is timed
+        places.append(prepare(formats, logs, "encode", copy, buffer))
+    following = cycle(places)
 
-    def arm(fmt: Format, log: Bytes) -> Arm:
-        def call() -> EncodedLog:
-            place = ring.take()
-            return fmt.encode(place.records, place.bounds, codec, level, batch_fields, lossy=True, out=place.out)
+    def arm(i: int) -> Arm:
+        return Arm(call=lambda: next(following)[i].call(), verify=lambda: next(following)[i].verify())
 
-        def verify() -> None:
-            out = ring.following.out
-            out.fill(0)
-            if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
-                raise Unverified("encode into the timed buffers wrote other bytes than were verified")
-
-        return Arm(call=call, verify=verify)
-
-    arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
-    return Rotating(arms=arms, rotated_bytes=len(ring.places) * place_bytes)
-
-
-def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _Place:
-    place = _Place(records=records.copied(), bounds=bounds.copy(), out=np.empty(room, np.uint8))
-    place.out[:written_bytes] = 0  # allocate its pages before anything is timed
-    _ = place.records.columns
-    return place
+    return Rotating(arms=[arm(i) for i in range(len(formats))], rotated_bytes=len(places) * place_bytes)
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
@@ -158,13 +116,13 @@ def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int
     def arm(fmt: Format, log: Bytes, start: int) -> Arm:
         copies = laps[:, start : start + len(log)]
         copies[:] = log
-        ring = _Ring(list(copies))
+        following = cycle(copies)
 
         def verify() -> None:
             if not np.array_equal(copies, np.broadcast_to(log, copies.shape)):
                 raise Unverified("decode changed the bytes that it reads")
 
-        return Arm(call=lambda: fmt.decode(ring.take()), verify=verify)
+        return Arm(call=lambda: fmt.decode(next(following)), verify=verify)
 
     arms = [arm(fmt, log, start) for fmt, log, start in zip(formats, logs, starts[:-1].tolist(), strict=True)]
     return Rotating(arms=arms, rotated_bytes=laps.nbytes)

@@ -6,6 +6,7 @@ A kind declares the columns that only it has (`kfbench.measure.kinds`). `kfbench
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -49,23 +50,14 @@ def added(name: str, type_: pa.DataType, unit: str, meaning: str, **more: bool) 
     return Column(name=name, type=type_, unit=unit, meaning=meaning, is_added=True, **more)
 
 
-def _column(type_: pa.DataType, unit: str, meaning: str, *, nullable: bool = True, is_axis: bool = False) -> Any:
-    column = {"type": type_, "unit": unit, "meaning": meaning, "nullable": nullable, "is_axis": is_axis}
-    return field(default=None, metadata=column)
+def _column(type_: pa.DataType, unit: str, meaning: str, **more: bool) -> Any:
+    """Declare a column. more: fields of Column. A measured column differs from run to run."""
+    return field(default=None, metadata={"type": type_, "unit": unit, "meaning": meaning, **more})
 
 
-def _measured(type_: pa.DataType, unit: str, meaning: str) -> Any:
-    """Declare a column whose values differ from run to run."""
-    return field(default=None, metadata={"type": type_, "unit": unit, "meaning": meaning, "is_measured": True})
-
-
-def _key(type_: pa.DataType, meaning: str) -> Any:
-    """Declare a column that is never null."""
-    return _column(type_, "", meaning, nullable=False)
-
-
-def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
-    return _column(type_, unit, meaning, is_axis=True)
+_axis: Final = partial(_column, is_axis=True)
+_measured: Final = partial(_column, is_measured=True)
+_key: Final = partial(_column, unit="", nullable=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,14 +67,14 @@ class StoredRow:
     of_kind: the columns that its kind of measurement declares, by name.
     """
 
-    kind: str = _key(TEXT, "kind of measurement")
-    cell_id: str = _key(TEXT, "hash of the workload and of its axes that are not at their default")
-    status: str = _key(TEXT, "ok, skipped or error")
+    kind: str = _key(TEXT, meaning="kind of measurement")
+    cell_id: str = _key(TEXT, meaning="hash of the workload and of its axes that are not at their default")
+    status: str = _key(TEXT, meaning="ok, skipped or error")
     error: str | None = _column(TEXT, "", "why there is no measurement")
-    grid: str = _key(TEXT, "block of the sweep; a cell of several blocks has its rows under each of them")
-    workload: str = _key(TEXT, "name of the workload")
+    grid: str = _key(TEXT, meaning="block of the sweep; a cell of several blocks has its rows under each of them")
+    workload: str = _key(TEXT, meaning="name of the workload")
     variant: str | None = _column(TEXT, "", "variant of a workload of the catalogue")
-    seed: int = _key(INT64, "seed of the workload's records")
+    seed: int = _key(INT64, meaning="seed of the workload's records")
     batch_size: int | None = _axis(INT32, "records", "records per batch")
     key_bytes: int | None = _axis(INT32, "bytes", "length of every key; -1: null")
     value_bytes: int | None = _axis(INT32, "bytes", "length of every value that is not null; -1: all null")
@@ -96,8 +88,8 @@ class StoredRow:
     base_timestamp_ms: int | None = _axis(INT64, "ms", "first timestamp of every batch; -1: none")
     producer: bool | None = _axis(pa.bool_(), "", "producer id, epoch and base sequence are set")
     append_time: bool | None = _axis(pa.bool_(), "", "log append time")
-    format: str = _key(TEXT, "name of the format")
-    codec: str = _key(TEXT, "name of the codec")
+    format: str = _key(TEXT, meaning="name of the format")
+    codec: str = _key(TEXT, meaning="name of the codec")
     level: int | None = _column(INT32, "", "level of the codec; null where it has none")
     codec_version: str | None = _column(TEXT, "", "library that compressed: compressed bytes depend on it")
     host: str | None = _measured(

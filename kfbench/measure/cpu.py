@@ -1,15 +1,12 @@
 """CPU timing: measure CPU time and wall time, with the samples of all formats interleaved.
 
-CPU time is that of the calling thread, unless another clock is given. All raw samples are stored. Terms:
+CPU time is that of the calling thread, unless another clock is given. All raw samples are stored. A sample is the time
+of one or more calls of an arm in a row.
 
-- Arm: one timed call, such as encode in one format.
-- Sample: the time of one or more calls of an arm in a row.
-- Round: one sample of each arm, in a new random order. So changes of the clock, of neighbours and of the caches affect
-  all arms alike. In a fixed order, each arm would always find the data of the same other arm in the caches. Each
-  measurement draws its own order, because a call is up to some percent faster after itself than after another one.
-- Base: the arm that all others are compared with.
-- A/A arm: the base, timed a second time. Its ratio to the base must be 1.0. Its error shows how far the other ratios
-  can be trusted.
+Each round has its own random order of arms. So changes of the clock, of neighbours and of the caches affect all arms
+alike. In a fixed order, each arm would always find the data of the same other arm in the caches. Each measurement draws
+its own order, because a call is up to some percent faster after itself than after another one. The error of the A/A
+arm's ratio shows how far the other ratios can be trusted.
 """
 
 import gc

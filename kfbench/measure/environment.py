@@ -1,13 +1,17 @@
-"""The environment of a measurement: host, interpreter, libraries, codecs, git revision, load."""
+"""The environment of a measurement: host, interpreter, libraries, codecs, git revision, load.
+
+A run's manifest is published. So names of hosts and home folders are removed from command lines and Spark URLs.
+"""
 
 import hashlib
 import os
 import platform
 import re
+import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,6 +30,7 @@ PACKAGES: Final = (
 )  # fmt: skip
 LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # results depend on these
 HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell two machines with the same name apart
+_FILE: Final = "file:"
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
@@ -33,6 +38,42 @@ def host(name: str | None = None) -> str:
     """Return a hash that replaces the host name in published reports. name: None: the name of this host."""
     name = socket.gethostname() if name is None else name
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+def published_command(words: Iterable[str]) -> str:
+    """Join the words of a command line. Remove names of hosts and folders outside the working folder from each word."""
+    return shlex.join(map(published, words))
+
+
+def published(argument: str) -> str:
+    """Return an argument of a command line without private parts.
+
+    A path that leaves the working folder (absolute, `~` or `..`) is replaced by its last part. In a URL, the names of
+    hosts are replaced by hashes.
+    """
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    path = Path(value.removeprefix(_FILE))
+    leaves = path.is_absolute() or ".." in path.parts or (path.parts[:1] and path.parts[0].startswith("~"))
+    last = path.name if path.name not in ("", "..") else "."
+    return option + equals + (last if leaves else without_hosts(value))
+
+
+def without_hosts(url: str) -> str:
+    """Replace each host in a URL, such as spark://HOST:PORT,HOST:PORT, by its hash (`environment.host`).
+
+    Text without `://` is returned unchanged.
+    """
+    before, mark, rest = url.rpartition("://")
+    hosts, slash, path = rest.partition("/")
+    if not mark:
+        return url
+    hidden = ",".join(_without_host(each) for each in hosts.split(","))
+    return f"{before}{mark}{hidden}{slash}{path}"
+
+
+def _without_host(address: str) -> str:
+    name, colon, port = address.rpartition(":")
+    return f"{host(name)}:{port}" if colon and port.isdecimal() else host(address)
 
 
 def kernel() -> str:

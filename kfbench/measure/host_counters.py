@@ -2,8 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import psutil
@@ -14,48 +13,30 @@ YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostCounters:
-    """Counters of the host, all read at the same moment. Differences of two readings are durations.
+def host_counters() -> dict[str, int | None]:
+    """Return counters of the host, all read at the same moment. Differences of two readings are durations.
 
-    Args:
-        wall_ns: the wall clock.
-        own_cpu_ns: the CPU time of this process.
-        host_cpu_ns: the CPU time of all processes on all cores; its resolution is 10 ms.
-        stolen_ns: the time that the hypervisor gave to other virtual machines; None if the system does not report it.
+    - watched_ns: the wall clock.
+    - others_cpu_ns: the CPU time of all other processes on all cores; its resolution is 10 ms.
+    - stolen_ns: the time that the hypervisor gave to other virtual machines; None if the system does not report it.
     """
-
-    wall_ns: int
-    own_cpu_ns: int
-    host_cpu_ns: int
-    stolen_ns: int | None
-
-
-def host_counters() -> HostCounters:
     times = psutil.cpu_times()
     busy_s = sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
     stolen_s = getattr(times, "steal", None)
-    return HostCounters(
-        wall_ns=time.perf_counter_ns(),
-        own_cpu_ns=time.process_time_ns(),
-        host_cpu_ns=round(busy_s * 1e9),
-        stolen_ns=None if stolen_s is None else round(stolen_s * 1e9),
-    )
+    return {
+        "watched_ns": time.perf_counter_ns(),
+        "others_cpu_ns": round(busy_s * 1e9) - time.process_time_ns(),
+        "stolen_ns": None if stolen_s is None else round(stolen_s * 1e9),
+    }
 
 
-def counted_since(before: HostCounters) -> dict[str, int | None]:
+def counted_since(before: Mapping[str, int | None]) -> dict[str, int | None]:
     """Return the increase of the counters since `before`, as columns of the result table.
 
-    The columns are watched_ns, others_cpu_ns and stolen_ns. others_cpu_ns may be negative by one tick (10 ms).
+    others_cpu_ns may be negative by one tick (10 ms).
     """
-    now = host_counters()
-    own_ns = now.own_cpu_ns - before.own_cpu_ns
-    stolen = None if now.stolen_ns is None or before.stolen_ns is None else now.stolen_ns - before.stolen_ns
-    return {
-        "watched_ns": now.wall_ns - before.wall_ns,
-        "others_cpu_ns": now.host_cpu_ns - before.host_cpu_ns - own_ns,
-        "stolen_ns": stolen,
-    }
+    pairs = {name: (before[name], now) for name, now in host_counters().items()}
+    return {name: None if then is None or now is None else now - then for name, (then, now) in pairs.items()}
 
 
 def yardstick_ns() -> int:

@@ -1,7 +1,7 @@
 """Noise: check the disturbances of a run's CPU times against limits.
 
 `checks` compares what `kfbench.measure.host_counters` counted, and the samples, with limits. A run that misses a limit
-is noisy. The terms arm, round, base and A/A arm are explained in `kfbench.measure.cpu`.
+is noisy. Terms: docs/terms.md.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import ceil, log, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -121,7 +121,7 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
     )
     if len(pairs) < LEAST_INTERVALS:
         return [width]
-    held = sum(each.holds for each in held_out(pairs)) / len(pairs)
+    held = sum(held_out(pairs)) / len(pairs)
     widest = max(of_kind, key=lambda kind: of_kind[kind])
     return [
         Check(
@@ -248,27 +248,19 @@ def _spread(missing: Sequence[float]) -> float:
     return sorted(missing)[rank - 1] if rank <= len(missing) else 0.0
 
 
-class HeldOut(NamedTuple):
-    """An A/A arm whose interval got the spread of the other half of the cells. half: 0 or 1, its own half."""
+def held_out(pairs: Sequence[BasePair]) -> list[bool]:
+    """Widen the A/A intervals of even cells by the spread of odd cells, and the other way round.
 
-    pair: BasePair
-    half: int
-    holds: bool
-
-
-def held_out(pairs: Sequence[BasePair]) -> list[HeldOut]:
-    """Widen the A/A intervals of even cells by the spread of odd cells, and the other way round."""
+    Return for each pair whether its interval holds 1.0.
+    """
     keys = [(pair.kind, pair.row.cell_id, pair.row.codec, str(pair.row.level)) for pair in pairs]
     half_of = {key: i % 2 for i, key in enumerate(sorted(set(keys)))}
     halves = [half_of[key] for key in keys]
     of_other: list[Mapping[str, float]] = [
         _spreads(pair for pair, half in zip(pairs, halves, strict=True) if half != own) for own in (0, 1)
     ]
-    found = []
-    for pair, half in zip(pairs, halves, strict=True):
-        _, low, high = pair.ratio.widened(of_other[half].get(pair.kind, 0.0))
-        found.append(HeldOut(pair, half, low <= 1 <= high))
-    return found
+    widened = [pair.ratio.widened(of_other[half].get(pair.kind, 0.0)) for pair, half in zip(pairs, halves, strict=True)]
+    return [ratio.low <= 1 <= ratio.high for ratio in widened]
 
 
 def _checks_of_host(timed: pa.Table) -> list[Check]:
@@ -283,35 +275,32 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
         return []
     total_ns = sum(cell["watched_ns"] for cell in cells)
     others = sum(cell["others_cpu_ns"] for cell in cells) / total_ns
+    stolen = sum(cell["stolen_ns"] or 0 for cell in cells) / total_ns
+    slow, fast = np.percentile([cell["yardstick_ns"] for cell in cells], [95, 5])
+    swing = float(slow / fast) - 1
     made = [
         Check(
             name="cores that others used",
             seen=others,
             limit=0.2,
             words=f"other processes used {others:.2f} cores on average while cells were timed",
-        )
-    ]
-    if all(cell["stolen_ns"] is not None for cell in cells):
-        stolen = sum(cell["stolen_ns"] for cell in cells) / total_ns
-        made.append(
-            Check(
-                name="cores that the hypervisor took",
-                seen=stolen,
-                limit=0.01,
-                words=f"the hypervisor gave {stolen:.3f} cores to others on average",
-            )
-        )
-    slow, fast = np.percentile([cell["yardstick_ns"] for cell in cells], [95, 5])
-    swing = float(slow / fast) - 1
-    made.append(
+        ),
+        Check(
+            name="cores that the hypervisor took",
+            seen=stolen,
+            limit=0.01,
+            words=f"the hypervisor gave {stolen:.3f} cores to others on average",
+        ),
         Check(
             name="swing of the host's speed",
             seen=swing,
             limit=0.1,
             words=f"one and the same work took {percent(swing)} longer at the slowest twentieth of cells "
             "than the fastest",
-        )
-    )
+        ),
+    ]
+    if any(cell["stolen_ns"] is None for cell in cells):
+        del made[1]
     return made
 
 

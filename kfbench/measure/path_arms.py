@@ -14,19 +14,15 @@ import numpy as np
 from kfbench.arrays import Bytes, read_only
 from kfbench.batches import EncodedLog
 from kfbench.broker import Work
-from kfbench.codecs import Dictionary
 from kfbench.formats import BASE_FORMAT, Entries, Format
 from kfbench.measure.columns import counts_text
 from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.path_tasks import PathInput, Result, Task
-from kfbench.measure.paths import PATHS, Path
+from kfbench.measure.paths import PATHS, Path, PathInput
 from kfbench.measure.verify import Unverified, verify_records
 
 BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")
 BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "recompressed_bytes")
-
-FormatKind = tuple[Format, Dictionary | None]  # the format of a log, and the dictionary of zstd
 
 
 @dataclass(kw_only=True)
@@ -38,13 +34,9 @@ class PathArm:
         columns: the work of one call, as columns of the result table.
         samples: the times; None after an error.
         error: the reason why there are no times.
-        dictionary: the dictionary of zstd; None: plain zstd, or another codec.
-        records: the number of records in the log.
     """
 
     format: str
-    dictionary: Dictionary | None = None
-    records: int = 0
     arm: str = "measure"
     columns: dict[str, Any] = field(default_factory=dict)
     samples: Samples | None = None
@@ -75,63 +67,46 @@ def measure_path(
         rounds, sample_ns: see `cpu.measure`.
         seed: the seed for the records that a path changes (`Path.records`).
     """
-    kinds: list[FormatKind] = [(fmt, None) for fmt in formats]
-    return measure_arms(PATHS[name], kinds, to, source, rounds=rounds, sample_ns=sample_ns, seed=seed)
-
-
-def measure_arms(
-    path: Path,
-    kinds: Sequence[FormatKind],
-    to: Format | None,
-    source: EncodeInput,
-    *,
-    rounds: int,
-    sample_ns: int,
-    seed: int,
-) -> list[PathArm]:
-    """Measure a broker path on the records in each format, with or without a dictionary. See `measure_path`."""
+    path = PATHS[name]
     source = replace(source, records=path.records(source.records, source.bounds, seed))
-    arms_of_path, logs = list[PathArm](), dict[int, EncodedLog]()
-    sources = [replace(source, dictionary=dictionary) for _, dictionary in kinds]
-    for i, (fmt, dictionary) in enumerate(kinds):
-        path_arm = PathArm(format=fmt.name, dictionary=dictionary, records=len(source.records))
-        arms_of_path.append(path_arm)
+    arms_of_path = [PathArm(format=fmt.name) for fmt in formats]
+    logs = dict[int, EncodedLog]()
+    for i, fmt in enumerate(formats):
         try:
-            log = sources[i].encode(fmt)
-            verify_records(fmt, source.records, source.bounds, source.batch_fields, log, sources[i].dictionaries)
+            log = source.encode(fmt)
+            verify_records(fmt, source.records, source.bounds, source.batch_fields, log)
             logs[i] = log
         except Exception as error:
-            path_arm.error = error
+            arms_of_path[i].error = error
     # All arms share one buffer (see format_arms.prepare): with a buffer per arm, an A/A arm would be a few percent off.
     buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
     arms: dict[int, Arm] = {}
     for i, log in logs.items():
         shared = replace(log, data=buffer[: len(log.data)])
-        given = PathInput(fmt=kinds[i][0], to=to, log=shared, source=sources[i])
+        given = PathInput(fmt=formats[i], to=to, log=shared, source=source)
         try:
-            arms[i], arms_of_path[i].columns = _prepare(path, given, log.data)
+            arm, columns = _verified(path, given, log.data)
+            calls = warm_up(arm)
+            arm.before()
+            columns |= {"extra_bytes": _extra_bytes(arm.call, shared.data), "warm_up_calls": calls}
+            arms[i], arms_of_path[i].columns = arm, columns
         except Exception as error:
             arms_of_path[i].error = error
     timed = [arms_of_path[i] for i in arms]
     if timed:
-        is_base = [each.format == BASE_FORMAT and each.dictionary is None for each in timed]
-        base = is_base.index(True) if any(is_base) else 0
-        second_base, calls = replace(timed[base], arm="aa"), [*arms.values()]
-        sample_ns = ONE_CALL if path.changes_input else sample_ns
-        _time([*timed, second_base], [*calls, calls[base]], base, rounds, sample_ns)
+        base = next((i for i, each in enumerate(timed) if each.format == BASE_FORMAT), 0)
+        second_base = replace(timed[base], arm="aa")
+        calls_twice = [*arms.values(), [*arms.values()][base]]
+        samples = measure(calls_twice, base, rounds, ONE_CALL if path.changes_input else sample_ns)
+        for path_arm, arm, times in zip([*timed, second_base], calls_twice, samples, strict=True):
+            try:
+                arm.verify()
+            except Exception as error:
+                path_arm.error = error
+            else:
+                path_arm.samples = times
         arms_of_path.append(second_base)
     return arms_of_path
-
-
-def _time(timed: Sequence[PathArm], arms: Sequence[Arm], base: int, rounds: int, sample_ns: int) -> None:
-    samples = measure(arms, base, rounds, sample_ns)
-    for path_arm, arm, times in zip(timed, arms, samples, strict=True):
-        try:
-            arm.verify()
-        except Exception as error:
-            path_arm.error = error
-        else:
-            path_arm.samples = times
 
 
 def prepare_path(path: Path, fmt: Format, to: Format | None, source: EncodeInput, seed: int) -> Arm:
@@ -142,33 +117,30 @@ def prepare_path(path: Path, fmt: Format, to: Format | None, source: EncodeInput
     return _verified(path, given, log.data)[0]
 
 
-def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
-    """Verify and warm up a path on one log. Return the call to time, and the work of one call as columns.
+def _verified(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
+    """Verify a path on one log. Return the call to time, and the work of one call as columns.
 
     source: the original bytes of the log. They are copied over the log of `given` before each sample. Raises Unverified
     if a result is wrong.
     """
-    arm, columns = _verified(path, given, source)
-    calls = warm_up(arm)
-    arm.before()
-    return arm, columns | {"extra_bytes": _extra_bytes(arm.call, given.log.data), "warm_up_calls": calls}
-
-
-def _verified(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
     task = path.task(given)
     view = given.log.data
 
     def before() -> None:
         np.copyto(view, source)
 
+    def output(result: Any) -> object:
+        data = task.data(result)
+        return result if data is None else data.tobytes()
+
     before()
     first = task.call()
     task.check(first)
-    verified, out = _output(task, first), task.data(first)
+    verified, out = output(first), task.data(first)
 
     def verify() -> None:
         before()
-        if _output(task, task.call()) != verified:
+        if output(task.call()) != verified:
             raise Unverified(f"{given.fmt.name}: another call gave other bytes than were verified")
         if not path.changes_input and not np.array_equal(view, source):
             raise Unverified(f"{given.fmt.name}: the path changed the bytes that it reads")
@@ -189,12 +161,6 @@ def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
         | {f"batches_{name}": getattr(work, name) for name in BATCH_COUNTERS}
         | {name: getattr(work, name) for name in BYTE_COUNTERS}
     )
-
-
-def _output(task: Task, result: Result) -> object:
-    """Return the bytes that a path wrote. For a search, return its result. Every call must give the same."""
-    data = task.data(result)
-    return result if data is None else data.tobytes()
 
 
 def _extra_bytes(call: Callable[[], Any], source: Bytes) -> int:

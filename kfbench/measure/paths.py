@@ -1,37 +1,286 @@
 """The list of broker paths (`PATHS`): one entry per kind of work that a broker does on a log.
 
-An entry has a title, the call to time, and the records that the path needs.
+An entry has a title, the records that the path needs, and its task: the call that is timed, and the check of its
+result. A check raises Unverified unless the result has exactly the expected records, offsets and timestamps.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kfbench.arrays import Int64
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import EncodedLog
+from kfbench.broker import Work
+from kfbench.broker.append import append
+from kfbench.broker.compact import compact
+from kfbench.broker.convert import convert
+from kfbench.broker.expire import By, Expired, expire
+from kfbench.broker.fetch import Fetched, Scan, fetch
+from kfbench.broker.mirror import mirror
+from kfbench.broker.seek import Found, seek_offset, seek_time
+from kfbench.broker.time_index import INTERVAL_BYTES
 from kfbench.formats import Format
 from kfbench.layouts import NULL_LENGTH
-from kfbench.measure.path_tasks import (
-    MERGE_BYTES,
-    PARTITIONS,
-    PathInput,
-    Task,
-    append_convert_task,
-    append_task,
-    compact_task,
-    convert_task,
-    expire_task,
-    fetch_task,
-    mirror_task,
-    seek_offset_task,
-    seek_time_task,
-    with_shapes,
-)
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.verify import Unverified, carried, verify_log
 from kfbench.records import Records, Shapes
 
+BASE_OFFSET: Final = 1_000_000  # first offset in the log; the producer sends 0, so the broker must change it
+APPEND_DELAY_MS: Final = 100  # broker's clock minus the newest timestamp: too large for a one-byte delta
+PARTITIONS: Final = 4  # partitions of the destination, if the mirror must look for keys
+SEGMENTS: Final = 4  # segments of a log that expires
+MERGE_BYTES: Final = 16_384  # most bytes of keys and values in a merged batch: Kafka's default of batch.size
 KEY_USES: Final = 2  # records per key in a log that is compacted
+
+
+class Result(Protocol):
+    @property
+    def work(self) -> Work: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathInput:
+    """The log that a broker path works on, and the records that are in it.
+
+    Args:
+        fmt: the format of the log.
+        to: the format that a conversion writes; None for other paths.
+        log: the log that the path reads.
+        source: the records that were encoded to this log.
+    """
+
+    fmt: Format
+    to: Format | None
+    log: EncodedLog
+    source: EncodeInput
+
+    @property
+    def target(self) -> Format:
+        """The format that a conversion writes. Only conversions have one."""
+        assert self.to is not None
+        return self.to
+
+    def read_back(self) -> Records:
+        """Return the records without the fields that the log's format cannot carry."""
+        return carried(self.fmt, self.source.records, self.source.bounds, self.source.batch_fields)
+
+    def converted(self) -> Records:
+        """Return the records without the fields that the log's format or the target format cannot carry."""
+        return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
+
+    def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
+        """Raise Unverified unless the bytes are a log of exactly the expected records.
+
+        fmt: the format of the bytes; None: the format of the input log.
+        """
+        fmt = fmt or self.fmt
+        verify_log(fmt.name, fmt, data, expected)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A broker path on one log, ready to be called, timed and checked.
+
+    Args:
+        call: runs the path once, and returns the result.
+        check: raises Unverified for a wrong result.
+        data: returns the bytes that a result contains; None for a search, which writes no bytes.
+    """
+
+    call: Callable[[], Result]
+    check: Callable[[Any], None]
+    data: Callable[[Any], Bytes | None] = attrgetter("data")
+
+
+def with_shapes(records: Records, **columns: NDArray[Any]) -> Records:
+    """Return the records with other columns in their shapes. Example: with_shapes(records, offsets=offsets)."""
+    return replace(records, shapes=replace(records.shapes, **columns))
+
+
+def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> Task:
+    """Append each batch as one produce request. The path sets the offsets inside the buffer of the request."""
+    records = given.read_back()
+    now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
+    expected = with_shapes(records, offsets=BASE_OFFSET + np.arange(len(records)))
+    if timestamp_type == "append":
+        expected = with_shapes(expected, timestamps_ms=np.full(len(records), now_ms))
+
+    call = partial(
+        append, given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
+        from_zero=False, in_place=True,
+    )  # fmt: skip
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+
+
+def append_convert_task(given: PathInput) -> Task:
+    """Append produce requests of one format to a log of another format. Each request becomes one batch of the log."""
+    expected = given.converted()
+    expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
+    call = partial(append, given.log, given.fmt, to=given.target, base_offset=BASE_OFFSET, from_zero=False, lossy=True)
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected, given.target))
+
+
+def fetch_task(given: PathInput, scan: Scan) -> Task:
+    """Fetch for a reader that wants the format of the log, so no batch is converted.
+
+    With scan="never", the broker reads no byte of the log (KIP-724).
+    """
+
+    def check(result: Fetched) -> None:
+        if not result.zero_copy or not np.shares_memory(result.data, given.log.data):
+            raise Unverified(f"{given.fmt.name}: the bytes that are sent are not those of the log")
+        given.verify_output(result.data, given.read_back())
+
+    return Task(call=partial(fetch, given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
+
+
+def convert_task(given: PathInput) -> Task:
+    """Convert the whole log to another format."""
+    expected = given.converted()
+    return Task(
+        call=lambda: convert(given.log, given.target, fmt=given.fmt, lossy=True),
+        check=lambda result: given.verify_output(result.data, expected, given.target),
+    )
+
+
+def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
+    """Compact the log: keep only the last record of each key.
+
+    merge_bytes: merge the remaining batches up to this size in bytes of keys and values; 0: do not merge.
+    """
+    records = given.read_back()
+    keys = records.to_arrow()["key"].combine_chunks().dictionary_encode().indices.to_numpy()
+    _, from_end = np.unique(keys[::-1], return_index=True)  # index from the end of each key's last record
+    expected = records.take(np.sort(len(keys) - 1 - from_end))
+    now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
+    return Task(
+        call=lambda: compact(given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes),
+        check=lambda result: given.verify_output(result.data, expected),
+    )
+
+
+def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> Task:
+    """Mirror the log to one or several partitions of another cluster.
+
+    Records keep their order within each partition, and get offsets as a producer assigns them. Plain messages of v0 and
+    v1, and message sets of v0, keep their old offsets when they are passed through. The destination ignores these
+    offsets.
+
+    pass_through: copy batches without changes; False: decompress and recompress all of them.
+    """
+    records, bounds = given.read_back(), given.source.bounds
+    batch_size = int(np.diff(bounds).max(initial=1))
+    is_plain = given.fmt.magic < 2 and given.source.codec == "none"  # each message is a batch
+    numbers = np.arange(len(records))
+    batch = numbers if is_plain else np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    if not pass_through:
+        offsets = numbers % batch_size
+    elif is_plain or given.fmt.magic == 0:
+        offsets = records.offsets
+    else:
+        offsets = numbers - bounds[batch]
+    expected = with_shapes(records, offsets=offsets).take(np.argsort(batch % partitions, kind="stable"))
+    call = partial(
+        mirror, given.log, given.fmt, partitions=partitions, pass_through=pass_through, batch_size=batch_size,
+        first_offset=int(records.offsets[0]) if len(records) else 0,
+        codec=given.source.codec, level=given.source.level,
+    )  # fmt: skip
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+
+
+def seek_offset_task(given: PathInput) -> Task:
+    """Find the batch with a given offset. It is the offset of the record two thirds into the log."""
+    offsets = given.source.records.offsets
+    target = int(offsets[2 * len(offsets) // 3])
+
+    def check(found: Found) -> None:
+        there = _batch_at(given, found).offsets
+        if not np.any(there == target):
+            raise Unverified(
+                f"{given.fmt.name}: offset {target} is not in the batch that was found; its offsets are {there}"
+            )
+
+    return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=lambda _: None)
+
+
+def seek_time_task(given: PathInput) -> Task:
+    """Find the first record with a given timestamp or a later one.
+
+    It is the timestamp of the record two thirds into the log.
+    """
+    records = given.read_back()
+    target_ms = int(records.timestamps_ms[2 * len(records) // 3])
+    first = int(np.argmax(records.timestamps_ms >= target_ms))
+    wanted = int(records.offsets[first]), int(records.timestamps_ms[first])
+
+    def check(found: Found) -> None:
+        if (found.offset, found.timestamp_ms) != wanted:
+            raise Unverified(f"{given.fmt.name}: {found} is not offset {wanted[0]} at {wanted[1]}")
+        _batch_at(given, found)
+
+    return Task(
+        call=lambda: _existing(seek_time(given.log, target_ms, fmt=given.fmt)), check=check, data=lambda _: None
+    )
+
+
+def _existing(found: Found | None) -> Found:
+    if found is None:
+        raise Unverified("nothing was found")
+    return found
+
+
+def _batch_at(given: PathInput, found: Found) -> Records:
+    data = given.log.data[found.position : found.position + found.size_bytes]
+    return given.fmt.decode(data).records
+
+
+def expire_task(given: PathInput, by: By) -> Task:
+    """Delete the records that are older than the record two thirds into the log. The path reads only headers.
+
+    The log has SEGMENTS segments. by: "segment" deletes whole segments only; "head" also deletes the old batches at the
+    beginning of the next segment.
+    """
+    name, log, bounds = given.fmt.name, given.log, given.source.bounds
+    records = given.read_back()
+    before_ms = int(records.timestamps_ms[2 * len(records) // 3])
+    batches = np.arange(SEGMENTS + 1) * len(log) // SEGMENTS
+    segments = [log.data[start:end] for start, end in pairwise(log.positions[batches].tolist())]
+    first_records = bounds[batches].tolist()  # index of each segment's first record, then the end
+    is_old = (records.timestamps_ms < before_ms).tolist()
+    old_segments = next(
+        (n for n, (first, end) in enumerate(pairwise(first_records)) if not all(is_old[first:end])), SEGMENTS
+    )
+    first_kept = first_records[old_segments]
+    first_young = next((i for i in range(first_kept, len(is_old)) if not is_old[i]), len(is_old))
+
+    def data_left(result: Expired) -> Bytes:
+        return np.concatenate([np.empty(0, np.uint8), *result.segments])
+
+    def check(result: Expired) -> None:
+        data = data_left(result)
+        first = len(records) - len(given.fmt.decode(data).records)
+        given.verify_output(data, records.part(first, len(records)))
+        if result.deleted_segments != old_segments or not first_kept <= first <= first_young:
+            raise Unverified(
+                f"{name}: {result.deleted_segments} segments were deleted, not {old_segments}; the log begins with "
+                f"record {first}, and its first young record is {first_young}"
+            )
+        if by == "segment" and first != first_kept:
+            raise Unverified(f"{name}: a part of a segment was deleted")
+        if by == "head" and old_segments < SEGMENTS:
+            batch = int(np.searchsorted(bounds, first_young, side="right")) - 1
+            head_bytes = int(log.positions[batch] - log.positions[batches[old_segments]])
+            # The index has an entry per INTERVAL_BYTES, at the end of the batch that crosses the boundary.
+            if head_bytes - result.head_bytes > INTERVAL_BYTES + int(np.diff(log.positions).max()):
+                raise Unverified(f"{name}: {head_bytes} bytes at the head are old, {result.head_bytes} were deleted")
+
+    return Task(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)
 
 
 def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001

@@ -19,7 +19,7 @@ from kfbench.broker.fetch import Fetched, fetch
 from kfbench.formats import FORMATS
 from kfbench.log.writing import chained
 from kfbench.measure.cpu import ONE_CALL, Arm, measure, paired_ratio
-from kfbench.measure.path_tasks import BASE_OFFSET
+from kfbench.measure.paths import BASE_OFFSET
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.migration.bills import Cost, Costs
 from kfbench.migration.plans import Operation, PathName, Plan, operations

@@ -11,8 +11,7 @@ footer.
 """
 
 from kfbench.store.manifest import check_resumable
-from kfbench.store.parts import sound_rows
-from kfbench.store.run import Run, open_run
+from kfbench.store.run import Run, open_run, sound_rows
 from kfbench.store.writer import RunWriter, check_place, create_run, resume_run
 
 __all__ = ["Run", "RunWriter", "check_place", "check_resumable", "create_run", "open_run", "resume_run", "sound_rows"]

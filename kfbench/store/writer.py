@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from kfbench.errors import RunError
 from kfbench.measure.schema import IDENTITY, SCHEMA, SCHEMA_VERSION
 from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable, to_json
-from kfbench.store.parts import MEASUREMENTS, PART, PASSING, set_damaged_aside
-from kfbench.store.run import Run
+from kfbench.store.run import MEASUREMENTS, PART, PASSING, Run, set_damaged_aside
 
 LOCK: Final = "lock"  # a file that the writing process locks; the operating system unlocks it if the process dies
 
@@ -65,7 +64,8 @@ class RunWriter:
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add facts to the manifest on disk at once, so that they survive if this process dies. Raises RunError."""
         self._manifest |= facts
-        self._write_manifest(self._manifest)
+        with self._write_errors(self.path / MANIFEST):
+            _write_manifest(self.path, self._manifest)
 
     def add(self, rows: pa.Table, *, passing: bool = False) -> None:
         """Write rows as one new Parquet file, atomically. If there are no rows, write nothing.
@@ -78,15 +78,18 @@ class RunWriter:
         part = self.path / MEASUREMENTS / f"{PASSING if passing else PART}{self._next_part:05d}.parquet"
         rows = rows.cast(SCHEMA)
         self._count(rows, part)
-        with self._writing(part) as unfinished:
+        with self._write_errors(part):
+            unfinished = part.with_suffix(".tmp")
             pq.write_table(rows, unfinished, compression="zstd", write_page_checksum=True)
+            _sync_and_rename(unfinished, part)
         self._next_part += 1
 
     def complete(self, facts: Mapping[str, Any]) -> Run:
         """Add `facts` to the manifest, set its state to complete, and release the lock. Raises RunError."""
         facts = {**facts, "rows": self.counts.total(), "duration_s": round(time.monotonic() - self._started, 1)}
         manifest = {**self._manifest, **facts, "state": COMPLETE, "finished": _now()}
-        self._write_manifest(manifest)
+        with self._write_errors(self.path / MANIFEST):
+            _write_manifest(self.path, manifest)
         with suppress(OSError):
             (self.path / LOCK).unlink()
         self.__exit__()
@@ -100,20 +103,14 @@ class RunWriter:
         self.counts.update(rows["status"].to_pylist())
         self.hosts.update(host for host in rows["host"].to_pylist() if host is not None)
 
-    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        with self._writing(self.path / MANIFEST) as unfinished:
-            unfinished.write_text(to_json(manifest), encoding="utf-8")
-
     @contextmanager
-    def _writing(self, path: Path) -> Iterator[Path]:
-        """Yield a temporary path in the folder of `path`. At the end rename the temporary file to `path`."""
-        unfinished = path.with_suffix(".tmp")
+    def _write_errors(self, path: Path) -> Iterator[None]:
+        """Turn an error of writing `path` into a RunError, and delete the temporary file."""
         try:
-            yield unfinished
-            _sync_and_rename(unfinished, path)
+            yield
         except OSError as error:
             with suppress(OSError):
-                unfinished.unlink()
+                path.with_suffix(".tmp").unlink()
             why = os.strerror(error.errno) if error.errno else error
             raise RunError(f"{path}: cannot be written: {why}; --resume {self.path} continues the run") from None
 

@@ -45,7 +45,7 @@ def tally_all(
     if master is None:
         sums = _tally_here(parts, question, console)
     else:
-        from kfbench.sweep.spark.tasks import mapped
+        from kfbench.sweep.spark.executors import mapped
 
         work = partial(_tally_parts, question=question)
         sums = sum(mapped(work, _tasks(parts), "what-if", master, console, archive), Tally())

@@ -19,16 +19,14 @@ import pytest
 
 import kfbench
 from kfbench.errors import RunError
-from kfbench.measure.environment import host
+from kfbench.measure.environment import host, without_hosts
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.packing import code_digest
-from kfbench.sweep.run.published import without_hosts
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark import session as sessions
-from kfbench.sweep.spark.executors import Executors
+from kfbench.sweep.spark.executors import Executors, done
 from kfbench.sweep.spark.session import SweepFailed, session
-from kfbench.sweep.spark.tasks import done
 from kfbench.whatif import ask
 from tests.cluster.sweeping import TINY, cli, measured_here
 from tests.recorded import FOLDER

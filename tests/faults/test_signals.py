@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kfbench.measure.host_lock import host_lock
 from kfbench.store import Run
-from kfbench.sweep.spark.jobs import awaited
+from kfbench.sweep.spark.executors import awaited
 from kfbench.sweep.spark.session import session
 from tests.faults.sweeping import Sweeping, wait_until
 from tests.runs import deterministic

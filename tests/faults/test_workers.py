@@ -43,9 +43,9 @@ FAULTY = f"""\
 from dataclasses import replace
 from pathlib import Path
 from kfbench.sweep.definition import profile as profiles
-from kfbench.sweep.run import stage
+from kfbench.sweep.run import runner
 from tests.sweep import faulty
-stage.LEAST_LIMIT_S = {LIMIT_S}
+runner.LEAST_LIMIT_S = {LIMIT_S}
 load = profiles.load_profile
 def loaded(name, workloads=()):
     profile = load(name, workloads)

@@ -15,9 +15,8 @@ from kfbench.formats import BY_MAGIC, FORMATS, Entries
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.formats.base.capabilities import Checksum
 from kfbench.formats.base.messages import MessageFormat
-from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden.vectors import GOLDEN
-from kfbench.measure.verify import Unverified, verify_log, verify_records
+from kfbench.measure.verify import Unverified, verify_log, verify_records, wrong_checksum
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run import verify as verification
 from kfbench.sweep.run.task import measure_cell

@@ -9,7 +9,7 @@ import pytest
 from kfbench.errors import CorruptLog
 from kfbench.measure.child import ChildKilled, LibraryEnded, call_in_child
 from kfbench.measure.kinds.base import TookTooLong
-from kfbench.sweep.run.time_limit import time_limit
+from kfbench.sweep.run.task import time_limit
 
 
 def raise_corrupt() -> None:

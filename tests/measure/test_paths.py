@@ -12,11 +12,10 @@ from kfbench.broker import Work
 from kfbench.broker.expire import expire
 from kfbench.broker.mirror import mirror
 from kfbench.formats import FORMATS
-from kfbench.measure import path_arms, path_tasks
+from kfbench.measure import path_arms, paths
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.path_arms import PathArm, measure_path
-from kfbench.measure.path_tasks import Task
-from kfbench.measure.paths import PATHS, Path
+from kfbench.measure.paths import PATHS, Path, Task
 from kfbench.measure.schema import SCHEMA
 from kfbench.workloads.grid import GridPoint
 
@@ -238,7 +237,7 @@ def test_extra_memory_is_what_a_call_holds_beyond_its_input_and_output(monkeypat
 
 @pytest.mark.parametrize("path", ["expire", "expire-head"])
 def test_an_expiry_that_lets_nothing_go_has_no_number(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setattr(path_tasks, "expire", lambda segments, _, by, **more: expire(segments, -1, by, **more))
+    monkeypatch.setattr(paths, "expire", lambda segments, _, by, **more: expire(segments, -1, by, **more))
     for each in measured(path, "v1", "v2", records=600):
         assert each.samples is None and "segments were deleted, not" in str(each.error)
 
@@ -247,6 +246,6 @@ def test_a_mirror_that_leaves_offsets_as_they_were_has_no_number(monkeypatch: py
     def unchanged(log: Any, fmt: Any, **more: Any) -> Any:
         return replace(mirror(log, fmt, **more), data=log.data.copy())
 
-    monkeypatch.setattr(path_tasks, "mirror", unchanged)
+    monkeypatch.setattr(paths, "mirror", unchanged)
     for each in measured("mirror-through", "v1", "v2", codec="gzip"):
         assert each.samples is None and "offsets" in str(each.error)

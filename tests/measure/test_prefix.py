@@ -11,7 +11,7 @@ from kfbench import FORMATS, BatchFields, Limits
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog
-from kfbench.measure.prefix import AA, ARMS, LOST, WHOLE, has_prefix, measure_prefixes
+from kfbench.measure.kinds.prefix import ARMS, LOST, has_prefix, measure_prefixes
 from kfbench.measure.verify import Unverified
 from kfbench.workloads.grid import GridPoint
 from tests.common import records_of
@@ -19,6 +19,8 @@ from tests.formats.fuzz import sealed
 from tests.reference.model import Message
 
 HEADERS_FIRST = [name for name in FORMATS if name in ("v3-headers-first", "v3-full")]
+# Each operation on the prefix, and its counterpart on the whole payload.
+WHOLE = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
 REAL = ("gzip", "snappy", "lz4", "zstd")
 BLOCK_BYTES = {"gzip": 1, "snappy": 32 << 10, "lz4": 64 << 10, "zstd": 128 << 10}
 FMT = FORMATS["v3-headers-first"]
@@ -37,19 +39,20 @@ def test_only_formats_with_headers_first_have_a_prefix() -> None:
 def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(SAMPLE.records, SAMPLE.bounds, codec)
-    found = {(row.operation, row.arm): row for row in measure_prefixes(fmt, log, codec, rounds=5, sample_ns=1)}
+    arms = measure_prefixes(fmt, log, codec, rounds=5, sample_ns=1)
+    found = {(row["operation"], row["arm"]): row for row, _ in arms}
     assert len(found) == ARMS
-    assert {row.metadata_bytes for row in found.values()} == {found["decode", "measure"].metadata_bytes}
+    assert {row["metadata_bytes"] for row in found.values()} == {found["decode", "measure"]["metadata_bytes"]}
     for prefix_name, whole_name in WHOLE.items():
         prefix, whole = found[prefix_name, "measure"], found[whole_name, "measure"]
-        least = -(-prefix.metadata_bytes // 2 // BLOCK_BYTES[codec]) * BLOCK_BYTES[codec] * 2
-        assert prefix.metadata_bytes <= prefix.plain_bytes == least
-        assert prefix.plain_bytes < whole.plain_bytes / 2
-        assert 0 < prefix.compressed_bytes < whole.compressed_bytes / 2
-        assert whole.compressed_bytes == sum(map(len, fmt.compressed_bodies(log)))
-    assert found[AA, "aa"].plain_bytes == found[AA, "measure"].plain_bytes
-    for row in found.values():
-        assert len(row.samples.cpu_ns) == 5 and row.samples.cpu_ns.min() > 0
+        least = -(-prefix["metadata_bytes"] // 2 // BLOCK_BYTES[codec]) * BLOCK_BYTES[codec] * 2
+        assert prefix["metadata_bytes"] <= prefix["plain_bytes"] == least
+        assert prefix["plain_bytes"] < whole["plain_bytes"] / 2
+        assert 0 < prefix["compressed_bytes"] < whole["compressed_bytes"] / 2
+        assert whole["compressed_bytes"] == sum(map(len, fmt.compressed_bodies(log)))
+    assert found["decompress", "aa"]["plain_bytes"] == found["decompress", "measure"]["plain_bytes"]
+    for _, times in arms:
+        assert len(times.cpu_ns) == 5 and times.cpu_ns.min() > 0
 
 
 def test_a_reader_that_says_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:

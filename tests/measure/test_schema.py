@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from kfbench.measure.columns import counts_text
+from kfbench.measure.kinds import KINDS
 from kfbench.measure.schema import (
     ADDED,
     ARM,
@@ -25,6 +26,10 @@ def test_every_column_says_what_it_means_in_the_file_itself() -> None:
         assert field.metadata[b"meaning"].decode() == column.meaning != ""
         assert field.metadata[b"unit"].decode() == column.unit
     assert SCHEMA.metadata[b"kfbench_schema_version"] == str(SCHEMA_VERSION).encode()
+
+
+def test_a_comparison_lists_all_times_of_encoding_and_decoding() -> None:
+    assert [kind.name for kind in KINDS.values() if kind.is_headline] == ["cpu"]
 
 
 def test_names_are_there_once_and_carry_their_unit() -> None:

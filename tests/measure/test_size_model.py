@@ -8,7 +8,7 @@ import pytest
 from kfbench.batches import BatchFields
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
+from kfbench.measure.kinds.model import Modelled, resident_bytes, verify_model
 from kfbench.measure.verify import Unverified
 from kfbench.workloads import Sample
 from kfbench.workloads.catalogue import WORKLOADS

@@ -14,7 +14,7 @@ from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.kinds import KINDS, cell_key, row_key
 from kfbench.measure.kinds import floor as floor_kind
 from kfbench.measure.kinds.cpu import READINGS
-from kfbench.measure.prefix import ARMS
+from kfbench.measure.kinds.prefix import ARMS
 from kfbench.measure.schema import (
     IDENTITY,
     SCHEMA,

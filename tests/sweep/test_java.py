@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.sweep.host.java import LEAST_JAVA, find_java, java_home
+from kfbench.sweep.host.java import LEAST_JAVA, find_java
 from tools import jvm
 
 SESSION = """
@@ -88,9 +88,11 @@ def test_a_jvm_of_ours_takes_any_path_in_locale_c(monkeypatch: pytest.MonkeyPatc
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
     old, new = claims_version(tmp_path / "old", "17"), claims_version(tmp_path / "new", "21")
     environ = {"JAVA_HOME": str(new), "PATH": str(old / "bin")}
-    assert java_home(environ) == new
+    found = find_java(environ)
+    assert found and found.home == new
     del environ["JAVA_HOME"]
-    assert java_home(environ) == old
+    found = find_java(environ)
+    assert found and found.home == old
 
 
 UNUSABLE: dict[str, Callable[[Path], Path]] = {

@@ -1,7 +1,6 @@
 import pytest
 
-from kfbench.measure.environment import host
-from kfbench.sweep.run.published import command, published, without_hosts
+from kfbench.measure.environment import host, published, published_command, without_hosts
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ def test_the_command_that_is_published_names_no_home_and_no_host(given: str, kep
 
 def test_a_command_is_what_a_shell_would_take() -> None:
     words = ["kfbench", "run", "/homes/anna/two words.toml", "--filter", "batch_size>5"]
-    assert command(words) == "kfbench run 'two words.toml' --filter 'batch_size>5'"
+    assert published_command(words) == "kfbench run 'two words.toml' --filter 'batch_size>5'"
 
 
 @pytest.mark.parametrize(

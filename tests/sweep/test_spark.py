@@ -26,7 +26,7 @@ from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.progress import counting
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep.definition.profile import Profile, load_profile
-from kfbench.sweep.run import plan, runner, stage
+from kfbench.sweep.run import plan, runner
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.run.task import measure_cell
 from kfbench.sweep.spark.executors import Executors
@@ -95,7 +95,7 @@ import sys
 from contextlib import contextmanager
 import psutil
 from pyspark.core import rdd
-from kfbench.sweep.spark.tasks import mapped
+from kfbench.sweep.spark.executors import mapped
 
 opened = rdd._load_from_socket
 @contextmanager
@@ -145,7 +145,7 @@ def measuring_until(terminal: Console, words: str) -> None:
 def test_a_run_is_whole_and_says_how_it_came_about(
     profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(runner, "PATIENCE_S", 0.1)
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
     measuring = threading.Thread(target=measuring_until, args=(terminal, "waiting for a turn"))
     measuring.start()
@@ -248,8 +248,7 @@ def test_failing_cells_do_not_cost_others_their_rows(profile: Profile, tmp_path:
 def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (runner, stage):
-        monkeypatch.setattr(module, "measure_task", faulty.broken)
+    monkeypatch.setattr(runner, "measure_task", faulty.broken)
     with pytest.raises(SweepFailed, match="ZeroDivisionError: no way") as caught:
         run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
     assert "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kfbench.measure.kinds.base import TookTooLong
-from kfbench.sweep.run.time_limit import time_limit
+from kfbench.sweep.run.task import time_limit
 
 
 def _go_on() -> None:
@@ -53,7 +53,7 @@ def test_another_thread_has_no_limit() -> None:
 DEAF = """\
 from collections import deque
 from itertools import repeat
-from kfbench.sweep.run.time_limit import time_limit
+from kfbench.sweep.run.task import time_limit
 with time_limit(0.5):
     deque(repeat(None), maxlen=0)  # for ever, with the interpreter's lock, as a compiled kernel does
 """

@@ -12,7 +12,7 @@ from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.cell import axes_of, workload_label
 from kfbench.measure.kinds import KINDS, cell_key, estimate_s
-from kfbench.measure.legality import illegal
+from kfbench.measure.kinds.base import illegal
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.profile import load_profile
@@ -117,7 +117,7 @@ def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reaso
 @pytest.mark.parametrize("path", ["append", "fetch", "convert"])
 def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
-    monkeypatch.setattr("kfbench.measure.legality.FORMATS", {**FORMATS, "other": other})
+    monkeypatch.setattr("kfbench.measure.kinds.base.FORMATS", {**FORMATS, "other": other})
     sample = CATALOGUE["user-activity"].generate(records=200, seed=3)
     assert illegal("other", sample, "none") is illegal("v2", sample, "none", path, to="v3") is None
     assert illegal("other", sample, "none", path) == illegal("v2", sample, "none", path, to="other")

@@ -15,7 +15,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.sources import find
-from kfbench.sweep.spark import tasks
+from kfbench.sweep.spark import executors
 from kfbench.whatif import tally_all
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.tables import source_table
@@ -311,7 +311,7 @@ def test_spark_is_for_a_master_and_threads_for_everything_else(tmp_path: Path, m
     for i in range(5):
         written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
     asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none", "zstd"], "batchings": []}
-    monkeypatch.setattr(tasks, "mapped", refused)
+    monkeypatch.setattr(executors, "mapped", refused)
     found = what_if(tmp_path, **asked)
     monkeypatch.setattr(tally_all, "MOST_THREADS", 1)
     assert what_if(tmp_path, **asked) == found

@@ -7,18 +7,17 @@ that Kafka's reader found.
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kfbench.batches import DecodedLog
 from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, WouldLose
 from kfbench.formats import BY_MAGIC
 from kfbench.layouts import MAGIC_AT
 from kfbench.log import read_log, write_log
-from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden.differences import decompressed_differences, first_difference, log_differences
 from kfbench.measure.golden.steps import ON_PURPOSE, REMADE, Remade
 from kfbench.measure.golden.vectors import Sidecar, Vector, read_vector
-from kfbench.measure.verify import Outcome
+from kfbench.measure.verify import Outcome, wrong_checksum
 
 CHECKS: Final = {
     "sha256": "the file is the one that the index and the sidecar name",
@@ -41,13 +40,6 @@ _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
 _CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # not compared: another version of a codec writes other bytes
 
 
-class Finding(NamedTuple):
-    """The result of one check. problem: a description of the first difference; None or empty if the check passed."""
-
-    check: str
-    problem: str | None
-
-
 def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
     """Run every check that applies to one golden vector, and yield the outcomes. A check stops at its first difference.
 
@@ -61,31 +53,30 @@ def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
     except InvalidConfig as error:
         yield Outcome(check="sha256", format="–", subject=name, problem=f"{error}")
         return
-    formats = _format_names(vector)
-    for check, problem in _findings(vector, entry):
-        yield Outcome(check=check, format=formats, subject=name, problem=problem or "")
-
-
-def _findings(vector: Vector, entry: Mapping[str, Any]) -> Iterator[Finding]:
     data, sidecar = vector
+    formats = _format_names(vector)
+
+    def outcome(check: str, problem: str | None) -> Outcome:
+        return Outcome(check=check, format=formats, subject=name, problem=problem or "")
+
     digest = hashlib.sha256(data).hexdigest()
     wrong = next((wanted for wanted in (entry["sha256"], sidecar["sha256"]) if wanted != digest), None)
-    yield Finding("sha256", wrong and f"{len(data)} bytes with {digest[:16]}…, not {wrong[:16]}…")
+    yield outcome("sha256", wrong and f"{len(data)} bytes with {digest[:16]}…, not {wrong[:16]}…")
     if sidecar["error"] is not None:
-        yield Finding("refused", next(_refusal_differences(data, sidecar), None))
+        yield outcome("refused", next(_refusal_differences(data, sidecar), None))
         return
     if "source" in sidecar:
-        yield _check_step(data, sidecar)
+        yield outcome(*_check_step(data, sidecar))
     try:
         log = read_log(data)
     except KfbenchError as error:
-        yield Finding("fields", f"Kafka reads it, kfbench refuses it: {error}")
+        yield outcome("fields", f"Kafka reads it, kfbench refuses it: {error}")
         return
     difference = next(log_differences(log, sidecar["batches"], sidecar["trailingBytes"]), None)
-    yield Finding("fields", difference)
-    yield Finding("checksums", wrong_checksum(data))
+    yield outcome("fields", difference)
+    yield outcome("checksums", wrong_checksum(data))
     if difference is None:  # else the JSON file does not describe these bytes
-        yield _check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND)
+        yield outcome(*_check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND))
 
 
 def _format_names(vector: Vector) -> str:
@@ -94,27 +85,27 @@ def _format_names(vector: Vector) -> str:
     return "+".join(names) or "empty"
 
 
-def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) -> Finding:
+def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) -> tuple[str, str | None]:
     """Encode the decoded log again, and compare the result with the vector.
 
     The bytes must be the same. Under a codec, the decompressed bytes must be the same. For a vector made by hand, the
-    records must be the same.
+    records must be the same. Return the name of the check, and the difference; None if there is none.
     """
     data, sidecar = vector
     try:
         again = bytes(write_log(log))
     except KfbenchError as error:
         if isinstance(error, WouldLose) and is_made_by_hand:  # such as times inside a v0 wrapper
-            return Finding("not rewritable", None)
-        return Finding("same bytes", f"cannot be written anew: {error}")
+            return "not rewritable", None
+        return "same bytes", f"cannot be written anew: {error}"
     if is_made_by_hand:
         is_same = read_log(again).source_records == log.source_records
-        return Finding("same records", None if is_same else "other records are read from what was written anew")
+        return "same records", None if is_same else "other records are read from what was written anew"
     if not log.batch_rows["canonical"].all():
-        return Finding("same bytes", "Kafka's own writer wrote it, and kfbench says that it is not canonical")
+        return "same bytes", "Kafka's own writer wrote it, and kfbench says that it is not canonical"
     if sidecar["byteExact"]:
-        return Finding("same bytes", first_difference(data[: sidecar["validBytes"]], again))
-    return Finding("decompressed", next(decompressed_differences(data, again, sidecar["batches"]), None))
+        return "same bytes", first_difference(data[: sidecar["validBytes"]], again)
+    return "decompressed", next(decompressed_differences(data, again, sidecar["batches"]), None)
 
 
 def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
@@ -141,10 +132,10 @@ def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
     yield from log_differences(log, batches[:number])
 
 
-def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
+def _check_step(data: bytes, sidecar: Sidecar) -> tuple[str, str | None]:
     """Repeat the broker step of a vector (append, conversion or compaction) with kfbench's broker code.
 
-    The result, or the refusal, must be the same as Kafka's.
+    The result, or the refusal, must be the same as Kafka's. Return as `_check_rewriting` does.
     """
     check, remake = REMADE[sidecar["category"]]
     refused = sidecar.get("refused")
@@ -157,8 +148,8 @@ def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
     else:
         problem = f"{kafkas}, kfbench takes it" if refused else next(_result_differences(data, sidecar, made), None)
     if sidecar["name"] not in ON_PURPOSE and (refused is None or refused["error"] != _NO_ERROR):
-        return Finding(check, problem)
-    return Finding("differs on purpose", None if problem else "no longer")
+        return check, problem
+    return "differs on purpose", None if problem else "no longer"
 
 
 def _other_refusal(refused: Sidecar | None, kafkas: str | None, error: KfbenchError) -> str | None:

@@ -1,8 +1,8 @@
 """Find differences between kfbench and Apache Kafka in reading or writing the same log."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,22 +47,16 @@ BATCH_FIELDS: Final = {
     "decompressedSize": "records_size_bytes",
 }
 TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
-# Size, checksum and magic of single records are not compared here, because the bytes are compared separately.
 _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "records"}
+# Size, checksum and magic of single records are not compared, because the bytes are compared separately.
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
-_NULLS: Final = {"delete_horizon_ms": -1}  # our value for Kafka's null
+# Kafka's value of a field -> ours.
+_IN_OUR_TERMS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "timestampType": lambda name: TIMESTAMP_TYPES.get(name, name),
+    "deleteHorizonMs": lambda horizon_ms: -1 if horizon_ms is None else horizon_ms,
+    "headers": lambda headers: [(name, value) for name, value in headers],
+}
 _SEQUENCES: Final = 1 << 31  # sequence numbers start again at 0 after the largest int32
-
-
-class FieldValues(NamedTuple):
-    """One field of a batch or record, as Kafka and kfbench read it.
-
-    name: the name of the field in Kafka. kafkas, ours: the values that Kafka and kfbench read.
-    """
-
-    name: str
-    kafkas: Any
-    ours: Any
 
 
 def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes: int | None = None) -> Iterator[str]:
@@ -79,85 +73,55 @@ def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes:
         yield f"Kafka leaves {trailing_bytes} bytes over, kfbench {log.trailing_bytes}"
     for i, (batch, row) in enumerate(zip(batches, log.batch_rows, strict=False)):
         where = f"batch {i} at byte {row['position']}"
-        for name, kafkas, ours in _batch_values(batch, row):
-            if kafkas != ours:
-                yield f"{where}: {name}: Kafka reads {kafkas}, kfbench {ours}"
+        if batch.get("count", 0) is None:  # Kafka does not count v0 and v1
+            batch = {**batch, "count": len(batch["records"])}
+        yield from (f"{where}: {each}" for each in _field_differences(batch, _batch_fields(row), _NOT_COMPARED))
         first, end = int(log.bounds[i]), int(log.bounds[i + 1])
         if end - first != len(batch["records"]):
             yield f"{where}: Kafka reads {len(batch['records'])} records, kfbench {end - first}"
         for k, record in zip(range(first, end), batch["records"], strict=False):
-            for name, kafkas, ours in _record_values(record, log, k, row):
-                if kafkas != ours:
-                    yield f"{where}: record {k - first}: {name}: Kafka reads {kafkas}, kfbench {ours}"
+            differences = _field_differences(record, _record_fields(log, k, row), _RECORD_NOT_COMPARED)
+            yield from (f"{where}: record {k - first}: {each}" for each in differences)
 
 
-def _batch_values(batch: Sidecar, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of a batch. A field in Kafka's JSON file that kfbench does not know counts as a difference."""
-    for name in batch.keys() - _NOT_COMPARED:
-        kafkas: Any = batch[name]
-        if name == "nextOffset":
-            yield FieldValues(name, kafkas, _next_offset(int(row["last_offset"])))
-        elif name == "timestampType":
-            ours = timestamp_types(np.atleast_1d(row))[0]
-            yield FieldValues(name, TIMESTAMP_TYPES.get(kafkas, kafkas), ours)
-        elif name == "compression":
-            yield FieldValues(name, kafkas, CODEC_NAMES[row["codec"]])
-        elif name == "count" and kafkas is None:  # Kafka does not count v0 and v1
-            yield FieldValues(name, len(batch["records"]), row["count"])
-        elif name in BATCH_FIELDS:
-            our_name = BATCH_FIELDS[name]
-            yield FieldValues(name, _NULLS.get(our_name) if kafkas is None else kafkas, row[our_name])
-        else:
-            yield FieldValues(name, kafkas, "has no such field")
+def _field_differences(kafkas: Sidecar, ours: Mapping[str, Any], not_compared: Iterable[str]) -> Iterator[str]:
+    """Compare fields under Kafka's names. A field that kfbench does not know counts as a difference."""
+    for name in kafkas.keys() - not_compared:
+        kafka, our = kafkas[name], ours.get(name, "has no such field")
+        if name in _IN_OUR_TERMS:
+            kafka = _IN_OUR_TERMS[name](kafka)
+        if kafka != our:
+            yield f"{name}: Kafka reads {kafka}, kfbench {our}"
 
 
-def _timestamp_type(log: DecodedLog, k: int, row: NDArray[np.void]) -> str:
-    """Return the timestamp type of the record with index k. row: the header fields of the record's batch."""
-    if row["mixed_magic"] and log.records.timestamps_ms[k] == NO_TIMESTAMP:  # a message of v0
-        return "none"
-    return str(timestamp_types(np.atleast_1d(row))[0])
+def _batch_fields(row: NDArray[np.void]) -> dict[str, Any]:
+    """Return the fields of a batch, under Kafka's names."""
+    last_offset = int(row["last_offset"])
+    return {
+        **{name: row[our_name] for name, our_name in BATCH_FIELDS.items()},
+        "timestampType": timestamp_types(np.atleast_1d(row))[0],
+        "compression": CODEC_NAMES[row["codec"]],
+        "nextOffset": last_offset + 1 if last_offset < 2**63 - 1 else -(2**63),  # as in Java
+    }
 
 
-def _record_values(record: Sidecar, log: DecodedLog, k: int, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of the record with index k.
-
-    A field in Kafka's JSON file that kfbench does not know counts as a difference.
-    """
+def _record_fields(log: DecodedLog, k: int, row: NDArray[np.void]) -> dict[str, Any]:
+    """Return the fields of the record with index k, under Kafka's names. row: the header fields of its batch."""
     records, key, value = log.records, log.records.key(k), log.records.value(k)
-    for name in record.keys() - _RECORD_NOT_COMPARED:
-        kafkas: Any = record[name]
-        ours: Any
-        match name:
-            case "offset":
-                ours = int(records.offsets[k])
-            case "timestamp":
-                ours = int(records.timestamps_ms[k])
-            case "timestampType":
-                kafkas, ours = TIMESTAMP_TYPES.get(kafkas, kafkas), _timestamp_type(log, k, row)
-            case "key":
-                ours = _hex(key)
-            case "value":
-                ours = _hex(value)
-            case "headers":
-                kafkas = [(header, content) for header, content in kafkas]
-                ours = [(header, _hex(content)) for header, content in records.headers(k)]
-            case "sequence":
-                base = int(row["base_sequence"])
-                distance = int(records.offsets[k] - row["base_offset"])
-                ours = -1 if base == -1 else (base + distance) % _SEQUENCES
-            case "controlType":
-                number = int.from_bytes((key or b"")[2:4], "big")
-                ours = CONTROL_TYPES.get(number, "unknown").upper().replace(" ", "_")
-            case "coordinatorEpoch":
-                ours = int.from_bytes((value or b"")[2:6], "big", signed=True)
-            case _:
-                ours = "has no such field"
-        yield FieldValues(name, kafkas, ours)
-
-
-def _next_offset(offset: int) -> int:
-    """Return offset + 1. After the largest int64 comes the smallest int64, as in Java."""
-    return offset + 1 if offset < 2**63 - 1 else -(2**63)
+    is_v0 = row["mixed_magic"] and records.timestamps_ms[k] == NO_TIMESTAMP
+    base, distance = int(row["base_sequence"]), int(records.offsets[k] - row["base_offset"])
+    control = CONTROL_TYPES.get(int.from_bytes((key or b"")[2:4], "big"), "unknown")
+    return {
+        "offset": int(records.offsets[k]),
+        "timestamp": int(records.timestamps_ms[k]),
+        "timestampType": "none" if is_v0 else timestamp_types(np.atleast_1d(row))[0],
+        "key": _hex(key),
+        "value": _hex(value),
+        "headers": [(header, _hex(content)) for header, content in records.headers(k)],
+        "sequence": -1 if base == -1 else (base + distance) % _SEQUENCES,
+        "controlType": control.upper().replace(" ", "_"),
+        "coordinatorEpoch": int.from_bytes((value or b"")[2:6], "big", signed=True),
+    }
 
 
 def _hex(data: bytes | None) -> str | None:

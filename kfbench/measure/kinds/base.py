@@ -9,16 +9,27 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, field
 
+from kfbench.broker.source import find
+from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Column, Row
 from kfbench.measure.cpu import Operation, Samples
 from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample, Workload
 from kfbench.workloads.recorded.public import NotFetched
 
 Illegal = Literal["refuse", "skip"]
 DIFFER_IN_A_ROUND: Final = ("format", "arm")
+# A log without these batch header fields means something else to readers, so a format must be able to store them. A
+# format may lose other fields.
+NEEDED: Final = {
+    "is_transactional": "transactions",
+    "is_control": "control batches",
+    "delete_horizon_ms": "delete horizons",
+}
+NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
 
 class TookTooLong(BaseException):
@@ -256,6 +267,35 @@ def encode_input(cell: Cell, sample: Sample) -> EncodeInput:
         level=cell.level,
         batch_fields=sample.batch_fields,
     )
+
+
+def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: str | None = None) -> str | None:
+    """Return the reason why the format cannot store the sample or take the broker path; None if it can.
+
+    `to` is the format that the path converts to. It must support the codec and broker paths, but may lose headers.
+    """
+    shapes, capabilities = sample.shapes, FORMATS[format_name].capabilities
+    if shapes.has_headers and not capabilities.headers:
+        return f"{format_name} has no headers"
+    for needed, meaning in NEEDED.items():
+        if needed in sample.batch_fields.set_fields - capabilities.batch_fields:
+            return f"{format_name} has no {meaning}"
+    first, last = sample.bounds[:-1], sample.bounds[1:] - 1
+    has_holes = bool((shapes.offsets[last] - shapes.offsets[first] != last - first).any())
+    if path and (sample.batch_fields.set_fields & NOT_SENT or has_holes):
+        return f"{path} starts with batches that clients send: no control batches and no compacted batches"
+    is_idempotent = "producer_id" in sample.batch_fields.set_fields
+    if path == "append-convert" and to and FORMATS[to].holds_messages and is_idempotent:
+        return f"a broker refuses to convert idempotent batches to {to}"
+    for name in (format_name, to):
+        if name and codec not in FORMATS[name].capabilities.codecs:
+            return f"{name} has no {codec}"
+        if name and path:
+            try:
+                find(FORMATS[name], for_append=path == "append")
+            except IllegalCombination as error:
+                return str(error)
+    return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
 
 
 def times_of(cell: Cell, times: Samples) -> Row:

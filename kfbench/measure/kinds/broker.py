@@ -13,12 +13,12 @@ from kfbench.measure.kinds.base import (
     Target,
     encode_input,
     failed,
+    illegal,
     sample_of,
     skipped,
     times_of,
 )
 from kfbench.measure.kinds.cpu import TimedKind
-from kfbench.measure.legality import illegal
 from kfbench.measure.path_arms import measure_path
 from kfbench.measure.paths import PATHS
 from kfbench.measure.verify import Unverified

@@ -9,8 +9,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Row
-from kfbench.measure.kinds.base import Costs, Kind, encode_input, failed, sample_of, skipped
-from kfbench.measure.legality import illegal
+from kfbench.measure.kinds.base import Costs, Kind, encode_input, failed, illegal, sample_of, skipped
 
 _FORMAT_S: Final = 1.3e-3
 _RECORD_NS: Final = 130  # encoding, decoding and comparing all fields

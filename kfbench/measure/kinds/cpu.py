@@ -24,11 +24,11 @@ from kfbench.measure.kinds.base import (
     Plan,
     encode_input,
     failed,
+    illegal,
     sample_of,
     skipped,
     times_of,
 )
-from kfbench.measure.legality import illegal
 from kfbench.measure.verify import Unverified, verify_records
 
 Cache = Literal["resident", "cold"]
@@ -92,10 +92,13 @@ class Cpu(TimedKind):
         ),
     )  # fmt: skip
 
-    def __init__(self, name: str, *operations: Operation, has_cold_mode: bool = False) -> None:
+    def __init__(
+        self, name: str, *operations: Operation, has_cold_mode: bool = False, is_headline: bool = False
+    ) -> None:
         self.name = name
         self.operations = operations
         self.has_cold_mode = has_cold_mode
+        self.is_headline = is_headline
         self.meanings = {"operation": " or ".join(operations)}
 
     def problems(self, block: Block, settings: Any) -> Iterator[str]:
@@ -190,6 +193,6 @@ def _timed_rows(
 
 
 KINDS: Final = (
-    Cpu("cpu", *OPERATIONS, has_cold_mode=True),
+    Cpu("cpu", *OPERATIONS, has_cold_mode=True, is_headline=True),
     *(Cpu(name, operation) for name, operation in READINGS.items()),
 )

@@ -23,11 +23,11 @@ from kfbench.measure.kinds.base import (
     Target,
     encode_input,
     failed,
+    illegal,
     sample_of,
     skipped,
 )
 from kfbench.measure.kinds.broker import path_targets
-from kfbench.measure.legality import illegal
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample
 

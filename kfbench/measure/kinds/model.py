@@ -1,20 +1,30 @@
-"""The kind "model", the size model: sizes of very many records, computed from their shapes without payload."""
+"""The kind "model", the size model: sizes of very many records, computed from their shapes without payload.
 
+Shapes are lengths, timestamps and offsets. The size without a codec follows from them (law 1 of `formats.base.format`).
+So the model can size 1,000,000,000 records without a byte of payload. The shapes are processed in blocks of records,
+and only sums are kept. Sums of several blocks, cells and hosts can be added.
+"""
+
+import resource
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
+from kfbench.arrays import Int64
+from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import InvalidConfig
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, Format
 from kfbench.measure.cell import Cell, block_records, workload_label
-from kfbench.measure.columns import INT64, Row, added
-from kfbench.measure.kinds.base import Amount, Block, Kind, Plan, failed, sample_at, skipped
-from kfbench.measure.legality import illegal
-from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
+from kfbench.measure.columns import INT64, Row, added, counts_text
+from kfbench.measure.kinds.base import Amount, Block, Kind, Plan, failed, illegal, sample_at, skipped
+from kfbench.measure.verify import verify_records, verify_size
+from kfbench.records import Records, Shapes
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 
 FIRST_RECORDS: Final = 1 << 20
@@ -30,6 +40,58 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
     records: int = 1_000_000_000  # per workload; the records are divided into cells
     cell_records: int = 1 << 25  # the largest number of records in a cell
+
+
+@dataclass(kw_only=True)
+class Modelled:
+    """The total size in one format of all records that were added so far.
+
+    cpu_ns, wall_ns: the time of `Format.size` only.
+    """
+
+    fmt: Format
+    batches: int = 0
+    size_bytes: int = 0
+    payload_bytes: int = 0
+    cpu_ns: int = 0
+    wall_ns: int = 0
+    losses: Counter[str] = field(default_factory=Counter)
+
+    def add(self, shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> None:
+        cpu_ns, wall_ns = time.thread_time_ns(), time.perf_counter_ns()
+        sizes = self.fmt.size(shapes, bounds, batch_fields)
+        self.cpu_ns += time.thread_time_ns() - cpu_ns
+        self.wall_ns += time.perf_counter_ns() - wall_ns
+        self.batches += len(sizes)
+        self.size_bytes += int(sizes.sum())
+        self.payload_bytes += shapes.payload_bytes
+        self.losses.update(self.fmt.losses(shapes, bounds, batch_fields))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The sums as columns of one row of the result table."""
+        return {
+            "batches": self.batches,
+            "size_bytes": self.size_bytes,
+            "payload_bytes": self.payload_bytes,
+            "overhead_bytes": self.size_bytes - self.payload_bytes,
+            "losses": counts_text(dict(sorted(self.losses.items()))),
+            "inner_loops": 1,
+            "cpu_ns": [self.cpu_ns],
+            "wall_ns": [self.wall_ns],
+        }
+
+
+def verify_model(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> None:
+    """Raise Unverified unless encode writes batches of the computed sizes, and decode returns the same records."""
+    log = fmt.encode(records, bounds, batch_fields=batch_fields, lossy=True)
+    verify_records(fmt, records, bounds, batch_fields, log)
+    verify_size(fmt, records, bounds, batch_fields, log)
+
+
+def resident_bytes() -> int:
+    """Return the peak resident memory of this process in bytes. getrusage(2) gives KiB on Linux, bytes on macOS."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class Model(Kind):
@@ -64,14 +126,24 @@ class Model(Kind):
         return -(-settings.records // max(settings.cell_records, BLOCK_RECORDS))
 
     def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+        """Divide the records of a workload into cells.
+
+        Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell
+        has at least FIRST_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole batches. Only
+        the last cell may be smaller or end inside a batch.
+        """
         settings: ModelSettings = plan.settings
         try:
             cell.workload.generate(records=1, seed=cell.seed, start=settings.records - 1)
         except InvalidConfig as error:
             label = workload_label(cell.workload)
             raise InvalidConfig(f"{plan.where}: model.records: {label}: {error}") from None
-        for start, records in _slices(cell.workload, settings):
+        unit, start = block_records(cell.workload), 0
+        while start < settings.records:
+            wanted = min(max(start, FIRST_RECORDS), settings.cell_records)
+            records = min(max(wanted // unit, 1) * unit, settings.records - start)
             yield replace(cell, start=start, records=records, formats=tuple(plan.block.formats))
+            start += records
 
     def rows(self, cell: Cell) -> Iterator[Row]:
         """Compute the sizes of the cell's records in each format, without payload.
@@ -112,26 +184,6 @@ class Model(Kind):
 
     def estimate_s(self, cell: Cell) -> float:
         return _CELL_S + cell.records * (_RECORD_NS + len(cell.formats) * _FORMAT_NS) * 1e-9
-
-
-class Slice(NamedTuple):
-    start: int
-    records: int
-
-
-def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
-    """Divide the records of a size model into the slices of its cells.
-
-    Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell has at
-    least FIRST_RECORDS (1,048,576) and at most `settings.cell_records`, rounded down to whole batches. Only the last
-    cell may be smaller or end inside a batch.
-    """
-    unit, start = block_records(point), 0
-    while start < settings.records:
-        wanted = min(max(start, FIRST_RECORDS), settings.cell_records)
-        records = min(max(wanted // unit, 1) * unit, settings.records - start)
-        yield Slice(start, records)
-        start += records
 
 
 @lru_cache(maxsize=1)

@@ -1,17 +1,35 @@
-"""The kind "prefix": reading only the beginning of a compressed batch, against reading whole batches."""
+"""The kind "prefix": reading only the beginning of a compressed batch (the prefix), against reading whole batches.
 
-from collections.abc import Iterator
+The prefix has all offsets, timestamps and lengths. The format must store the headers of all records before their
+payload. The batch's CRC covers the compressed bytes, so a reader can check it with or without the payload. LOST lists
+the checks that a reader of the prefix cannot make.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from kfbench.formats import FORMATS
+from kfbench.batches import EncodedLog
+from kfbench.codecs import CODECS, Codec, Stream
+from kfbench.formats import FORMATS, Format
+from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import INT64, Row, added
+from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.kinds.base import Block, Costs, Kernels, failed, sample_of, times_of
 from kfbench.measure.kinds.cpu import TimedKind
-from kfbench.measure.prefix import ARMS, has_prefix, measure_prefixes
-from kfbench.measure.verify import verify_records
+from kfbench.measure.verify import Unverified, verify_metadata, verify_records
+from kfbench.uvarint import MOST_BYTES, get_uvarint
 
+ARMS: Final = 5
 _CELL_S: Final = 0.1
+
+LOST: Final[Mapping[str, str]] = {
+    "undecodable payload": "compressed bytes after the prefix that the codec refuses, or that are missing",
+    "codec checksum": "the codec's own checksum, where its stream has one: it is at the end",
+    "payload size": "keys, values and headers whose total size differs from their lengths",
+    "size limit": "a payload that decompresses past the limit; it is not decompressed, so it does no harm",
+    "control records": "control records that no reader may act on: their key and value are payload",
+}
 
 
 class Prefix(TimedKind):
@@ -51,16 +69,7 @@ class Prefix(TimedKind):
             except Exception as error:
                 yield failed(cell, name, error)
                 continue
-            for arm in arms:
-                yield {
-                    "format": name,
-                    "operation": arm.operation,
-                    "arm": arm.arm,
-                    "batches": len(log),
-                    "compressed_bytes": arm.compressed_bytes,
-                    "plain_bytes": arm.plain_bytes,
-                    "metadata_bytes": arm.metadata_bytes,
-                } | times_of(cell, arm.samples)
+            yield from ({"format": name, "batches": len(log)} | row | times_of(cell, times) for row, times in arms)
 
     def estimate_s(self, cell: Cell) -> float:
         costs = Costs.of(cell)
@@ -68,6 +77,76 @@ class Prefix(TimedKind):
 
     def kernels(self, cell: Cell) -> Kernels | None:
         return Kernels({name: ("decode-metadata",) for name in cell.formats if has_prefix(FORMATS[name])})
+
+
+def has_prefix(fmt: Format) -> bool:
+    return bool(fmt.features & HEADERS_FIRST_BIT)
+
+
+def measure_prefixes(
+    fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int
+) -> list[tuple[Row, Samples]]:
+    """Verify and time four operations: decompress and decode, each on the prefixes and on the whole payloads.
+
+    Return the columns and the times of each operation. Numbers of bytes are sums over all batches, without batch
+    headers. `decompress` is timed a second time, to show the noise (A/A). Raises Unverified in two cases:
+
+    - the bytes of a decompressed prefix differ from the beginning of the whole payload;
+    - metadata read from prefixes differ from the decoded records.
+    """
+    codec = CODECS[codec_name]
+    payloads = fmt.compressed_bodies(log)
+    wanted = [_wanted_bytes(codec, payload) for payload in payloads]
+    streams = [codec.stream(payload) for payload in payloads]
+    plain = [codec.decompress(payload) for payload in payloads]
+    for stream, size, all_of_it in zip(streams, wanted, plain, strict=True):
+        if _read(stream, size) != all_of_it[:size]:
+            raise Unverified(f"{codec_name}: a prefix differs from the whole")
+    made = sum(stream.plain_bytes for stream in streams)
+    metadata = fmt.decode_metadata(log)
+    verify_metadata(fmt, metadata, fmt.decode(log).records.shapes)
+    if metadata.plain_bytes != made:
+        raise Unverified(
+            f"{fmt.name}: {metadata.plain_bytes} bytes made to read the metadata, {made} by the codec alone"
+        )
+
+    def decompress() -> None:
+        for payload in payloads:
+            codec.decompress(payload)
+
+    def decompress_prefix() -> None:
+        for payload, size in zip(payloads, wanted, strict=True):
+            _read(codec.stream(payload), size)
+
+    whole = {"compressed_bytes": sum(map(len, payloads)), "plain_bytes": sum(map(len, plain))}
+    prefix = {"compressed_bytes": sum(stream.taken_bytes for stream in streams), "plain_bytes": made}
+    timed: list[tuple[str, str, Row, Callable[[], object]]] = [
+        ("decompress", "measure", whole, decompress),
+        ("decompress", "aa", whole, decompress),
+        ("decompress-prefix", "measure", prefix, decompress_prefix),
+        ("decode", "measure", whole, lambda: fmt.decode(log)),
+        ("decode-metadata", "measure", prefix, lambda: fmt.decode_metadata(log)),
+    ]
+    arms = [Arm(call=call) for *_, call in timed]
+    for arm in arms:
+        warm_up(arm)
+    common = {"metadata_bytes": sum(wanted)}
+    rows = [common | {"operation": operation, "arm": arm} | read for operation, arm, read, _ in timed]
+    return list(zip(rows, measure(arms, 0, rounds, sample_ns), strict=True))
+
+
+def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
+    size, at = get_uvarint(codec.stream(payload).read(MOST_BYTES))
+    return at + size
+
+
+def _read(stream: Stream, size: int) -> bytes:
+    """Read `size` bytes in two steps, as a real reader does.
+
+    The reader does not know `size` in advance. It finds `size` in the first MOST_BYTES bytes.
+    """
+    head = stream.read(MOST_BYTES)
+    return head[:size] + stream.read(size - len(head))
 
 
 KINDS: Final = (Prefix(),)

@@ -6,7 +6,7 @@ It shows the work that a reader saves, and the checks that it skips.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfbench.measure.prefix import LOST
+from kfbench.measure.kinds.prefix import LOST
 from kfbench.report.data.arms import Arm, arms_of, paired
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results

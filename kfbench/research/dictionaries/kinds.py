@@ -25,11 +25,11 @@ from kfbench.measure.kinds.base import (
     encode_input,
     error_text,
     failed,
+    illegal,
     sample_at,
     skipped,
     times_of,
 )
-from kfbench.measure.legality import illegal
 from kfbench.research.dictionaries.cpu import DICTIONARY_OPERATIONS, measure_codecs
 from kfbench.research.dictionaries.sizes import measure_dictionaries
 from kfbench.workloads import Sample

@@ -28,11 +28,11 @@ from kfbench.measure.kinds.base import (
     encode_input,
     error_text,
     failed,
+    illegal,
     sample_of,
     skipped,
     times_of,
 )
-from kfbench.measure.legality import illegal
 from kfbench.research.rivals import NAMES, Rival, missing, rivals
 from kfbench.research.rivals.measure import measure_rival
 from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals

@@ -38,17 +38,17 @@ class Java:
     source: str
 
 
-def java_home(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return a folder that Spark can use as JAVA_HOME; None if no Java 17 or newer was found.
-
-    environ: the environment variables to search; default: os.environ.
-    """
-    java = find_java(environ)
+def java_home() -> Path | None:
+    """Return a folder that Spark can use as JAVA_HOME; None if no Java 17 or newer was found."""
+    java = find_java()
     return java.home if java else None
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java | None:
-    """Return the first Java that starts and has version 17 or newer; None if there is none."""
+    """Return the first Java that starts and has version 17 or newer; None if there is none.
+
+    environ: the environment variables to search; default: os.environ.
+    """
     environ = os.environ if environ is None else environ
     return next((java for source, program in _candidates(environ) if (java := _probe(program, source))), None)
 

@@ -38,12 +38,10 @@ class History:
     def __init__(self, writer: RunWriter, session_hosts: Hosts) -> None:
         self._writer = writer
         self.session = len(writer.manifest.get("resumed", []))
-        self.session_stages: list[dict[str, Any]] = []
         self._session_hosts = session_hosts
         before = writer.manifest.get("host_facts", {})
         self._hosts_before = before
         self._timed = {name: before[name] for name in _timing_hosts(writer.found) if name in before}
-        self._stages_before = writer.manifest.get("stages", [])
         self._noted: set[str] = set()
         self._note_hosts()
 
@@ -57,7 +55,7 @@ class History:
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        return [*self._stages_before, *self.session_stages]
+        return list(self._writer.manifest.get("stages", []))
 
     @property
     def failed_rows(self) -> int:
@@ -72,9 +70,8 @@ class History:
         self._writer.add(rows, passing=passing)
 
     def add_stage(self, facts: Mapping[str, Any]) -> None:
-        self.session_stages.append({"session": self.session, **facts})
         with suppress(RunError):  # a full disk may have interrupted the stage, and the next write reports it
-            self._writer.note({"stages": self.stages})
+            self._writer.note({"stages": [*self.stages, {"session": self.session, **facts}]})
 
     def complete(self, cells: int) -> Run:
         """Finish the run: write the facts of all its sessions into the manifest. Raises RunError.

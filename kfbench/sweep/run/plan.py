@@ -3,7 +3,7 @@
 A stage that counts bytes runs its tasks on all cores. A stage that measures time runs one task at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import Any, Final
@@ -89,7 +89,12 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
             if estimate_s(cell) <= budget_s:
                 kept.append(cell)
                 continue
-            parts = list(_by_format(cell)) if kind_of(cell).can_divide else [cell]
+            parts = [cell]
+            if kind_of(cell).can_divide:
+                parts = [
+                    cell.only({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
+                    for name in cell.formats
+                ]
             if len(parts) > 1:
                 split.append(cell)
             for part in parts:
@@ -148,8 +153,3 @@ def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
         if missing:
             kept.append(cell.only(missing) if kind_of(cell).can_divide else cell)
     return tuple(kept)
-
-
-def _by_format(cell: Cell) -> Iterator[Cell]:
-    for name in cell.formats:
-        yield cell.only({grid: (name,) for grid, formats in cell.grids.items() if name in formats})

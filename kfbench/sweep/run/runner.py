@@ -5,7 +5,8 @@ partitioning, retries and the Spark master cannot change a result. The driver st
 done. Bytes are counted on all cores first. Then CPU is measured by one task at a time, while nothing else runs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +19,10 @@ from rich.progress import Progress
 from kfbench import __version__
 from kfbench.measure.cell import Cell
 from kfbench.measure.container import cores as local_cores
-from kfbench.measure.environment import environment, libraries
+from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.measure.kinds import KINDS
-from kfbench.measure.schema import SCHEMA
+from kfbench.measure.schema import SCHEMA, table
 from kfbench.plugins import plugins
 from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
@@ -29,13 +30,15 @@ from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
-from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, left, planned
-from kfbench.sweep.run.published import without_hosts
-from kfbench.sweep.run.stage import measure_stage
-from kfbench.sweep.run.task import measure_task
-from kfbench.sweep.spark.executors import Executors
-from kfbench.sweep.spark.session import retrying, session, versions
-from kfbench.sweep.spark.tasks import attempted, done
+from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
+from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
+from kfbench.sweep.spark.executors import Call, Executors, Lost, attempted, done, open_executors
+from kfbench.sweep.spark.session import retrying, versions
+
+AHEAD: Final = 1  # the number of tasks that Spark plans while all cores are busy
+
+# Runs calls, at most the given number at the same time. Yields each task with its result when the task finishes.
+Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +58,8 @@ _DEFAULTS: Final = RunOptions()
 def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, console: Console | None = None) -> Path:
     """Measure every cell of the profile and store the rows as a run under `out`/runs/. Return the finished run's path.
 
-    A profile is a checked sweep, and a cell is one measurement of it. Progress goes to the console: bars on a terminal,
-    else lines. A cell that fails does not end the run. The manifest's `counts` have the number of error rows. Raises
-    MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
+    Progress goes to the console: bars on a terminal, else lines. A cell that fails does not end the run. The manifest's
+    `counts` have the number of error rows. Raises MissingTool, RunError, SweepFailed, HostLockHeld, HostLockUnusable.
     """
     console = console or Console(stderr=True)
     resume, master = options.resume, retrying(options.master or "local[*]")
@@ -70,10 +72,8 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
     for note in notes(profile):
         say(console, note)
     with ExitStack() as stack:
-        spark = stack.enter_context(session(master, archive=options.archive))
-        executors = Executors(spark, master)
-        executors.prepare()
-        facts |= {"spark": versions(spark)}
+        executors = stack.enter_context(open_executors(master, archive=options.archive))
+        facts |= {"spark": versions(executors.spark)}
         host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts) if resume else None
         writer = stack.enter_context(_resumed(resume, facts, console) if resume else create_run(out, facts))
         stack.enter_context(_showing_how_to_resume(writer.path, console))
@@ -94,10 +94,78 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
     if console.is_terminal:
         times = [
             f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}"
-            for each in history.session_stages
+            for each in history.stages
+            if each["session"] == history.session
         ]
         say(console, "; ".join(times))
     return run.path
+
+
+def measure_stage(
+    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
+) -> None:
+    """Measure the stage and store its rows. Also store the times of the stage, even if it is interrupted.
+
+    If a task is lost (its worker ended in every attempt), its cells are tried again as separate tasks. A cell that is
+    lost again gets an error row. A task that waits too long for the host lock returns its remaining cells. They are
+    tried again.
+
+    Args:
+        slots: the number of tasks that run at the same time.
+        attempt: runs the calls (see Attempt).
+        lock_wait: shows who holds the host lock, and ends the sweep after a long wait.
+
+    Raises RunError, and the errors of `attempt` and `lock_wait`.
+    """
+    bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
+    measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
+    began_s = time.monotonic()
+    busy_s, waited_s, cells = 0.0, 0.0, 0
+    try:
+        history.add_rows(table(row for cell, why in stage.skipped for row in failed_rows(cell, "skipped", why)))
+        tasks: Sequence[Task] = stage.tasks
+        while tasks:
+            again: list[Task] = []
+            calls = [(measure, task) for task in tasks]
+            for task, result in attempt(calls, slots + AHEAD if stage.parallel else slots):
+                if isinstance(result, Measured):
+                    busy_s += result.busy_s
+                    waited_s += result.waited_s
+                left_over = _store(task, result, history)
+                if isinstance(result, Measured):
+                    lock_wait.note(result.refused, has_measured=result.has_rows, waited_s=result.waited_s)
+                again += left_over
+                measured = len(task) - sum(map(len, left_over))
+                cells += measured
+                progress.update(bar, advance=measured, failed=f"{history.failed_rows} failed rows")
+            tasks = again
+    finally:
+        wall_s = time.monotonic() - began_s
+        history.add_stage(
+            {
+                "kind": stage.kind,
+                "cells": cells,
+                "tasks": len(stage.tasks),
+                "slots": slots,
+                "wall_s": round(wall_s, 3),
+                "busy_s": round(busy_s, 3),
+                "waited_s": round(waited_s, 3),
+                "overhead_share": round(max(0.0, 1 - (busy_s + waited_s) / (wall_s * slots)), 4),
+            }
+        )
+
+
+def _store(task: Task, result: Measured | Lost, history: History) -> list[Task]:
+    """Store the rows of a task, which finished or was lost. Return the tasks (groups of cells) to try again."""
+    if isinstance(result, Measured):
+        history.add_rows(result.rows)
+        history.add_rows(result.passing, passing=True)
+        return [result.left] if result.left else []
+    if len(task) > 1:
+        return [(cell,) for cell in task]
+    error = f"{task[0].title}: no worker survived it: {result.reason}"
+    history.add_rows(table(failed_rows(task[0], "error", error)), passing=True)
+    return []
 
 
 def notes(profile: Profile) -> list[str]:

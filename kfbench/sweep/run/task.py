@@ -4,10 +4,15 @@ A cell that raises an exception or takes too long gets a row with its error, bec
 sweep of hours. Errors of a busy host (such as no memory) are stored separately, because the next try may succeed.
 """
 
+import faulthandler
+import os
+import signal
+import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -19,14 +24,15 @@ from kfbench.measure.environment import host
 from kfbench.measure.host_counters import watched
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable, host_lock
 from kfbench.measure.kinds import estimate_s, kind_of
-from kfbench.measure.kinds.base import BUSY, error_text
+from kfbench.measure.kinds.base import BUSY, TookTooLong, error_text
 from kfbench.measure.schema import SCHEMA, table
-from kfbench.sweep.run.time_limit import time_limit
 
 LIMIT_ESTIMATES: Final = 20
 LEAST_LIMIT_S: Final = 120.0  # enough for a busy host, and for the first cell that calls a kernel
 # After this time, a worker stops waiting for the host lock, and the driver shows who holds it. Workers cannot show it.
 PATIENCE_S: Final = 5.0
+AGAIN_S: Final = 1.0  # the exception is raised again at this interval, because Python drops one in a finalizer
+ENDS_AFTER: Final = 2  # the process ends after this multiple of the limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,3 +135,33 @@ def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Ro
         for row in measured
         if row["format"] in formats
     ]
+
+
+@contextmanager
+def time_limit(limit_s: float) -> Iterator[None]:
+    """Raise TookTooLong in the `with` body after `limit_s` seconds. End the process after twice this time.
+
+    The exception is raised by a signal. Compiled code does not let Python handle signals, and it holds the
+    interpreter's lock. So no Python thread can end the process then, but faulthandler's watchdog thread can. Python
+    handles signals only in the main thread. In other threads, this function sets no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TookTooLong(f"it took longer than {limit_s:g} s")
+
+    with Path(os.devnull).open("w") as nowhere:
+        before = signal.signal(signal.SIGALRM, late)
+        faulthandler.dump_traceback_later(ENDS_AFTER * limit_s, exit=True, file=nowhere)
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, limit_s, AGAIN_S)
+                yield
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # the timer's own signal may have interrupted the call above
+            faulthandler.cancel_dump_traceback_later()
+            signal.signal(signal.SIGALRM, before)

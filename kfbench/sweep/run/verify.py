@@ -9,9 +9,9 @@ checked, with about 1,024 records (RECORDS_PER_CELL).
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
@@ -21,7 +21,7 @@ from kfbench.measure.golden.checks import CHECKS as GOLDEN_CHECKS
 from kfbench.measure.golden.checks import check_vector
 from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.kinds import kind_of
-from kfbench.measure.legality import illegal
+from kfbench.measure.kinds.base import illegal
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.profile import Profile
@@ -203,19 +203,21 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
             continue
         promises = _promises(FORMATS[name], sample, cell.codec, cell.level, (cell.cell_id, name) not in plain)
         plain.add((cell.cell_id, name))
-        for check, promise in promises:
-            yield Outcome(check=check, format=name, subject=cell.title, problem=_broken(promise))
+        for check, verify_promise in promises.items():
+            problem = ""
+            try:
+                verify_promise()
+            except Unverified as error:
+                problem = str(error)
+            except Exception as error:  # a crash is a failed check, and the other checks go on
+                problem = " ".join(f"{type(error).__name__}: {error}".split("\n"))
+            yield Outcome(check=check, format=name, subject=cell.title, problem=problem)
 
 
-class _Promise(NamedTuple):
-    """The name of a check, and a function that makes the check and raises if it fails."""
-
-    check: str
-    verify: Callable[[], None]
-
-
-def _promises(fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool) -> Iterator[_Promise]:
-    """Yield the checks of a format on the records of a sample.
+def _promises(
+    fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool
+) -> dict[str, Callable[[], None]]:
+    """Return the checks of a format on the records of a sample, by name. A check raises an error if it fails.
 
     without_codec: True to include the three checks without compression. A check under `codec` is added unless it is
     "none".
@@ -225,21 +227,11 @@ def _promises(fmt: Format, sample: Sample, codec: str, level: int | None, withou
     def encode(codec: str = "none", level: int | None = None) -> EncodedLog:
         return fmt.encode(records, sample.bounds, codec, level, sample.batch_fields, lossy=True)
 
-    if without_codec:
-        log = cache(encode)
-        parts = partial(fmt.breakdown, records, sample.bounds, sample.batch_fields)
-        yield _Promise("size", lambda: verify_size(fmt, *given, log()))
-        yield _Promise("breakdown", lambda: verify_breakdown(fmt, parts(), records, log()))
-        yield _Promise("round trip", lambda: verify_records(fmt, *given, log()))
-    if codec != "none":
-        yield _Promise(codec, lambda: verify_records(fmt, *given, encode(codec, level)))
-
-
-def _broken(promise: Callable[[], None]) -> str:
-    try:
-        promise()
-    except Unverified as error:
-        return str(error)
-    except Exception as error:  # a crash is a failed check, and the other checks go on
-        return " ".join(f"{type(error).__name__}: {error}".split("\n"))
-    return ""
+    log = cache(encode)
+    promises: dict[str, Callable[[], None]] = {
+        "size": lambda: verify_size(fmt, *given, log()),
+        "breakdown": lambda: verify_breakdown(fmt, fmt.breakdown(*given), records, log()),
+        "round trip": lambda: verify_records(fmt, *given, log()),
+    }
+    of_codec = {} if codec == "none" else {codec: lambda: verify_records(fmt, *given, encode(codec, level))}
+    return promises | of_codec if without_codec else of_codec

@@ -1,22 +1,41 @@
-"""Run functions on the executors of a Spark session, check their code, and choose the one host that times CPU."""
+"""Run functions on the executors of a Spark session, check their code, and choose the one host that times CPU.
+
+A task is a Spark job of its own, so it returns a whole result or none. Jobs run in separate threads. Signals interrupt
+only the main thread. Each thread has its own connection to the JVM. If a signal interrupted a thread that waits for the
+JVM's answer, the next request of this thread would read the old answer.
+"""
 
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from pyspark import BarrierTaskContext
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import RDD, BarrierTaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from kfbench.measure.environment import environment, libraries
+from kfbench.progress import counting
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.spark import session
-from kfbench.sweep.spark.jobs import FAILURES, awaited, collected
-from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots
+from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, retrying
 
 CODE: Final = "code"
+FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two mean that the JVM has ended
+AGAIN_S: Final = 0.1
+LOSSES: Final = {  # the reason of a lost task, by a part of Spark's message
+    "ExecutorLostFailure": "its executor was lost",
+    "Python worker exited": "its Python worker ended",
+    "Traceback (most recent call last)": "it raised an error in its worker",
+}
 _MEND: Final = "on a cluster, write an archive with `kfbench pack FILE.tar.gz` and give it with --archive"
 
 T = TypeVar("T")
@@ -48,7 +67,8 @@ class Executors:
 
     def slots(self) -> int:
         """Return the number of tasks that can run at the same time on all present executors."""
-        return slots(self.spark)
+        profile = self._context.resourceProfileManager().defaultResourceProfile()
+        return int(self._context.maxNumConcurrentTasks(profile))
 
     def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
         """Run the calls once on every host of a cluster, for example to compile kernels. Store the hosts' facts.
@@ -158,6 +178,21 @@ class Executors:
         return SweepFailed(f"an executor cannot work: {reason}" + f"; {_MEND}" * _lacks_code(reason))
 
 
+@contextmanager
+def open_executors(
+    master: str | None, settings: Mapping[str, str] | None = None, archive: Path | None = None
+) -> Iterator[Executors]:
+    """Open a Spark session and check the hosts of its executors. Arguments: see `session`.
+
+    master: None: all cores of this machine. Raises MissingTool, SweepFailed.
+    """
+    master = retrying(master or "local[*]")
+    with session.session(master, settings, archive) as spark:
+        executors = Executors(spark, master)
+        executors.prepare()
+        yield executors
+
+
 @cache
 def host_facts() -> Facts:
     """Return the facts of this host and process that results depend on. They are determined once per process."""
@@ -231,3 +266,136 @@ def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
     return ", ".join(
         f"{name} {there.get(name)} instead of {here}" for name, here in terms.items() if there.get(name) != here
     )
+
+
+def collected(rows: RDD[R], count: int) -> list[R]:
+    """Collect exactly `count` rows. Raises one of FAILURES, also if there are fewer or more rows.
+
+    The number must be checked: if the JVM dies while it sends rows, PySpark takes the end of the stream for the end of
+    the rows.
+    """
+    try:
+        found = rows.collect()
+    except UnboundLocalError as error:  # PySpark raises it if the JVM ended before it sent any row
+        if isinstance(error.__context__, FAILURES):
+            raise error.__context__ from None
+        raise
+    if len(found) != count:
+        raise EOFError(f"the JVM ended: it returned {len(found)} of {count} results")
+    return found
+
+
+def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
+    """Run the function in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(job)
+        try:
+            return future.result()
+        finally:
+            cancel(spark, [future])
+
+
+def cancel(spark: SparkSession, futures: Collection[Future[Any]]) -> None:
+    """Cancel these jobs, running or not yet started, and wait until none of them runs."""
+    for future in futures:
+        future.cancel()
+    with suppress(*FAILURES):
+        while running := [future for future in futures if future.running()]:
+            spark.sparkContext.cancelAllJobs()  # repeatedly, because a running call may not have begun its job yet
+            wait(running, AGAIN_S)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The result of a task that failed in every attempt.
+
+    reason: the kind of failure. The names and numbers of Spark's message (hosts, tasks, attempts) are left out, because
+    rows are published and compared.
+    """
+
+    reason: str
+
+
+def mapped(
+    function: Callable[[T], R],
+    tasks: Sequence[T],
+    what: str,
+    master: str | None = None,
+    console: Console | None = None,
+    archive: Path | None = None,
+) -> Iterator[R]:
+    """Open a Spark session and yield function(task) for every task, in the order in which the tasks finish.
+
+    Tasks, results and the function are pickled. If the function raises an error, Spark tries the task 4 times
+    (TASK_ATTEMPTS), and then SweepFailed is raised. So the function should return problems of its input instead.
+
+    Args:
+        function: a function of a module, or a partial of a function of a module.
+        what: the name of the tasks in the progress bar.
+        master: a Spark master; None: all cores of this machine.
+        archive: the file that `kfbench pack` wrote, for a cluster's executors.
+
+    Raises MissingTool, SweepFailed.
+    """
+    console = console or Console(stderr=True)
+    with open_executors(master, archive=archive) as executors, counting(console) as progress:
+        bar = progress.add_task(what, total=len(tasks), unit="tasks", failed="")
+        calls = [(function, task) for task in tasks]
+        for _, result in done(executors, calls, executors.slots()):
+            progress.update(bar, advance=1)
+            yield result
+
+
+def done(
+    executors: Executors,
+    calls: Sequence[Call[T, R]],
+    workers: int,
+    on: str | None = None,
+    lost: Callable[[Exception], R] | None = None,
+) -> Iterator[tuple[T, R]]:
+    """Run the calls, at most `workers` at the same time. Yield each task with its result when the task finishes.
+
+    Args:
+        on: the name of the only host that may run the tasks; None: any host.
+        lost: returns the result of a task that failed in every attempt, from its error. None: SweepFailed is raised.
+    """
+    pending: dict[Future[R], T] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            pending = {pool.submit(executors.run, call, on): call[1] for call in calls}
+            while pending:
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    task = pending.pop(future)
+                    try:
+                        result = future.result()
+                    except FAILURES as error:
+                        if lost is None:
+                            raise _failed(error) from error
+                        result = lost(error)
+                    yield task, result
+        finally:
+            cancel(executors.spark, pending)  # after an interrupt
+
+
+def attempted(
+    executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
+) -> Iterator[tuple[T, R | Lost]]:
+    """Run the calls as `done` does. The result is Lost if a task failed in every attempt.
+
+    harmless: a call that cannot fail itself. It runs after a lost task. If it fails too, the task was not the cause:
+    Spark has ended, or no worker can import the function. Then SweepFailed is raised.
+    """
+
+    def lost(error: Exception) -> R | Lost:
+        try:
+            executors.run(harmless, on)
+        except FAILURES:
+            raise _failed(error) from error
+        message = str(error)
+        return Lost(next((reason for part, reason in LOSSES.items() if part in message), "its task failed"))
+
+    return done(executors, calls, workers, on, lost)
+
+
+def _failed(error: Exception) -> SweepFailed:
+    return SweepFailed(f"a Spark task failed in every attempt: {cause(error)}")

@@ -128,8 +128,8 @@ def session(
                     _await_executors(spark, master)
                 yield spark
             finally:
-                # Stop in another thread, because a signal may have interrupted a request of this one (see `jobs`). An
-                # error means that the JVM has ended.
+                # Stop in another thread, because a signal may have interrupted a request of this one (see
+                # `executors`). An error means that the JVM has ended.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
                     pool.submit(_end, spark, settings).result()
 
@@ -147,12 +147,6 @@ def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
 def is_cluster(master: str) -> bool:
     """Return True if the master starts executors as separate processes: every master except local and local[...]."""
     return re.match(r"local(\[|$)", master) is None
-
-
-def slots(spark: SparkSession) -> int:
-    """Return the number of tasks that can run at the same time on all present executors."""
-    context: Any = spark.sparkContext._jsc.sc()
-    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def _on_this_machine(master: str) -> bool:

@@ -16,9 +16,8 @@ from rich.console import Console
 from kfbench.errors import MissingTool
 from kfbench.progress import counting
 from kfbench.sources.topic import NO_LEADER, Topic
-from kfbench.sweep.spark.executors import Executors, host_facts, require
-from kfbench.sweep.spark.jobs import FAILURES, awaited
-from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
+from kfbench.sweep.spark.executors import FAILURES, awaited, host_facts, open_executors, require
+from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause
 
 RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -52,10 +51,8 @@ def topic_mapped(
     """
     settings = connector_settings(connector) | {"spark.sql.session.timeZone": "UTC", MOST_BYTES: str(BATCH_BYTES)}
     console = console or Console(stderr=True)
-    master = retrying(master or "local[*]")
-    with session(master, settings, archive) as spark, counting(console) as progress:
-        executors = Executors(spark, master)
-        executors.prepare()
+    with open_executors(master, settings, archive) as executors, counting(console) as progress:
+        spark = executors.spark
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
             sizes = awaited(spark, partial(_partition_sizes, spark, topic))

@@ -8,7 +8,7 @@ import pytest
 from kfbench.errors import InvalidConfig
 from kfbench.research.dictionaries.kinds import DictionarySettings, topic_of
 from kfbench.sweep.definition import sweep_file
-from kfbench.sweep.definition.grid_cells import cells_of_grid
+from kfbench.sweep.definition.profile import cells_of_grid
 from kfbench.sweep.definition.sweep_file import Grid
 from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads.recorded.topics import TOPICS

@@ -8,7 +8,7 @@ import pytest
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import FORMATS, Entries
 from kfbench.layouts import V2_HEADER
-from kfbench.measure.checksums import wrong_checksum
+from kfbench.measure.verify import wrong_checksum
 from kfbench.records import Records
 from kfbench.research.rivals.envelope import ENVELOPE_BYTES, headers_of, open_sealed, seal
 from kfbench.workloads.catalogue import WORKLOADS
