@@ -22,10 +22,7 @@ def complain(message: str) -> None:
 
 def print_result(text: object) -> None:
     """Print to stdout and flush. If the reader of the pipe, such as `head`, has closed it, stop without an error."""
-    try:
-        print(printable_lines(str(text)), flush=True)
-    except BrokenPipeError:
-        stop_printing()
+    print_stream([f"{text}\n"])
 
 
 def print_stream(parts: Iterable[str]) -> None:
@@ -102,12 +99,6 @@ def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
 
     console = Console(stderr=True)
     return track(items, activity, console=console, transient=True, disable=not console.is_terminal)
-
-
-def contents_lines(contains: Iterable[str], never_contains: Iterable[str]) -> list[str]:
-    """Return the lists of what a shared file contains and what it never contains."""
-    lists = (("It contains", contains), ("It never contains", never_contains))
-    return [line for title, each in lists for line in (title, *(f"- {item}" for item in each))]
 
 
 def write_whole(path: Path, data: bytes) -> None:

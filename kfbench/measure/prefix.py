@@ -15,7 +15,7 @@ from kfbench.formats import Format
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified, verify_metadata
-from kfbench.uvarint import MOST_BYTES, get_uvarint
+from kfbench.tagged_fields import UVARINT_BYTES, get_uvarint
 
 # Each operation on the prefix, and its counterpart on the whole payload. The first pair is the codec alone; the second
 # pair is the format's reader, which also checks the CRC.
@@ -112,16 +112,16 @@ def measure_prefixes(fmt: Format, log: EncodedLog, codec_name: str, *, rounds: i
 
 
 def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
-    size, at = get_uvarint(codec.stream(payload).read(MOST_BYTES))
+    size, at = get_uvarint(codec.stream(payload).read(UVARINT_BYTES))
     return at + size
 
 
 def _read(stream: Stream, size: int) -> bytes:
     """Read `size` bytes in two steps, as a real reader does.
 
-    The reader does not know `size` in advance. It finds `size` in the first MOST_BYTES bytes.
+    The reader does not know `size` in advance. It finds `size` in the first UVARINT_BYTES bytes.
     """
-    head = stream.read(MOST_BYTES)
+    head = stream.read(UVARINT_BYTES)
     return head[:size] + stream.read(size - len(head))
 
 

@@ -58,11 +58,9 @@ class Part(_Table, frozen=True, kw_only=True):
     length: Distribution | None = None
 
     def __post_init__(self) -> None:
-        require(self.length is None or self.parsed.elastic or self._is_cut(), "length: no slot of template is elastic")
-
-    def _is_cut(self) -> bool:
-        assert self.length is not None
-        return bool(lengths_table(self.length)[-1] <= self.parsed.least_bytes)
+        if self.length is not None and not self.parsed.elastic:
+            is_cut = bool(lengths_table(self.length)[-1] <= self.parsed.least_bytes)
+            require(is_cut, "length: no slot of template is elastic")
 
     @property
     def parsed(self) -> Template:
