@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,11 +53,16 @@ def print_json(data: object) -> None:
     print_result(json.dumps(data, indent=2))
 
 
-def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+def print_answer(as_json: bool, data: Callable[[], object], text: Callable[[], object]) -> None:
+    """Print an answer: its data as JSON, or its text. Only the one that is wanted is computed."""
     if as_json:
-        print_json(rows)
+        print_json(data())
     else:
-        print_result(table_of(name, rows).to_text())
+        print_result(text())
+
+
+def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    print_answer(as_json, lambda: rows, lambda: table_of(name, rows).to_text())
 
 
 def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":

@@ -21,7 +21,7 @@ from kfbench.cli.options import (
     existing,
     with_option_groups,
 )
-from kfbench.cli.output import busy, complain, print_json, print_result, table_of, tracked
+from kfbench.cli.output import busy, complain, print_answer, print_json, print_result, table_of, tracked
 from kfbench.comparison import THRESHOLD
 from kfbench.errors import InvalidConfig
 from kfbench.text import counted
@@ -143,15 +143,11 @@ def compare(
         raise typer.BadParameter(f"{threshold:g} is not between 0 and 1", param_hint="--threshold")
 
     from kfbench.comparison.compare import compare
+    from kfbench.comparison.text import comparison_text
 
     with busy("comparing"):
         comparison = compare(existing(run_a), existing(run_b), threshold)
-    if as_json:
-        print_json(comparison.to_dict())
-    else:
-        from kfbench.comparison.text import comparison_text
-
-        print_result(comparison_text(comparison))
+    print_answer(as_json, comparison.to_dict, lambda: comparison_text(comparison))
     if comparison.is_regression:
         raise typer.Exit(3)
 

@@ -25,7 +25,7 @@ from kfbench.cli.options import (
     check_new_file,
     with_option_groups,
 )
-from kfbench.cli.output import complain, print_json, print_result, write_whole
+from kfbench.cli.output import complain, print_answer, print_result, write_whole
 from kfbench.errors import InvalidConfig
 from kfbench.whatif.more import WHATIF_TABLES
 
@@ -201,11 +201,8 @@ def what_if(
             archive=archive,
             details=details,
         )
-    if as_json:
-        print_json(answer.to_dict())
-    else:
-        shown = [table for name in details for table in WHATIF_TABLES[name].table_names]
-        print_result(render_text(answer, [*(table_names or ()), *shown]))
+    shown = [*(table_names or ()), *(table for name in details for table in WHATIF_TABLES[name].table_names)]
+    print_answer(as_json, answer.to_dict, lambda: render_text(answer, shown))
     if out is not None:
         from kfbench.whatif.page import publish
 

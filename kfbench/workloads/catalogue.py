@@ -57,7 +57,7 @@ class NamedWorkload:
     @property
     def variants(self) -> tuple[str, ...]:
         """The names of all variants, the default first."""
-        return (DEFAULT, *toml.variants(self.file))
+        return (DEFAULT, *toml.prose(self.file).variant)
 
     def describe(self) -> Description:
         """Describe the workload and all its variants. Raises InvalidConfig if the file or a variant is invalid."""

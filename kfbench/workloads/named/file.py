@@ -63,21 +63,19 @@ class Prose(msgspec.Struct, frozen=True, kw_only=True):
     story: str
     class_: str = msgspec.field(name="class", default="")
     assumptions: list[str] = []
+    variant: dict[str, Any] = {}
 
 
 @lru_cache(maxsize=64)
 def prose(path: Path) -> Prose:
-    """Return the texts of a file without checking its numbers. Raises InvalidConfig for missing texts."""
+    """Return the texts of a file and its variants by name, without checking its numbers.
+
+    Raises InvalidConfig for missing texts.
+    """
     try:
         return msgspec.convert(_tables(path), Prose)
     except msgspec.ValidationError as error:
         raise InvalidConfig(f"{path}: {error}") from None
-
-
-@lru_cache(maxsize=64)
-def variants(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's variants, in the order of the file. Raises InvalidConfig."""
-    return tuple(_tables(path).get("variant", {}))
 
 
 @lru_cache(maxsize=64)

@@ -260,7 +260,7 @@ def _head(name: str, how: str) -> _Head:
     for word, number in numbers.items():
         if not 1 <= number <= MAX_SCALED:
             raise _Unreadable(f"{word} {number}: 1 to {MAX_SCALED} are possible")
-    return _Head(name=name, options=frozenset(options), **numbers)
+    return _Head(name=name, options=frozenset(options), every=numbers.get("every", 1), of=numbers.get("of", 0))
 
 
 def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
