@@ -65,20 +65,13 @@ def _python() -> Check:
     return Check("ok", f"{platform.python_version()} ({sys.executable})")
 
 
-def _packages() -> Check:
-    needed = _requirements("")
+def _packages(extra: str = "") -> Check:
+    """Check the packages that an extra requires. extra "": the packages that kfbench itself requires."""
+    needed, use = _requirements(extra), f", for {USES.get(extra, 'research')}" if extra else ""
     if missing := [name for name in needed if not _installed(name)]:
-        mend = f"{INSTALL} {' '.join(missing)}"
-        return Check("missing", f"without {', '.join(missing)}", mend)
-    return Check("ok", f"all {len(needed)} installed")
-
-
-def _extra(extra: str) -> Check:
-    needed, use = _requirements(extra), USES.get(extra, "research")
-    if missing := [package for package in needed if not _installed(package)]:
-        found = f"without {', '.join(missing)}, for {use}"
-        return Check("warning", found, f"{INSTALL} 'kfbench[{extra}]'")
-    return Check("ok", f"all {len(needed)} installed, for {use}")
+        wanted = f"'kfbench[{extra}]'" if extra else " ".join(missing)
+        return Check("warning" if extra else "missing", f"without {', '.join(missing)}{use}", f"{INSTALL} {wanted}")
+    return Check("ok", f"all {len(needed)} installed{use}")
 
 
 def _requirements(extra: str) -> list[str]:
@@ -216,7 +209,7 @@ _EXTRAS: Final = dict.fromkeys((*USES, *(metadata("kfbench").get_all("Provides-E
 _CHECKS: Final[dict[str, Callable[[], Check]]] = {
     "python": _python,
     "packages": _packages,
-    **{f"extra {extra}": partial(_extra, extra) for extra in _EXTRAS},
+    **{f"extra {extra}": partial(_packages, extra) for extra in _EXTRAS},
     "java": _java,
     "bash": _shell,
     "valgrind": _valgrind,

@@ -10,8 +10,8 @@ from kfbench.shipped import DATASETS
 from kfbench.workloads.base.workload import Description, Sample, check_batch_size
 from kfbench.workloads.named import file as toml
 from kfbench.workloads.named.batching import rebatch
+from kfbench.workloads.named.file import Model
 from kfbench.workloads.named.sampling import sample
-from kfbench.workloads.named.tables import Model
 
 FILES: Final = DATASETS / "workloads"
 DEFAULT: Final = "default"

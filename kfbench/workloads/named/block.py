@@ -42,8 +42,8 @@ from kfbench.workloads.named.batching import (
     plan_batches,
 )
 from kfbench.workloads.named.distributions import QUANTILES, draw, lengths_table
+from kfbench.workloads.named.file import Key, Model, Part, Value
 from kfbench.workloads.named.keys import KeyDistribution
-from kfbench.workloads.named.tables import Key, Model, Part, Value
 
 Kinds = NDArray[np.uint8]  # one per record
 PLAIN: Final = 0

@@ -39,8 +39,8 @@ from kfbench.workloads.named.block import (
     stream_of,
 )
 from kfbench.workloads.named.distributions import require
+from kfbench.workloads.named.file import Key, Model
 from kfbench.workloads.named.keys import KeyDistribution
-from kfbench.workloads.named.tables import Key, Model
 
 ROWS: Final = 2_048  # batches per step; their header fields stay in the processor's cache until all are written
 NO_BYTES: Final = np.zeros(0, np.uint8)
