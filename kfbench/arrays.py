@@ -1,7 +1,7 @@
 """Checks and helpers for NumPy arrays. Arrays in kfbench are read-only, contiguous and one-dimensional."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,15 +66,9 @@ def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
 
 
-class Place(NamedTuple):
-    """The address and the size of an array in memory. Two arrays with equal places share all bytes."""
-
-    address: int
-    size_bytes: int
-
-
-def place_of(data: Bytes) -> Place:
-    return Place(data.ctypes.data, len(data))
+def place_of(data: Bytes) -> tuple[int, int]:
+    """Return the address and the size of an array in memory. Two arrays with equal places share all bytes."""
+    return data.ctypes.data, len(data)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

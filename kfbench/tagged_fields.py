@@ -1,41 +1,51 @@
-"""Encode and decode the tagged fields that a caller adds to a batch header (v3).
+"""Encode and decode the tagged fields that a caller adds to a batch header (v3), and unsigned varints in plain Python.
 
 Layout per field: `{tag uvarint, size uvarint, bytes}`. Fields are in ascending order of their tags.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from kfbench.arrays import Bytes, Int64
 from kfbench.errors import InvalidRecords
-from kfbench.uvarint import get_uvarint, put_uvarint
 
+UVARINT_BYTES: Final = 5  # the longest encoding of a uint32
 FIRST_FREE_TAG: Final = 2  # the format uses 0 and 1 (`layouts`)
 NONE: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
-class EncodedFields(NamedTuple):
-    """The tagged fields of n batches as bytes. Batch b has counts[b] fields in data[bounds[b]:bounds[b + 1]].
+def put_uvarint(value: int) -> bytes:
+    """Encode an unsigned varint (base 128, lowest 7 bits first)."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
 
-    data: uint8. bounds: int64[n + 1]. counts: int64[n].
+
+def get_uvarint(data: bytes | memoryview, at: int = 0) -> tuple[int, int]:
+    """Read a uint32 at byte `at`. Return (value, position after it). Raise ValueError past the end of data.
+
+    Bits beyond 32 are dropped. The pair has no names, because creating a NamedTuple would slow down the codecs that
+    call this per block.
     """
+    value = 0
+    for i, byte in enumerate(data[at : at + UVARINT_BYTES]):
+        value |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            return value & 0xFFFFFFFF, at + i + 1
+    raise ValueError("a uvarint runs past the end")
 
-    data: Bytes
-    bounds: Int64
-    counts: Int64
 
-
-def encoded(batches: Sequence[Mapping[int, Any]]) -> EncodedFields:
+def encoded(batches: Sequence[Mapping[int, Any]]) -> list[bytes]:
     """Encode the tagged fields of each batch. batches: one mapping from tag to bytes per batch.
 
     Raises InvalidRecords.
     """
-    parts = [b"".join(_field(tag, fields[tag]) for tag in _tags(fields)) for fields in batches]
-    bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    return EncodedFields(np.frombuffer(b"".join(parts), np.uint8), bounds, np.array(list(map(len, batches)), np.int64))
+    return [b"".join(_field(tag, fields[tag]) for tag in _tags(fields)) for fields in batches]
 
 
 def decoded(data: bytes) -> Mapping[int, bytes]:

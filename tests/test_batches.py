@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, DecodedLog, Records
-from kfbench.batch_plan import plan
-from kfbench.batches import FIELD_DEFAULTS
+from kfbench.batches import FIELD_DEFAULTS, plan
 from kfbench.errors import InvalidRecords
 from tests import strategies
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of
@@ -162,7 +161,7 @@ def test_losses_want_a_field_for_each_batch() -> None:
 
 def test_an_error_names_the_batch_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compressed batches are written in chunks. An error has the batch's number in the whole log."""
-    monkeypatch.setattr("kfbench.batch_plan.CHUNK_BYTES", 1)
+    monkeypatch.setattr("kfbench.batches.CHUNK_BYTES", 1)
     records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 3, 4, 2**33])
     for codec in ("none", "gzip"):
         with pytest.raises(InvalidRecords, match="batch 2 spans"):

@@ -8,8 +8,7 @@ from importlib.metadata import requires
 
 import pytest
 
-from kfbench.errors import KfbenchError, MissingExtra, MissingTool
-from kfbench.extras import MODULE_OF_EXTRA, has_extra, require_extra
+from kfbench.errors import MODULE_OF_EXTRA, KfbenchError, MissingExtra, MissingTool, has_extra, require_extra
 
 WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None"
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kfbench.workloads.recorded.public import PUBLIC, RECIPES
+from kfbench.workloads.recorded.topics import PUBLIC, RECIPES
 
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 ABSENT: Final = ("", "NA")

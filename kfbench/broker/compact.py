@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64, ranges
-from kfbench.batch_plan import plan
-from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
 from kfbench.broker.retention import Flags, history_of, retained
 from kfbench.broker.source import bytes_of, find, read
 from kfbench.broker.work import NewLog, Work

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
-from kfbench.batch_plan import chunks
-from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
+from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
 from kfbench.broker.source import bytes_of, find, of_magic
 from kfbench.broker.work import CREATE_TIMES, NewLog, Work
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary

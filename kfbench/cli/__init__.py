@@ -14,15 +14,7 @@ __all__ = ["app", "main", "run"]
 
 show_warnings()
 try:
-    for _group in (
-        "sweeps",
-        "reports",
-        "what_if",
-        "fingerprint",
-        "migrate",
-        "checks",
-        "lists",
-    ):  # the order of the commands in --help
+    for _group in ("sweeps", "what_if", "migrate", "checks", "lists"):  # the order of the commands in --help
         import_module(f"kfbench.cli.{_group}")
     add_commands()
 except PluginClash as _clash:

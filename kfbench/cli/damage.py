@@ -1,6 +1,6 @@
 """Report sources that were not read completely (log segments and tables), after the results of what was read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,14 @@ def fail_on_damage(
     paths: the sources that the user named. skipped: those with data have a line. damage: by file, in place of sources.
     unread: more lines.
     """
+    from kfbench.inspection.output import missing_words
+
     named = {str(path) for path in paths}
-    complaints = [line for source in sources for line in _lines(source, source.path in named)]
+    complaints: list[str] = []
+    for source in sources:
+        if line := _damage_line(source, source.path in named):
+            complaints.append(line)
+        complaints += (f"{source.path}: {missing_words(each)}" for each in getattr(source, "missing", ()))
     complaints += [_place_line(path, places[0], len(places)) for path, places in damage.items()]
     complaints += [f"{each.path}: {each.reason}" for each in skipped if each.is_data]
     complaints += unread
@@ -39,16 +45,6 @@ def fail_on_damage(
         complain(complaint)
     if complaints:
         raise typer.Exit(1)
-
-
-def _lines(source: "Source | Inspection", is_named: bool) -> "Iterator[str]":
-    from kfbench.inspection.output import missing_words
-    from kfbench.inspection.segment import Inspection
-
-    if line := _damage_line(source, is_named):
-        yield line
-    if isinstance(source, Inspection):
-        yield from (f"{source.path}: {missing_words(each)}" for each in source.missing)
 
 
 def _place_line(path: str, place: "Damage", places: int, unit: str = "byte") -> str:

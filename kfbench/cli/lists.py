@@ -8,10 +8,11 @@ import typer
 
 from kfbench.cli.app import app
 from kfbench.cli.options import AsJson, check_names
-from kfbench.cli.output import print_json, print_result, print_rows, table_of
+from kfbench.cli.output import print_answer, print_rows, table_of
 
 if TYPE_CHECKING:
     from kfbench.tables import Table
+    from kfbench.workloads import Workload
 
 LONGEST_VALUE = 60  # longer values of parameters are cut to this number of characters
 
@@ -25,10 +26,7 @@ def table(
 
     check_names("NAME", [name], CLAIMS)
     recomputed = table(name)
-    if as_json:
-        print_json(recomputed.to_dict())
-    else:
-        print_result(recomputed.to_text())
+    print_answer(as_json, recomputed.to_dict, recomputed.to_text)
 
 
 @app.command()
@@ -66,24 +64,23 @@ def workloads(
         print_rows("workloads", rows, as_json)
         return
     check_names("NAME", [name], WORKLOADS)
-    if as_json:
-        workload = WORKLOADS[name]
-        print_json({"name": name, "summary": workload.summary} | asdict(workload.describe()))
-    else:
-        print_result(_workload_table(name).to_text())
+    workload = WORKLOADS[name]
+    print_answer(
+        as_json,
+        lambda: {"name": name, "summary": workload.summary} | asdict(workload.describe()),
+        lambda: _workload_table(workload).to_text(),
+    )
 
 
-def _workload_table(name: str) -> "Table":
+def _workload_table(workload: "Workload") -> "Table":
     """Return a table of a workload's parameters. The caption has its question and story, the notes its assumptions."""
-    from kfbench.workloads import WORKLOADS
-
-    about = WORKLOADS[name].describe()
+    about = workload.describe()
     remarks = [word for word in ("meaning", "source") if any(getattr(each, word) for each in about.parameters)]
     rows: list[dict[str, Any]] = [
         {"parameter": each.path, "value": _short(each.value)} | {word: getattr(each, word) for word in remarks}
         for each in about.parameters
     ]
-    caption = f"{name}: {WORKLOADS[name].summary}\n\n{about.question}\n\n{about.story}"
+    caption = f"{workload.name}: {workload.summary}\n\n{about.question}\n\n{about.story}"
     return table_of(caption, rows, [f"assumed: {each}" for each in about.assumptions])
 
 
@@ -116,9 +113,10 @@ def doctor(as_json: AsJson = False) -> None:
     from kfbench.doctor import checks
 
     results = checks()
-    if as_json:
-        print_json([each.to_dict() for each in results])
-    else:
-        print_result("\n".join(each.to_text() for each in results))
+    print_answer(
+        as_json,
+        lambda: [each.to_dict() for each in results],
+        lambda: "\n".join(each.to_text() for each in results),
+    )
     if any(each.state == "missing" for each in results):
         raise typer.Exit(1)

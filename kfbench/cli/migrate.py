@@ -10,7 +10,7 @@ import typer
 from kfbench.cli.app import app
 from kfbench.cli.damage import fail_on_damage
 from kfbench.cli.options import AsJson, PriceOptions, TrafficOptions, check_names, with_option_groups
-from kfbench.cli.output import print_json, print_result, tracked
+from kfbench.cli.output import print_answer, tracked
 from kfbench.errors import IllegalCombination, InvalidConfig
 
 _share = partial(typer.Option, metavar="SHARE")
@@ -80,8 +80,5 @@ def migrate(
     from kfbench.migration.text import migration_text
 
     answer = migrate(plan, codec, chosen_traffic, chosen_prices, sources or (), tracked)
-    if as_json:
-        print_json(answer.to_dict())
-    else:
-        print_result(migration_text(answer))
+    print_answer(as_json, answer.to_dict, lambda: migration_text(answer))
     fail_on_damage([], sources or (), damage=answer.damage, unread=answer.unread)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +20,7 @@ def complain(message: str) -> None:
 
 def print_result(text: object) -> None:
     """Print to stdout and flush. If the reader of the pipe, such as `head`, has closed it, stop without an error."""
-    try:
-        print(printable_lines(str(text)), flush=True)
-    except BrokenPipeError:
-        stop_printing()
+    print_stream([f"{text}\n"])
 
 
 def print_stream(parts: Iterable[str]) -> None:
@@ -56,11 +53,16 @@ def print_json(data: object) -> None:
     print_result(json.dumps(data, indent=2))
 
 
-def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+def print_answer(as_json: bool, data: Callable[[], object], text: Callable[[], object]) -> None:
+    """Print an answer: its data as JSON, or its text. Only the one that is wanted is computed."""
     if as_json:
-        print_json(rows)
+        print_json(data())
     else:
-        print_result(table_of(name, rows).to_text())
+        print_result(text())
+
+
+def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    print_answer(as_json, lambda: rows, lambda: table_of(name, rows).to_text())
 
 
 def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":
@@ -102,12 +104,6 @@ def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
 
     console = Console(stderr=True)
     return track(items, activity, console=console, transient=True, disable=not console.is_terminal)
-
-
-def contents_lines(contains: Iterable[str], never_contains: Iterable[str]) -> list[str]:
-    """Return the lists of what a shared file contains and what it never contains."""
-    lists = (("It contains", contains), ("It never contains", never_contains))
-    return [line for title, each in lists for line in (title, *(f"- {item}" for item in each))]
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,4 +1,6 @@
-"""The commands that measure a profile (run, sweep), and the command that packs an archive for a cluster (pack)."""
+"""The commands that measure a profile (run, sweep), pack an archive for a cluster (pack), or read stored runs (report,
+compare).
+"""
 
 import sys
 from collections.abc import Sequence
@@ -9,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kfbench.cli.app import app
-from kfbench.cli.options import REPORTS, Archive, Profile, ReportOut, check_archive, with_option_groups
-from kfbench.cli.output import busy, complain, print_json, print_result, table_of, tracked
+from kfbench.cli.options import (
+    REPORTS,
+    Archive,
+    AsJson,
+    Profile,
+    ReportOut,
+    check_archive,
+    existing,
+    with_option_groups,
+)
+from kfbench.cli.output import busy, complain, print_answer, print_json, print_result, table_of, tracked
+from kfbench.comparison import THRESHOLD
 from kfbench.errors import InvalidConfig
 from kfbench.text import counted
 
@@ -101,6 +113,43 @@ def pack(
     from kfbench.sweep.host.packing import pack
 
     print_result(pack(file, tracked).to_text())
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run or of a report.")],
+    out: ReportOut = None,
+) -> None:
+    """Write the report of a stored run, with tables and figures; print its path."""
+    from kfbench.report.publish import place_of, publish
+
+    existing(run)
+    with busy("rendering"):
+        published = publish(run, out or place_of(run, REPORTS))
+    print_result(published)
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The reference: a finished run or a report.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run or report that may have regressed.")],
+    threshold: Annotated[
+        float, typer.Option(metavar="SHARE", help="The allowed growth of a CPU ratio; 0.03 is 3 %.")
+    ] = THRESHOLD,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the bytes of two runs exactly and their CPU by interval; status 3 if the second one regressed."""
+    if not 0 < threshold < 1:
+        raise typer.BadParameter(f"{threshold:g} is not between 0 and 1", param_hint="--threshold")
+
+    from kfbench.comparison.compare import compare
+    from kfbench.comparison.text import comparison_text
+
+    with busy("comparing"):
+        comparison = compare(existing(run_a), existing(run_b), threshold)
+    print_answer(as_json, comparison.to_dict, lambda: comparison_text(comparison))
+    if comparison.is_regression:
+        raise typer.Exit(3)
 
 
 def _swept(profile: str, out: Path, options: SweepOptions) -> Path:

@@ -1,8 +1,12 @@
-"""The command what-if: sizes and costs of your log in other codecs, batches and formats."""
+"""The command what-if: sizes and costs of your log in other codecs, batches and formats.
+
+The command fingerprint writes a file with a log's what-if, without the log's names and records.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -18,18 +22,19 @@ from kfbench.cli.options import (
     TrafficOptions,
     check_archive,
     check_names,
+    check_new_file,
     with_option_groups,
 )
-from kfbench.cli.output import complain, print_json, print_result
+from kfbench.cli.output import complain, print_answer, print_result, write_whole
 from kfbench.errors import InvalidConfig
 from kfbench.whatif.more import WHATIF_TABLES
 
 if TYPE_CHECKING:
-    from kfbench.sources import Columns
     from kfbench.sources.topic import Topic
 
 
 ALL: Final = "all"
+FEW_RECORDS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +137,8 @@ def what_if(
 ) -> None:
     """Show the size of your log in other codecs, batches and formats, and the savings per month."""
     from kfbench.migration.bills import Prices, Traffic
+    from kfbench.sources import find
+    from kfbench.sources.tables import Table
     from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
@@ -154,8 +161,12 @@ def what_if(
     except InvalidConfig as error:
         raise typer.BadParameter(str(error)) from None
     columns = table.columns()
-    if isinstance(asked, list) and table.value_json:
-        _check_tables(asked, columns)
+    if (
+        isinstance(asked, list)
+        and table.value_json
+        and not any(isinstance(part, Table) for part in find(asked, columns).parts)
+    ):
+        raise InvalidConfig("--value-json: no source is a table")
 
     from rich.console import Console
 
@@ -190,11 +201,8 @@ def what_if(
             archive=archive,
             details=details,
         )
-    if as_json:
-        print_json(answer.to_dict())
-    else:
-        shown = [table for name in details for table in WHATIF_TABLES[name].table_names]
-        print_result(render_text(answer, [*(table_names or ()), *shown]))
+    shown = [*(table_names or ()), *(table for name in details for table in WHATIF_TABLES[name].table_names)]
+    print_answer(as_json, answer.to_dict, lambda: render_text(answer, shown))
     if out is not None:
         from kfbench.whatif.page import publish
 
@@ -228,39 +236,88 @@ def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None)
     Raises BadParameter for options that do not fit the sources, and for a topic together with other sources. Raises
     InvalidConfig for a topic that cannot be parsed.
     """
+    from kfbench.sources.tables import is_fingerprint
     from kfbench.sources.topic import SCHEME, Topic
 
     table.check()
+    has_columns = bool(table.columns().names) or table.value_json
     topics = [source for source in sources if source.startswith(SCHEME)]
     if not topics:
         if connector is not None:
             raise typer.BadParameter("no source is a topic", param_hint="--connector")
         paths = list(map(Path, sources))
-        return _fingerprint(paths, table) or paths
+        if not any(map(is_fingerprint, paths)):
+            return paths
+        if len(paths) > 1:
+            raise typer.BadParameter("a fingerprint is asked about alone", param_hint="SOURCE")
+        if has_columns:
+            raise typer.BadParameter("a fingerprint has no columns", param_hint="SOURCE")
+        return paths[0]
     if len(sources) > 1:
         raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")
-    if table.columns().names or table.value_json:
+    if has_columns:
         raise typer.BadParameter("a topic has no columns", param_hint="SOURCE")
     return Topic.parse(topics[0])
 
 
-def _fingerprint(paths: list[Path], table: ColumnOptions) -> Path | None:
-    """Return the path if it is that of a fingerprint, else None. Raises BadParameter for one among several sources."""
-    from kfbench.sources.tables import is_fingerprint
+@app.command()
+def fingerprint(
+    logs: Annotated[
+        list[str],
+        typer.Argument(metavar="LOG...", help="Segments, topic-partition folders, log dirs, a data dir."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The fingerprint, such as orders.json.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Compress all of it, not a sample of 2 MiB: slower and closer.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="The number that draws the sample. Unless given: a random one.")
+    ] = None,
+    timestamp_unit: TimestampUnit = None,
+    least_members: Annotated[
+        int, typer.Option(metavar="K", min=2, help="Merge buckets of histograms that have fewer members.")
+    ] = 10,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write a fingerprint of your log: its what-if without names and records, which `what-if` reads like the log."""
+    from rich.console import Console
 
-    if not any(map(is_fingerprint, paths)):
-        return None
-    if len(paths) > 1:
-        raise typer.BadParameter("a fingerprint is asked about alone", param_hint="SOURCE")
-    if table.columns().names or table.value_json:
-        raise typer.BadParameter("a fingerprint has no columns", param_hint="SOURCE")
-    return paths[0]
+    from kfbench.fingerprint.file import to_json
+    from kfbench.fingerprint.measure import fingerprint as measured
+    from kfbench.sources.topic import SCHEME
+    from kfbench.text import counted
+    from kfbench.whatif.ask import SAMPLE_BYTES
+    from kfbench.whatif.record_times import unknown_unit
 
-
-def _check_tables(paths: list[Path], columns: "Columns") -> None:
-    """Raise InvalidConfig if no source is a table, where --value-json wants one."""
-    from kfbench.sources import find
-    from kfbench.sources.tables import Table
-
-    if not any(isinstance(part, Table) for part in find(paths, columns).parts):
-        raise InvalidConfig("--value-json: no source is a table")
+    if out.suffix != ".json":
+        raise typer.BadParameter("the name of a fingerprint must end in .json", param_hint="--out")
+    if any(log.startswith(SCHEME) for log in logs):
+        raise typer.BadParameter("the reader of topics does not see batches; name the log's files", param_hint="LOG")
+    check_new_file(out, force, [])
+    made, answer, topics = measured(
+        logs,
+        sample_bytes=None if everything else SAMPLE_BYTES,
+        seed=seed,
+        timestamp_unit=timestamp_unit,
+        least_members=least_members,
+        console=Console(stderr=True),
+    )
+    check_new_file(out, force, [source.path for source in answer.sources])
+    data = to_json(made)
+    write_whole(out, data)
+    for topic in answer.by_topic:
+        if topic.records < FEW_RECORDS:
+            name = f"{topics[topic.topic]} ({topic.topic})"
+            complain(f"{name} has few records ({topic.records}): the file tells of single ones")
+    lines = [
+        f"{out}: {len(data):,} bytes, {counted(len(topics), 'topic')}",
+        "It contains",
+        *(f"- {each}" for each in made.contains),
+        "It never contains",
+        *(f"- {each}" for each in made.never_contains),
+        f"Try it: kfbench what-if {quote(str(out))}",
+    ]
+    print_result("\n".join(lines))
+    doubts = answer.unit_doubts
+    fail_on_damage(answer.sources, logs, answer.skipped, unread=[unknown_unit(doubts)] if doubts else [])

@@ -18,15 +18,6 @@ from kfbench.text import size_words
 _NO_DICTIONARIES: Final = ZstdDictionary(MappingProxyType({}))
 
 
-def _codec_for(dictionaries: Iterable[Dictionary]) -> ZstdDictionary:
-    if isinstance(dictionaries, tuple) and not dictionaries:
-        return _NO_DICTIONARIES
-    if not isinstance(dictionaries, Iterable):
-        kind = type(dictionaries).__name__
-        raise InvalidDictionary(f"dictionaries: a list of kfbench.Dictionary is wanted, not {kind}")
-    return ZstdDictionary(by_number(dictionaries))
-
-
 @dataclass(kw_only=True, slots=True)
 class Allowance:
     """The numbers of bytes, records and headers that a reader may still allocate for one log. Reading lowers them.
@@ -61,6 +52,10 @@ class Allowance:
             limits = LIMITS
         elif not isinstance(limits, Limits):
             raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
+        if not isinstance(dictionaries, Iterable):
+            kind = type(dictionaries).__name__
+            raise InvalidDictionary(f"dictionaries: a list of kfbench.Dictionary is wanted, not {kind}")
+        has_none = isinstance(dictionaries, tuple) and not dictionaries
         log_bytes = limits.log_bytes(log_size_bytes)
         return cls(
             limits=limits,
@@ -70,7 +65,7 @@ class Allowance:
             log_headers=limits.log_headers(log_size_bytes),
             log_header_bytes=log_bytes,
             built_bytes=log_bytes,
-            dictionary_codec=_codec_for(dictionaries),
+            dictionary_codec=_NO_DICTIONARIES if has_none else ZstdDictionary(by_number(dictionaries)),
         )
 
     def read_again(self, before: Self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import cramjam
 
 from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable, check_limit
-from kfbench.uvarint import get_uvarint
+from kfbench.tagged_fields import get_uvarint
 
 
 class Snappy(Codec):

@@ -16,7 +16,7 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, Dictionary, tables_for
 from kfbench.codecs.zstd_frames import GROWTH_BITS, Zstd, blocks_from
 from kfbench.errors import IllegalCombination
-from kfbench.uvarint import get_uvarint, put_uvarint
+from kfbench.tagged_fields import get_uvarint, put_uvarint
 
 LEAN: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
 _DESCRIPTOR: Final = b"\0"
@@ -179,16 +179,13 @@ class ZstdDictionary(Codec):
     def compress(self, data: Any, level: int | None = None) -> bytes:
         asked, head, begin = self._last.writer
         if level is not asked:
-            _, head, begin = self._last.writer = self._new_writer(level)
+            if self.written is None:
+                raise IllegalCombination(f"{self.name}: no dictionary to compress with")
+            frames = FRAMES.get(self.written, self.check_level(level) or Zstd.default_level)
+            _, head, begin = self._last.writer = level, self.written.head, frames.compressobj()
         stream = begin()
         compressed: bytes = head + stream.compress(data) + stream.flush()
         return compressed
-
-    def _new_writer(self, level: int | None) -> tuple[int | None, bytes, Callable[[], Any]]:
-        if self.written is None:
-            raise IllegalCombination(f"{self.name}: no dictionary to compress with")
-        frames = FRAMES.get(self.written, self.check_level(level) or Zstd.default_level)
-        return level, self.written.head, frames.compressobj()
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         raw = data if type(data) is bytes else bytes(data)
@@ -219,8 +216,9 @@ class ZstdDictionary(Codec):
 
         The pair has no names, because creating a NamedTuple takes a part of a small batch's time.
         """
-        number, start = _read_number(data)
-        check, start = bytes(data[start : start + CHECK_BYTES]), start + CHECK_BYTES
+        number = dictionary_number(data)
+        start = len(put_uvarint(number)) + CHECK_BYTES
+        check = bytes(data[start - CHECK_BYTES : start])
         if not number or start > len(data):
             raise Undecodable("zstd-dictionary: no dictionary is named")
         found = self.dictionaries.get(number)
@@ -232,14 +230,10 @@ class ZstdDictionary(Codec):
 
 def dictionary_number(payload: Buffer) -> int:
     """Return the number of the dictionary that a payload names, 0 to 2**31 - 1. Raises Undecodable."""
-    return _read_number(payload)[0]
-
-
-def _read_number(data: Buffer) -> tuple[int, int]:
     try:
-        number, end = get_uvarint(data)
+        number, end = get_uvarint(payload)
     except ValueError:
         raise Undecodable("zstd-dictionary: the dictionary number is cut short") from None
-    if bytes(data[:end]) != put_uvarint(number) or number > MOST_NUMBER:
+    if bytes(payload[:end]) != put_uvarint(number) or number > MOST_NUMBER:
         raise Undecodable(f"zstd-dictionary: the dictionary number is over-long, or above {MOST_NUMBER}")
-    return number, end
+    return number

@@ -21,7 +21,7 @@ from kfbench.kernels.wire.frames import START
 from kfbench.limits import LIMITS
 from kfbench.log import read_log
 from kfbench.log.damage import Damage, WithoutDictionary, segment_size
-from kfbench.log.dictionary_file import stored_dictionaries
+from kfbench.log.dictionaries import stored_dictionaries
 from kfbench.log.segment import begins_batch
 from kfbench.log.tail import follow_each_other, nothing_in
 from kfbench.sources.log import NO_RECORDS, segment_at

@@ -2,10 +2,16 @@
 
 Key: version i16 (0), type i16 (7). Value: version i16 (0), number i32, SHA-256 of the dictionary (32 bytes), and the
 dictionary as a zstd frame, to the end of the value.
+
+A dictionary file is a log segment with one such batch, so every reader of logs reads it, and a segment may begin with
+it. Its record has the header `trained-on`, which is JSON: format, batch_size, records, size_bytes. Readers need no
+header, and the wire form in docs/dictionaries.md does not have it.
 """
 
+import json
 import struct
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Final
 
@@ -15,7 +21,7 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, ranges, read_only
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODECS, Allowance, Dictionary, Undecodable, ZstdDictionary
+from kfbench.codecs import CODECS, Allowance, Dictionary, TrainedOn, Undecodable, ZstdDictionary
 from kfbench.codecs.dictionary import MAGIC, MOST_BYTES
 from kfbench.errors import CorruptLog, InvalidDictionary
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Format
@@ -23,6 +29,7 @@ from kfbench.limits import Limits
 from kfbench.records import Records
 
 KEY: Final = struct.pack(">hh", 0, layouts.CONTROL_DICTIONARY)
+HEADER: Final = "trained-on"
 VALUE: Final = struct.Struct(">hi32s")  # version, number, SHA-256
 MOST_DICTIONARIES: Final = 256  # of one reader: 32 MiB at most, whatever a log claims
 LEAST_BYTES: Final = 80  # every batch with a dictionary is larger; transaction markers are smaller
@@ -37,13 +44,19 @@ def dictionary_batch(
 
     fmt: the format of the batch; it must have control batches. offset: the offset of its only record.
     """
-    return control_batch(dictionary, FORMATS[fmt] if isinstance(fmt, str) else fmt, offset, timestamp_ms, [])
+    return _control_batch(dictionary, FORMATS[fmt] if isinstance(fmt, str) else fmt, offset, timestamp_ms, [])
 
 
-def control_batch(
+def dictionary_file(dictionary: Dictionary, fmt: Format) -> EncodedLog:
+    """Return the content of a dictionary file: a control batch in this format."""
+    on = dictionary.trained_on
+    headers = [] if on is None else [(HEADER, json.dumps(asdict(on)).encode())]
+    return _control_batch(dictionary, fmt, 0, layouts.NO_TIMESTAMP, headers)
+
+
+def _control_batch(
     dictionary: Dictionary, fmt: Format, offset: int, timestamp_ms: int, headers: list[tuple[str, bytes]]
 ) -> EncodedLog:
-    """Return the control batch of a dictionary. headers: those of its record."""
     value = VALUE.pack(0, dictionary.number, dictionary.sha256) + dictionary.packed
     records = Records.from_lists([value], [KEY], [timestamp_ms], [headers], [offset])
     return fmt.encode(records, 1, batch_fields=BatchFields(is_control=True))
@@ -67,8 +80,16 @@ def add_stored(data: Bytes, positions: Int64, magics: NDArray[np.int8], allowanc
 
 def dictionary_batches(log: DecodedLog) -> list[int]:
     """Return the indices of the control batches that store dictionaries."""
-    control = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0)).tolist()
-    return [batch for batch in control if (log.records.key(int(log.bounds[batch])) or b"")[: len(KEY)] == KEY]
+    return [batch for batch, record in _stored_records(log) if record == log.bounds[batch]]
+
+
+def stored_dictionaries(log: DecodedLog) -> Iterator[Dictionary]:
+    """Yield the dictionaries that stand in a decoded log, in its order, with the samples that their headers name."""
+    for _, i in _stored_records(log):
+        value = log.records.value(i) or b""
+        found = log.dictionaries.get(VALUE.unpack_from(value)[1]) if len(value) >= VALUE.size else None
+        if found is not None:
+            yield replace(found, trained_on=_trained_on(dict(log.records.headers(i)).get(HEADER)))
 
 
 def uses_dictionary(data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -92,12 +113,17 @@ def stored_values(
         chosen, lengths = may_hold[is_chosen], sizes[is_chosen]
         copies, cuts = data[ranges(starts[chosen], lengths)], np.append(0, np.cumsum(lengths))
         log = BY_MAGIC[magic].decode_at(read_only(copies), read_only(cuts), "skip", Allowance.of(len(copies), limits))
-        records = log.records
         batches = np.searchsorted(cuts, log.batch_rows["position"])
-        for batch, first, end in zip(batches.tolist(), log.bounds[:-1].tolist(), log.bounds[1:].tolist(), strict=True):
-            for i in range(first, end):
-                if (records.key(i) or b"")[:4] == KEY:
-                    yield int(chosen[batch]), records.value(i) or b""
+        for batch, i in _stored_records(log):
+            yield int(chosen[batches[batch]]), log.records.value(i) or b""
+
+
+def _stored_records(log: DecodedLog) -> Iterator[tuple[int, int]]:
+    """Yield the index of the batch and of the record for each record in a control batch that has the key KEY."""
+    for batch in np.flatnonzero(log.batch_rows["is_control"]).tolist():
+        for i in range(int(log.bounds[batch]), int(log.bounds[batch + 1])):
+            if (log.records.key(i) or b"").startswith(KEY):
+                yield batch, i
 
 
 def _add(value: bytes, found: dict[int, Dictionary], allowance: Allowance) -> None:
@@ -116,3 +142,18 @@ def _add(value: bytes, found: dict[int, Dictionary], allowance: Allowance) -> No
         found[number] = Dictionary(number=number, data=data, is_raw=not data.startswith(MAGIC))
     elif found[number].sha256 != digest:
         raise InvalidDictionary(f"number {number} is that of another dictionary")
+
+
+def _trained_on(header: bytes | None) -> TrainedOn | None:
+    """Read a header. It is hostile input and only shown, so anything unexpected counts as no header."""
+    try:
+        values = json.loads(header or b"null")
+        numbers = [values[name] for name in ("records", "size_bytes")]
+        batch_size, name = values["batch_size"], values["format"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if not all(type(each) is int and each >= 0 for each in numbers) or not isinstance(name, str) or len(name) > 40:
+        return None
+    if not name.isprintable() or not (batch_size is None or (type(batch_size) is int and batch_size > 0)):
+        return None
+    return TrainedOn(format=name, batch_size=batch_size, records=numbers[0], size_bytes=numbers[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from kfbench.batch_plan import plan
+from kfbench.batches import plan
 from kfbench.codecs import find
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS, Format

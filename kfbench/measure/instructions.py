@@ -18,7 +18,7 @@ from typing import Final, cast, get_args
 
 import numpy as np
 
-from kfbench.batch_plan import plan
+from kfbench.batches import plan
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS, Format
 from kfbench.kernels.jit import before_compiling

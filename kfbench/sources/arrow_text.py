@@ -23,10 +23,7 @@ WHOLE: Final = r"^-?\d+$"
 
 def is_text(kind: pa.DataType) -> bool:
     """Return True for a type of text or of bytes (bytes may be text)."""
-    types = pa.types
-    return any(
-        is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    )
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def plain(array: Array) -> Array:
@@ -94,7 +91,9 @@ def _json(array: Array, place: str) -> Array:
     if types.is_string(kind) or types.is_large_string(kind):
         return _quoted(array.cast(pa.large_binary()).cast(TEXT))  # from bytes, so that Arrow checks that it is UTF-8
     if types.is_struct(kind):
-        return _object(array, place)
+        names = [field.name for field in kind]
+        texts = [json_of(column, f"{place}: {name}") for name, column in zip(names, array.flatten(), strict=True)]
+        return pc.if_else(array.is_valid(), objects(names, texts, len(array)), None)
     if types.is_map(kind):
         lists = entries_of(array)
         names, values = lists.flatten().flatten()
@@ -144,12 +143,6 @@ def _floats(array: Array) -> Array:
     return pc.if_else(array.is_valid(), text, None)
 
 
-def _object(array: Array, place: str) -> Array:
-    names = [field.name for field in array.type]
-    texts = [json_of(column, f"{place}: {name}") for name, column in zip(names, array.flatten(), strict=True)]
-    return pc.if_else(array.is_valid(), objects(names, texts, len(array)), None)
-
-
 def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
     """Return one JSON object per row, large_string[n]. names, texts: the name and the JSON texts of each column.
 
@@ -179,16 +172,9 @@ def _utf8(array: Array) -> Array:
     try:
         return array.cast(TEXT)
     except pa.ArrowInvalid:  # it does not say which items
-        is_utf8 = [item is not None and _is_utf8(item) for item in array.to_pylist()]
-        return pc.if_else(pa.array(is_utf8), array, None).cast(TEXT)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        items = ((item or b"").decode(errors="replace").encode() for item in array.to_pylist())
+        is_utf8 = pc.equal(array, pa.array(items, array.type))
+        return pc.if_else(is_utf8, array, None).cast(TEXT)
 
 
 def _joined(array: Array, items: Array, before: str, after: str) -> Array:

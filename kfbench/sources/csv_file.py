@@ -8,18 +8,16 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from kfbench.arrays import Int64
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.arrow_text import Array, cells_of
-from kfbench.sources.columns import Columns, RowBatch, check_columns
-from kfbench.sources.table_rows import damage_only, share
+from kfbench.sources.arrow_text import cells_of
+from kfbench.sources.columns import Columns, RowBatch, check_columns, damage_only, share
 from kfbench.sources.text_file import Block, blocks
 
 LINE_BREAKS: Final = (b"\n", b"\r")
@@ -35,20 +33,18 @@ def read(path: str, columns: Columns) -> Iterator[RowBatch]:
     row = 0  # the number of the next row; the header is row 0
     for block in blocks(path, partial(_rows_end, separator=separator)):
         if block.fault:
-            yield damage_only([Damage(position=row, size_bytes=block.size_bytes, field="row", promise=block.fault)])
+            yield damage_only(Damage(position=row, size_bytes=block.size_bytes, field="row", promise=block.fault))
             row += 1
             continue
         found = _parse(block, separator, wanted, len(header), row)
-        cells, numbers = found.cells, found.numbers
-        if not header and cells:
-            header = [(column[0].as_py() or b"").decode(errors="surrogateescape") for column in cells]
+        row += len(found.numbers) + len(found.damage)
+        if not header and found.cells:
+            first_row: list[Any] = [column[0] for column in found.cells]
+            header = [(cell.as_py() or b"").decode(errors="surrogateescape") for cell in first_row]
             check_columns(columns, header)
             wanted = [header.index(name) for name in columns.names] if columns.value else [*range(len(header))]
-            cells, numbers = [cells[i][1:] for i in wanted], numbers[1:]
-        row = found.next_row
-        left_bytes = block.size_bytes - sum(each.size_bytes for each in found.damage)
-        names = [header[i] for i in wanted]
-        yield RowBatch(names, cells, numbers, left_bytes, found.damage, cells_as_json=lambda text, _: cells_of(text))
+            found = found._replace(cells=[found.cells[i][1:] for i in wanted], numbers=found.numbers[1:])
+        yield found._replace(names=[header[i] for i in wanted])
     if not header:
         raise InvalidRecords("no header, which is the first row of a CSV file")
 
@@ -104,24 +100,15 @@ def _without_blank_rows(text: bytes, separator: str) -> bytes:
     return re.sub(blank, lambda row: b"" if quotes.start_around(row.start()) is None else row[0], text)
 
 
-class _Parsed(NamedTuple):
-    """The rows of a text. cells: one array of bytes per column. damage: the rows with a wrong number of cells."""
-
-    cells: Sequence[Array]
-    numbers: Int64
-    damage: tuple[Damage, ...]
-    next_row: int
-
-
-def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row: int) -> _Parsed:
-    """Parse whole rows.
+def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row: int) -> RowBatch:
+    """Parse whole rows. Cells are bytes, columns have no names yet. Rows with a wrong number of cells are damage.
 
     wanted: the indices of the columns to read. width: the number of columns; 0: that of the first row, all are read.
     row: the number of the first row.
     """
     text = _without_blank_rows(block.text, separator)
     if not text or text.isspace():
-        return _Parsed([], np.zeros(0, np.int64), (), row)
+        return RowBatch((), (), np.zeros(0, np.int64), block.size_bytes)
     damage: list[Damage] = []
     text_bytes = len(block.text) + (not block.text.endswith(b"\n"))
 
@@ -161,12 +148,12 @@ def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row:
     )
     cells = [column.combine_chunks() for column in table.columns]
     if encoding == ANY_BYTES:
-        cells = [pa.array([_restored(cell) for cell in column.to_pylist()], column.type) for column in cells]
-    next_row = row + table.num_rows + len(damage)
-    numbers = np.delete(np.arange(row, next_row), [each.position - row for each in damage])
-    return _Parsed(cells, numbers, tuple(damage), next_row)
-
-
-def _restored(cell: bytes | None) -> bytes | None:
-    """Return the bytes that a cell has in the file. Reading it as ANY_BYTES turned each byte above 0x7F into two."""
-    return None if cell is None else cell.decode().encode(ANY_BYTES)
+        cells = [
+            # Reading a cell as ANY_BYTES turned each byte above 0x7F into two.
+            pa.array([cell and cell.decode().encode(ANY_BYTES) for cell in column.to_pylist()], column.type)
+            for column in cells
+        ]
+    numbers = np.arange(row, row + table.num_rows + len(damage))
+    numbers = np.delete(numbers, [each.position - row for each in damage])
+    left_bytes = block.size_bytes - sum(each.size_bytes for each in damage)
+    return RowBatch((), cells, numbers, left_bytes, tuple(damage), cells_as_json=lambda text, _: cells_of(text))

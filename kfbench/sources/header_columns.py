@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kfbench.arrow_columns import HeaderColumns, header_lists
-from kfbench.byte_strings import ByteStrings
+from kfbench.byte_strings import ByteStrings, HeaderColumns, header_columns
 from kfbench.layouts import NULL_LENGTH
 from kfbench.sources.arrow_text import Array, entries_of, is_text, text_of
 
@@ -40,8 +39,8 @@ def headers_of(array: Array, column: str) -> ParsedHeaders:
     if is_text(array.type):
         return _json_headers(array)
     lists = entries_of(array) if pa.types.is_map(array.type) else array
-    bounds, *items = header_lists(lists, column, "list<struct<key, value>>, a map or text")
-    keys, values = (ByteStrings.from_arrow("headers", text_of(each, column)) for each in items)
+    wanted = "list<struct<key, value>>, a map or text"
+    bounds, keys, values = header_columns(lists, column, lambda items: text_of(items, column), wanted)
     nameless = np.flatnonzero(keys.lengths == NULL_LENGTH)
     if len(nameless):
         is_bad[np.searchsorted(bounds, nameless, side="right") - 1] = True

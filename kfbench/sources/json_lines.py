@@ -1,8 +1,7 @@
 """Read JSON lines: one object per line. Only the fields that the user named are parsed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +12,9 @@ from kfbench.arrays import Int64
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.columns import Columns, RowBatch
+from kfbench.sources.columns import UNDECODED, UNREADABLE, Columns, RowBatch, damage_only, share, words_of
 from kfbench.sources.header_columns import unquoted
 from kfbench.sources.part import Span
-from kfbench.sources.table_rows import UNDECODED, UNREADABLE, damage_only, share, words_of
 from kfbench.sources.text_file import TEXT_BYTES, blocks
 from kfbench.text import printable
 
@@ -35,7 +33,7 @@ def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowB
     number, unseen = first.number, bool(names)
     for block in blocks(path, _lines_end, first.at, end):
         if block.fault:
-            yield damage_only([Damage(position=number, size_bytes=block.size_bytes, field="line", promise=block.fault)])
+            yield damage_only(Damage(position=number, size_bytes=block.size_bytes, field="line", promise=block.fault))
             number += 1
             continue
         lines, numbers, number = _split(block.text, number)
@@ -134,7 +132,7 @@ class _Decoder:
             row_type = msgspec.defstruct("Row", of_type, rename=fields, gc=False)
             self.getters = {name: attrgetter(field) for field, name in fields.items()}
         except ValueError:  # quotes, controls, bytes that are not UTF-8
-            self.getters = {name: partial(_field, name) for name in names}
+            self.getters = {name: methodcaller("get", name, msgspec.Raw(b"")) for name in names}
         self._decoder = msgspec.json.Decoder(row_type)
 
     def decode(self, lines: ByteStrings) -> _Decoded:
@@ -153,10 +151,6 @@ class _Decoder:
             except UNDECODED as error:
                 bad.append((i, words_of(error)))
         return _Decoded(rows, np.array(good, np.int64), bad)
-
-
-def _field(name: str, row: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    return row.get(name, msgspec.Raw(b""))
 
 
 class _LineStart(NamedTuple):

@@ -240,22 +240,15 @@ def _record_counts(data: Bytes, positions: Int64, limits: Limits) -> Int64:
     return counts
 
 
-def _is_run_limit(promise: str) -> bool:
-    """Return True for a limit on all batches that are read together, so that fewer batches may be below it.
-
-    promise: the text of the error.
-    """
-    return promise in OVER_A_RUN or "past the limit" in promise
-
-
 def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterator[Chunk]:
     limits, dictionaries = context
     run = data[positions[0] : positions[-1]]
     most_bytes = limits.batch_bytes if len(positions) == 2 else min(RUN_BYTES, limits.batch_bytes)
     log = read_log(run, "skip", replace(limits, batch_bytes=most_bytes), dictionaries.values())
     dictionaries.update(log.dictionaries)
-    if len(positions) > 2 and any(_is_run_limit(error.promise) for error in log.errors):
-        middle = len(positions) // 2  # the run is too large, but each batch may fit
+    promises = [error.promise for error in log.errors]
+    if len(positions) > 2 and any(each in OVER_A_RUN or "past the limit" in each for each in promises):
+        middle = len(positions) // 2  # the run is over a limit, but fewer batches may be below it
         del log
         yield from _chunk(data, positions[: middle + 1], at, context)
         yield from _chunk(data, positions[middle:], at, context)
@@ -325,7 +318,8 @@ def find(path: str | os.PathLike[str]) -> Found:
     if not segments:
         if lost := next((each for each in skipped if each.is_data), None):
             raise KfbenchError(f"{lost.path}: {lost.reason}")
-        found = "; ".join(_counted_reasons(skipped)) or "nothing"
+        reasons = Counter(each.reason for each in skipped)
+        found = "; ".join(f"{number:,} × {reason}" for reason, number in reasons.items()) or "nothing"
         raise NothingToRead(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
 
@@ -394,7 +388,3 @@ def _first_hole(file: FileIO, size_bytes: int) -> int:
     except OSError as error:
         return min(hole, size_bytes) if error.errno == errno.ENXIO else size_bytes
     return size_bytes
-
-
-def _counted_reasons(skipped: list[Skipped]) -> list[str]:
-    return [f"{number:,} × {reason}" for reason, number in Counter(each.reason for each in skipped).items()]

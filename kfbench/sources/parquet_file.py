@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 from kfbench.arrays import group_bounds
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.columns import Columns, RowBatch, check_columns
+from kfbench.sources.columns import UNREADABLE, Columns, RowBatch, check_columns, damage_only, share, words_of
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
-from kfbench.sources.table_rows import UNREADABLE, damage_only, share, words_of
 
 MOST_ROWS: Final = 65_536  # the largest number of rows that are decoded at a time
 # The most bytes that are decoded at a time. Any number of rows may share an entry of a dictionary, so each cell counts
@@ -99,7 +98,7 @@ def _row_group(path: str, file: pq.ParquetFile, i: int, wanted: list[str], row: 
     except UNREADABLE as error:
         lost_bytes = size_bytes - share(size_bytes, done, rows)
         promise = f"{words_of(error)} ({rows - done:,} rows)"
-        yield damage_only([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
+        yield damage_only(Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise))
 
 
 def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:

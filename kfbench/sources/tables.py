@@ -19,10 +19,9 @@ from typing import Final, Literal
 
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
 from kfbench.sources import csv_file, json_lines, other_files, parquet_file
-from kfbench.sources.columns import Columns, RowBatch
+from kfbench.sources.columns import UNREADABLE, Columns, RowBatch, chunks, words_of
 from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
-from kfbench.sources.table_rows import UNREADABLE, chunks, words_of
 from kfbench.sources.text_file import COMPRESSED_SUFFIXES, codec_of
 
 Kind = Literal["parquet", "json", "csv"]

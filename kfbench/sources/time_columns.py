@@ -105,7 +105,10 @@ def times_of(array: Array, column: str) -> ColumnTimes:
         known = np.ones(len(times), np.bool_)
         found = ColumnTimes(to_ms(times, array.type.unit), ~known, known)
     else:
-        found = _times_of_numbers(_numbers_of(array, column))
+        values, is_bad, thousandths, is_whole = _numbers_of(array, column)
+        is_seconds = ~is_bad & ~is_whole & (values >= FIRST_S) & (values < END_S)
+        is_bad = is_bad | (~is_whole & (values < FIRST_S))
+        found = ColumnTimes(np.where(is_seconds, 1000 * values + thousandths, values), is_bad, is_seconds)
         if is_text(kind):
             found = _with_iso_8601(array.cast(pa.large_binary()), found)
     return found._replace(is_bad=found.is_bad | (found.values < 0) | (found.values > LAST_MS))
@@ -173,13 +176,6 @@ def _matched(texts: Array, rows: Int64, pattern: str) -> tuple[Int64, dict[str, 
     is_match = found.is_valid().to_numpy(zero_copy_only=False)
     found = found.filter(found.is_valid())
     return rows[is_match], {each.name: found.field(each.name).cast(pa.large_string()) for each in found.type}
-
-
-def _times_of_numbers(numbers: _Numbers) -> ColumnTimes:
-    values, is_bad, thousandths, is_whole = numbers
-    is_seconds = ~is_bad & ~is_whole & (values >= FIRST_S) & (values < END_S)
-    is_bad = is_bad | (~is_whole & (values < FIRST_S))
-    return ColumnTimes(np.where(is_seconds, 1000 * values + thousandths, values), is_bad, is_seconds)
 
 
 def _with_iso_8601(texts: Array, found: ColumnTimes) -> ColumnTimes:

@@ -59,7 +59,8 @@ class Topic:
         # Messages show neither the query nor the text before an @: both may be secrets.
         url = f"{scheme}{separator}{bootstrap.rpartition('@')[2]}{slash}{path}"
         name = unquote(path).strip("/")
-        if f"{scheme}{separator}" != SCHEME or not _are_addresses(bootstrap) or not NAME.fullmatch(name):
+        are_addresses = all(map(ADDRESS.fullmatch, bootstrap.split(",")))
+        if f"{scheme}{separator}" != SCHEME or not are_addresses or not NAME.fullmatch(name):
             raise InvalidConfig(f"{url}: {USAGE} is wanted")
         query_options = dict(parse_qsl(query, keep_blank_values=True))
         starting, ending = (
@@ -112,10 +113,6 @@ class Topic:
             return offsets
         given = dict.fromkeys(self.partitions or [], NUMBERS[offsets]) if isinstance(offsets, str) else offsets
         return json.dumps({self.name: {str(partition): offset for partition, offset in sorted(given.items())}})
-
-
-def _are_addresses(bootstrap: str) -> bool:
-    return all(ADDRESS.fullmatch(address) for address in bootstrap.split(","))
 
 
 def _offsets(url: str, key: str, text: str) -> str | Mapping[int, int]:

@@ -6,13 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
-from kfbench.workloads.base.workload import BLOCK_RECORDS, Description, Sample
+from kfbench.workloads.base.workload import Description, Sample, check_batch_size
 from kfbench.workloads.named import file as toml
 from kfbench.workloads.named.batching import rebatch
+from kfbench.workloads.named.file import Model
 from kfbench.workloads.named.sampling import sample
-from kfbench.workloads.named.tables import Model
 
 FILES: Final = DATASETS / "workloads"
 DEFAULT: Final = "default"
@@ -33,10 +32,8 @@ class NamedWorkload:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        if self.batch_size is not None and not (
-            isinstance(self.batch_size, int) and 1 <= self.batch_size <= BLOCK_RECORDS
-        ):
-            raise InvalidConfig(f"batch_size: {self.batch_size!r} is not 1 to {BLOCK_RECORDS}")
+        if self.batch_size is not None:
+            check_batch_size(self.batch_size)
         if self.variant != DEFAULT:
             _ = self.model
 
@@ -60,7 +57,7 @@ class NamedWorkload:
     @property
     def variants(self) -> tuple[str, ...]:
         """The names of all variants, the default first."""
-        return (DEFAULT, *toml.variants(self.file))
+        return (DEFAULT, *toml.prose(self.file).variant)
 
     def describe(self) -> Description:
         """Describe the workload and all its variants. Raises InvalidConfig if the file or a variant is invalid."""

@@ -265,7 +265,7 @@ def test_one_large_tag_among_many_batches_takes_no_more_than_its_room() -> None:
 @pytest.mark.compiled_only
 @every_codec
 def test_tags_of_each_batch_in_logs_of_several_chunks(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kfbench.batch_plan.CHUNK_BYTES", 200)
+    monkeypatch.setattr("kfbench.batches.CHUNK_BYTES", 200)
     records = Records.from_lists([b"v" * 30] * 50)
     given = [{2 + i: b"tag %d" % i} for i in range(25)]
     log = FORMATS["v3-tagged"].encode(records, 2, codec, batch_fields=BatchFields(tagged_fields=given))

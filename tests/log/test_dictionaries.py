@@ -14,7 +14,7 @@ from kfbench.broker.fetch import fetch
 from kfbench.codecs import TrainedOn
 from kfbench.errors import CorruptLog, InvalidDictionary, InvalidRecords, MissingDictionary
 from kfbench.log import dictionary_batch
-from kfbench.log.dictionary_file import stored_dictionaries
+from kfbench.log.dictionaries import stored_dictionaries
 from kfbench.sources import log as log_source
 from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED, body, segment
 from tests.reference import dictionaries as reference

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kfbench import Records
-from kfbench.batch_plan import plan
-from kfbench.batches import NO_FIELDS, EncodedLog
+from kfbench.batches import NO_FIELDS, EncodedLog, plan
 from kfbench.broker.append import append
 from kfbench.broker.convert import Converted, convert
 from kfbench.broker.fetch import Fetched, fetch

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import parquet_file, table_rows
+from kfbench.sources import parquet_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find
 from tests.common import records_of
@@ -93,8 +93,8 @@ def test_rows_of_a_dictionary_are_few_at_a_time_whatever_an_entry_takes(tmp_path
 
 
 def test_chunks_are_bounded_whatever_the_dictionary_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (table_rows, parquet_file):
-        monkeypatch.setattr(each, "CHUNK_BYTES", 1 << 20)
+    for each in ("columns", "parquet_file"):
+        monkeypatch.setattr(f"kfbench.sources.{each}.CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(parquet_file, "DECODED_BYTES", 4 << 20)
     path = parquet(tmp_path / "t.parquet", {"v": ["x" * 100_000, "y" * 100_000] * 300}, compression="zstd")
     assert path.stat().st_size < 200_000

@@ -25,8 +25,8 @@ from kfbench.workloads.named.arrivals import (
     _cosine,
     block_us,
     burst_starts,
+    start_us,
     times_us,
-    window_us,
 )
 from kfbench.workloads.named.distributions import Choice, Empirical, Fixed, GeneralisedPareto, Uniform, mean
 
@@ -59,15 +59,15 @@ def gaps_us(a: Arrival, blocks: tuple[int, ...] = BLOCKS) -> NDArray[np.int64]:
 @pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
 def test_blocks_fill_their_windows_and_do_not_overlap(a: Arrival) -> None:
     for block in (0, 1, 2, 15_000):
-        first, last = window_us(a, block)
+        first, last = (start_us(a, number) for number in (block, block + 1))
         times = times_us(a, SEED, block)
         assert times.dtype == np.int64 and len(times) == BLOCK_RECORDS
         assert np.all(np.diff(times) >= 0)
         assert first <= times[0] and times[-1] <= last
-        assert window_us(a, block + 1)[0] == last
+        assert start_us(a, block + 1) == last
         if not isinstance(a, Constant):
             assert times[-1] >= last - 1
-    assert window_us(a, 0)[0] == 0
+    assert start_us(a, 0) == 0
 
 
 @pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
@@ -128,7 +128,7 @@ def test_arrivals_of_poisson_in_a_window_are_poisson(window_ms: int) -> None:
 
 def test_arrivals_of_poisson_are_even_over_a_block() -> None:
     for block in BLOCKS:
-        first, last = window_us(Poisson(rate_per_s=50), block)
+        first, last = (start_us(Poisson(rate_per_s=50), number) for number in (block, block + 1))
         share = (times_us(Poisson(rate_per_s=50), SEED, block) - first) / (last - first)
         assert stats.ks_1samp(share, stats.uniform.cdf).statistic < KOLMOGOROV / BLOCK_RECORDS**0.5
 
@@ -153,7 +153,7 @@ def test_sine(sine: Sine) -> None:
 def test_rates_of_the_sine_over_its_period() -> None:
     """The rate of each block equals the sine at its middle. For mixgraph it is 3,500 to 5,500 records per second."""
     for block in range(0, 6_000, 500):
-        first, last = window_us(MIXGRAPH, block)
+        first, last = (start_us(MIXGRAPH, number) for number in (block, block + 1))
         rate = 4_500 + 1_000 * np.sin(0.000073 * (first + last) / 2e6)
         times = times_us(MIXGRAPH, SEED, block)
         assert BLOCK_RECORDS / (times[-1] - times[0]) * 1e6 == pytest.approx(rate, rel=0.001)
@@ -173,7 +173,7 @@ def test_bursts(a: Bursts) -> None:
         starts, times = burst_starts(a, SEED, block), times_us(a, SEED, block)
         assert starts[0] == 0 and np.all(np.diff(starts) > 0) and starts[-1] < BLOCK_RECORDS
         lengths.append(np.diff(starts))
-        steps = np.diff(times, prepend=window_us(a, block)[0])
+        steps = np.diff(times, prepend=start_us(a, block))
         pauses.append(steps[starts])
         gaps.append(np.delete(steps, starts))
     p = [0.5, 0.9, 0.99]
@@ -188,7 +188,7 @@ def test_bursts_of_every_length() -> None:
     for length in (Fixed(value=1), Fixed(value=65_536), Fixed(value=10**6), Choice(values=(1, 60_000))):
         a = Bursts(length=length, pause_us=Fixed(value=10), gap_us=Fixed(value=2))
         times = times_us(a, SEED, 1)
-        assert np.all(np.diff(times) >= 0) and window_us(a, 1)[0] <= times[0] and times[-1] <= window_us(a, 1)[1]
+        assert np.all(np.diff(times) >= 0) and start_us(a, 1) <= times[0] and times[-1] <= start_us(a, 2)
     still = Bursts(length=Fixed(value=9), pause_us=Fixed(value=0), gap_us=Fixed(value=0))
     assert set(times_us(still, SEED, 4).tolist()) == {0}
 
@@ -197,10 +197,10 @@ def test_bursts_of_every_length() -> None:
 @given(st.floats(0.01, 1e8), st.floats(0, 0.999), st.floats(1e-6, 1e3), st.integers(0, 10_000))
 def test_any_sine_rises(rate: float, share: float, radians: float, block: int) -> None:
     sine = Sine(rate_per_s=rate, amplitude_per_s=share * rate, radians_per_s=radians)
-    first, last = window_us(sine, block)
+    first, last = (start_us(sine, number) for number in (block, block + 1))
     times = times_us(sine, SEED, block)
     assert np.all(np.diff(times) >= 0) and first <= times[0] and last - 1 - last // 10**12 <= times[-1] <= last
-    assert window_us(sine, block + 1)[0] == last
+    assert start_us(sine, block + 1) == last
     middle = (block + 0.5) * BLOCK_RECORDS / rate
     assert abs((first + last) / 2e6 - middle) <= 2 * np.pi / radians + BLOCK_RECORDS / rate
 

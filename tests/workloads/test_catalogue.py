@@ -15,7 +15,7 @@ from kfbench.records import Records
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import DEFAULT, FILES, WORKLOADS, NamedWorkload
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
-from kfbench.workloads.named.file import load, parameters, variants
+from kfbench.workloads.named.file import load, parameters, prose
 from kfbench.workloads.named.sampling import sample
 
 BASE = """
@@ -110,8 +110,8 @@ def test_a_variant_is_laid_over_the_rest(files: Files) -> None:
         BASE + '[variant.large]\nwithout = ["key"]\nbatching.records = 7\n[variant.large.value]\n'
         'length = { dist = "fixed", value = 900 }\n[variant.slow.arrival]\nrate_per_s = 1\n'
     )
-    assert variants(path) == ("large", "slow")
-    large, slow = (sample(load(path, variant), records=50, seed=1) for variant in variants(path))
+    assert tuple(prose(path).variant) == ("large", "slow")
+    large, slow = (sample(load(path, variant), records=50, seed=1) for variant in prose(path).variant)
     assert set(large.shapes.key_lengths.tolist()) == {-1} and set(large.shapes.value_lengths.tolist()) == {900}
     assert np.diff(large.bounds).tolist() == [7] * 7 + [1]
     assert np.diff(slow.shapes.timestamps_ms).min() == 1_000

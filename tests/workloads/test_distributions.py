@@ -25,7 +25,6 @@ from kfbench.workloads.named.distributions import (
     Uniform,
     coarse,
     draw,
-    draw_lengths,
     lengths_table,
     mean,
     mean_length,
@@ -79,7 +78,7 @@ def distance(drawn: NDArray[Any], cdf: Callable[[Any], Any]) -> float:
 def test_moments_and_quantiles_of_the_model(name: str) -> None:
     d, model = MODELS[name]
     p = [0.5, 0.9, 0.99, 0.999]
-    drawn = draw(d, SEED, PURPOSE, 0, MANY)
+    drawn = draw(table(d), SEED, PURPOSE, 0, MANY)
     assert drawn.mean() == pytest.approx(model.mean(), rel=0.02)
     assert np.quantile(drawn, p) == pytest.approx(model.ppf(p), rel=0.02)
     assert mean(d) == pytest.approx(model.mean(), rel=0.0005)
@@ -89,7 +88,7 @@ def test_moments_and_quantiles_of_the_model(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_kolmogorov_smirnov(name: str) -> None:
     d, model = MODELS[name]
-    assert distance(draw(d, SEED, PURPOSE, 0, SAMPLE), model.cdf) < CRITICAL
+    assert distance(draw(table(d), SEED, PURPOSE, 0, SAMPLE), model.cdf) < CRITICAL
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -103,7 +102,7 @@ def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
             return np.clip((np.floor(value) + 1 - d.low) / (d.high - d.low + 1), 0, 1)
         return model.cdf(np.floor(value) + up)
 
-    assert distance(draw_lengths(d, SEED, PURPOSE, 0, SAMPLE), cdf) < CRITICAL
+    assert distance(draw(lengths_table(d), SEED, PURPOSE, 0, SAMPLE), cdf) < CRITICAL
 
 
 def test_the_distance_tells_a_wrong_sign_and_a_wrong_rounding() -> None:
@@ -111,10 +110,10 @@ def test_the_distance_tells_a_wrong_sign_and_a_wrong_rounding() -> None:
 
     The test above would find this, and a scale that is 2 % off.
     """
-    drawn = draw(ETC_KEYS, SEED, PURPOSE, 0, SAMPLE)
+    drawn = draw(table(ETC_KEYS), SEED, PURPOSE, 0, SAMPLE)
     assert distance(drawn, stats.genextreme(0.078688, 30.7984, 8.20449).cdf) > 5 * CRITICAL
     assert distance(drawn, stats.genextreme(-0.078688, 30.7984, 8.20449 * 1.02).cdf) > CRITICAL
-    lengths = draw_lengths(ETC_KEYS, SEED, PURPOSE, 0, SAMPLE)
+    lengths = draw(lengths_table(ETC_KEYS), SEED, PURPOSE, 0, SAMPLE)
     assert distance(lengths, lambda value: MODELS["etc keys"][1].cdf(np.floor(value) + 1)) > 5 * CRITICAL
 
 
@@ -126,7 +125,7 @@ def test_rounding_moves_the_mean_by_what_it_says(whole: Any, off: float) -> None
 
 
 def test_discrete_part_and_tail_have_their_shares() -> None:
-    lengths = draw_lengths(ETC_VALUES, SEED, PURPOSE, 0, MANY)
+    lengths = draw(lengths_table(ETC_VALUES), SEED, PURPOSE, 0, MANY)
     counts = np.bincount(lengths[lengths < 15], minlength=15)
     deviation = np.sqrt(MANY * np.array(BELOW_15))
     assert np.all(np.abs(counts - MANY * np.array(BELOW_15)) < 4 * deviation + MANY / 65_536 / 2)
@@ -158,7 +157,7 @@ def test_empirical_quantiles_are_the_points(points: list[tuple[float, float]]) -
     p, values = np.array(points).T
     inner = (p > 0) & (p < 1)
     assert np.quantile(table(d), p[inner]) == pytest.approx(values[inner], rel=0.001)
-    drawn = draw_lengths(d, SEED, PURPOSE, 0, MANY)
+    drawn = draw(lengths_table(d), SEED, PURPOSE, 0, MANY)
     assert np.quantile(drawn, p[inner]) == pytest.approx(values[inner], rel=0.02)
     between = np.log(np.quantile(table(d), (p[:-1] + p[1:]) / 2))
     assert between == pytest.approx((np.log(values[:-1]) + np.log(values[1:])) / 2, rel=0.001)
@@ -208,10 +207,10 @@ DISTRIBUTIONS: tuple[Distribution, ...] = (
 def test_a_record_has_its_length_whatever_else_is_drawn(
     d: Distribution, seed: int, purpose: int, start: int, skipped: int, count: int
 ) -> None:
-    whole = draw_lengths(d, seed, purpose, start, skipped + count)
-    assert np.array_equal(whole[skipped:], draw_lengths(d, seed, purpose, start + skipped, count))
-    gaps = draw(d, seed, purpose, start, skipped + count)
-    assert np.array_equal(gaps[skipped:], draw(d, seed, purpose, start + skipped, count))
+    whole = draw(lengths_table(d), seed, purpose, start, skipped + count)
+    assert np.array_equal(whole[skipped:], draw(lengths_table(d), seed, purpose, start + skipped, count))
+    gaps = draw(table(d), seed, purpose, start, skipped + count)
+    assert np.array_equal(gaps[skipped:], draw(table(d), seed, purpose, start + skipped, count))
 
 
 def test_lengths_of_neighbours_and_of_purposes_are_unrelated() -> None:
@@ -220,7 +219,7 @@ def test_lengths_of_neighbours_and_of_purposes_are_unrelated() -> None:
     Their rank correlation is still within 5 standard deviations of 0. So is that of two purposes (streams).
     """
     ranks = Uniform(low=0, high=1)
-    one, other = (draw(ranks, SEED, purpose, 0, SAMPLE) for purpose in (1, 2))
+    one, other = (draw(table(ranks), SEED, purpose, 0, SAMPLE) for purpose in (1, 2))
     for ahead in (1, 2, 3, 4, 5):
         assert abs(np.corrcoef(one[ahead:], one[:-ahead])[0, 1]) < 5 / SAMPLE**0.5
     assert abs(np.corrcoef(one, other)[0, 1]) < 5 / SAMPLE**0.5
@@ -276,4 +275,4 @@ def test_invalid_distributions_are_refused(text: str, said: str) -> None:
 def test_what_is_no_length(d: Distribution) -> None:
     with pytest.raises(InvalidConfig, match=r"lengths from .* 0 to 2147483647"):
         lengths_table(d)
-    assert len(draw(d, SEED, PURPOSE, 0, 3)) == 3
+    assert len(draw(table(d), SEED, PURPOSE, 0, 3)) == 3

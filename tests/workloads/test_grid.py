@@ -9,8 +9,7 @@ import pytest
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig
 from kfbench.workloads import BLOCK_RECORDS, Sample
-from kfbench.workloads.base.patterns import PAYLOADS
-from kfbench.workloads.grid import APPEND_DELAY_MS, START_OF_2026_MS, GridPoint
+from kfbench.workloads.grid import APPEND_DELAY_MS, PAYLOADS, START_OF_2026_MS, GridPoint
 
 
 def sample(records: int = 1_000, start: int = 0, seed: int = 5, **axes: Any) -> Sample:

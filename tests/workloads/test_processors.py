@@ -38,7 +38,7 @@ def digests() -> dict[str, str]:
             if isinstance(arrival, Bursts):
                 found[f"{title} pauses"], found[f"{title} within"] = table(arrival.pause_us), table(arrival.gap_us)
             if isinstance(arrival, Sine):
-                found[f"{title} period"] = np.stack(_period_cells(arrival))
+                found[f"{title} period"] = _period_cells(arrival)
             if isinstance(model.batching, CompactionSurvivors):
                 found[f"{title} survivors"] = _geometric(model.batching.survival)
             for part in (model.key, model.value, *model.header):

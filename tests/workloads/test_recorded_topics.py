@@ -12,8 +12,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.log import read_log
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.task import measure_cell
-from kfbench.workloads.recorded import public
-from kfbench.workloads.recorded.topics import LINES_FOLDER, RECORDED_FOLDER, TOPICS, RecordedTopic, _read
+from kfbench.workloads.recorded.topics import LINES_FOLDER, RECORDED_FOLDER, TOPICS, NotFetched, RecordedTopic, _read
 
 TOPIC = RecordedTopic(name="lines-jvm-gc", batch_size=7)
 
@@ -21,7 +20,7 @@ TOPIC = RecordedTopic(name="lines-jvm-gc", batch_size=7)
 @pytest.fixture(autouse=True)
 def cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Replace the folder of public data with an empty one, as on a machine without `make public`."""
-    monkeypatch.setattr(public, "PUBLIC", tmp_path)
+    monkeypatch.setattr("kfbench.workloads.recorded.topics.PUBLIC", tmp_path)
     _read.cache_clear()
     return tmp_path
 
@@ -93,7 +92,7 @@ def test_sets_are_told_apart_by_their_kind() -> None:
 def test_a_set_that_was_not_fetched_is_skipped_with_the_reason() -> None:
     topic = TOPICS["public-json-movies"]
     assert not topic.is_fetched
-    with pytest.raises(public.NotFetched, match="make public"):
+    with pytest.raises(NotFetched, match="make public"):
         topic.generate(records=3, seed=0)
     cells = [cell for cell in load_profile("dictionary").cells if cell.workload.name == "public-json-movies"]
     assert {cell.kind for cell in cells} == {"dictionary"}

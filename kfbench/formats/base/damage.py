@@ -22,7 +22,7 @@ from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
 from kfbench.layouts import LAST_CODEC
-from kfbench.uvarint import MOST_BYTES, get_uvarint
+from kfbench.tagged_fields import UVARINT_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
 ON_ERROR: Final = ("raise", "skip")
@@ -178,7 +178,7 @@ class Damage:
         limit_bytes, spent = allowance.next_bytes, 0
         stream = codec.stream(body, limit_bytes)
         try:
-            head = stream.read(MOST_BYTES)
+            head = stream.read(UVARINT_BYTES)
             with suppress(ValueError):  # the length is missing: the kernel reports that
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
@@ -199,7 +199,7 @@ class Damage:
             is_named = (codecs == ZstdDictionary.id) & (starts < ends)  # a format may have no payload to compress
             for i in np.flatnonzero(is_named[batches]).tolist():
                 start = int(starts[batches[i]])
-                numbers[i] = dictionary_number(data[start : start + MOST_BYTES].tobytes())
+                numbers[i] = dictionary_number(data[start : start + UVARINT_BYTES].tobytes())
         return numbers
 
     def errors(self) -> list[CorruptLog]:

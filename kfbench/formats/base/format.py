@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, check_buffer, integers_of
-from kfbench.batch_plan import chunks, plan
-from kfbench.batches import BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
+from kfbench.batches import BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog, chunks, plan
 from kfbench.codecs import Allowance, Codec, Dictionary, Level, ZstdDictionary
 from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending

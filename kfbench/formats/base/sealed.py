@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batch_plan import plan
-from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.batches import NO_FIELDS, BatchFields, plan
 from kfbench.codecs import Codec, Level
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.compression import BatchBytes, compress_bodies

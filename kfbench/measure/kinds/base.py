@@ -18,7 +18,7 @@ from kfbench.measure.cpu import Operation, Samples
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample, Workload
-from kfbench.workloads.recorded.public import NotFetched
+from kfbench.workloads.recorded.topics import NotFetched
 
 Illegal = Literal["refuse", "skip"]
 DIFFER_IN_A_ROUND: Final = ("format", "arm")

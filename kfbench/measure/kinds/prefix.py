@@ -18,7 +18,7 @@ from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.kinds.base import Block, Costs, Kernels, failed, sample_of, times_of
 from kfbench.measure.kinds.cpu import TimedKind
 from kfbench.measure.verify import Unverified, verify_metadata, verify_records
-from kfbench.uvarint import MOST_BYTES, get_uvarint
+from kfbench.tagged_fields import UVARINT_BYTES, get_uvarint
 
 ARMS: Final = 5
 _CELL_S: Final = 0.1
@@ -136,16 +136,16 @@ def measure_prefixes(
 
 
 def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
-    size, at = get_uvarint(codec.stream(payload).read(MOST_BYTES))
+    size, at = get_uvarint(codec.stream(payload).read(UVARINT_BYTES))
     return at + size
 
 
 def _read(stream: Stream, size: int) -> bytes:
     """Read `size` bytes in two steps, as a real reader does.
 
-    The reader does not know `size` in advance. It finds `size` in the first MOST_BYTES bytes.
+    The reader does not know `size` in advance. It finds `size` in the first UVARINT_BYTES bytes.
     """
-    head = stream.read(MOST_BYTES)
+    head = stream.read(UVARINT_BYTES)
     return head[:size] + stream.read(size - len(head))
 
 

@@ -53,7 +53,7 @@ def train(
     from kfbench.formats import FORMATS
     from kfbench.inspection.output import dictionary_line
     from kfbench.inspection.values import dictionary_values
-    from kfbench.log.dictionary_file import dictionary_file
+    from kfbench.log.dictionaries import dictionary_file
     from kfbench.sources import find
     from kfbench.sources.log import stream_of
     from kfbench.sources.newest import newest_records

@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import kfbench
-from kfbench.errors import KfbenchError
-from kfbench.extras import require_extra
+from kfbench.errors import KfbenchError, require_extra
 from kfbench.plugins import files_of, plugins
 from kfbench.shipped import DATASETS
 

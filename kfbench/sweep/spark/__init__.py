@@ -3,6 +3,6 @@
 Importing this package without the extra `sweep` raises MissingExtra.
 """
 
-from kfbench.extras import require_extra
+from kfbench.errors import require_extra
 
 require_extra("sweep")

@@ -1,1 +1,1 @@
-"""The interface of workloads, and the payload patterns of the grid."""
+"""The interface of workloads."""

@@ -119,6 +119,21 @@ def check_slice(records: int, seed: int, start: int) -> None:
         raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
 
 
+def check_batch_size(batch_size: object) -> None:
+    """Raise InvalidConfig unless `batch_size` is a number of records from 1 to those of a block."""
+    if not isinstance(batch_size, int) or not 1 <= batch_size <= BLOCK_RECORDS:
+        raise InvalidConfig(f"batch_size: {batch_size!r} is not 1 to {BLOCK_RECORDS}")
+
+
+def regular_bounds(batch_size: int, records: int, start: int) -> NDArray[np.int64]:
+    """Return the boundaries of batches of `batch_size` records, counted from record 0: int64[batches + 1].
+
+    start: the number of the slice's first record. A slice may begin and end inside a batch.
+    """
+    inner = np.arange(-start % batch_size or batch_size, records, batch_size)
+    return np.concatenate([[0], inner, [records]]) if records else np.zeros(1, np.int64)
+
+
 class BlockSlice(NamedTuple):
     """The part of a slice that is in one block of 65,536 records.
 

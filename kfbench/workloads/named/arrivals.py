@@ -9,12 +9,13 @@ arrivals. Times never fall, also from one block to the next. All blocks have the
 
 import math
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kfbench.arrays import Int64
 from kfbench.kernels.workload import waits
 from kfbench.kernels.workload.arrivals import periodic_times, stratified
 from kfbench.workloads.base.workload import BLOCK_RECORDS
@@ -23,7 +24,6 @@ from kfbench.workloads.named.distributions import (
     Floats,
     GeneralisedPareto,
     draw,
-    draw_lengths,
     lengths_table,
     mean,
     mean_length,
@@ -31,7 +31,6 @@ from kfbench.workloads.named.distributions import (
     table,
 )
 
-Int64 = NDArray[np.int64]
 GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # numbers of streams of random draws, after keys.KEY_IDS
 SECOND_US: Final = 1_000_000
 MAX_US: Final = 2**62
@@ -145,20 +144,12 @@ def block_us(a: Arrival) -> int:
     return round(length)
 
 
-class Window(NamedTuple):
-    """The times at which a block of 65,536 records starts and ends, in µs since the start of the workload.
+def start_us(a: Arrival, block: int) -> int:
+    """Return the time at which a block of 65,536 records starts, in µs since the start of the workload.
 
     A block ends when the next block starts.
     """
-
-    first: int
-    last: int
-
-
-def window_us(a: Arrival, block: int) -> Window:
-    if isinstance(a, Sine):
-        return Window(*(int(_sine_times(a, number, np.zeros(1), MAX_US)[0]) for number in (block, block + 1)))
-    return Window(block * block_us(a), (block + 1) * block_us(a))
+    return int(_sine_times(a, block, np.zeros(1), MAX_US)[0]) if isinstance(a, Sine) else block * block_us(a)
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:
@@ -171,7 +162,7 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
     require(
         until_us <= MAX_US, f"{a}: block {block} ends {until_us} µs after the start; at most {MAX_US} µs are possible"
     )
-    first, last = window_us(a, block)
+    first, last = start_us(a, block), start_us(a, block + 1)
     if isinstance(a, Constant):
         return first + (np.arange(BLOCK_RECORDS) * ((last - first) / BLOCK_RECORDS)).astype(np.int64)
     waited = _gaps(a, seed, block)
@@ -197,7 +188,7 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
         if end >= BLOCK_RECORDS:
             return starts[:count]
         more = int((BLOCK_RECORDS - end) / size) + 16
-        lengths = np.concatenate([lengths, draw_lengths(a.length, seed, MORE_BURSTS, number, more)])
+        lengths = np.concatenate([lengths, draw(lengths_table(a.length), seed, MORE_BURSTS, number, more)])
         number += more
 
 
@@ -229,9 +220,9 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
     first = block * BLOCK_RECORDS
     match a:
         case GeneralisedParetoGaps(gap_us=gap) | Bursts(gap_us=gap):
-            gaps = draw(gap, seed, GAPS, first, BLOCK_RECORDS)
+            gaps = draw(table(gap), seed, GAPS, first, BLOCK_RECORDS)
         case _:
-            gaps = draw(_EXPONENTIAL, seed, GAPS, first, BLOCK_RECORDS)
+            gaps = draw(table(_EXPONENTIAL), seed, GAPS, first, BLOCK_RECORDS)
     if isinstance(a, Bursts):
         starts = burst_starts(a, seed, block)
         pauses = _evenly(table(a.pause_us), len(starts), seed, PAUSES, block)
@@ -249,42 +240,33 @@ def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
     period_us = 2 * math.pi / sine.radians_per_s * SECOND_US
     arrivals = sine.rate_per_s * period_us / SECOND_US
     past, share = divmod(block * BLOCK_RECORDS / arrivals, 1.0)
-    cells = _period_cells(sine)
-    count = len(cells.starts_us)
+    starts_us, lengths_us = _period_cells(sine)
+    count = len(starts_us)
     times_us = np.empty(len(waited), np.int64)
     periodic_times(
-        waited, count / arrivals, share * count, cells.starts_us, cells.lengths_us, period_us, past * period_us,
+        waited, count / arrivals, share * count, starts_us, lengths_us, period_us, past * period_us,
         last_us, times_us,
     )  # fmt: skip
     return times_us
 
 
-class _PeriodCells(NamedTuple):
-    """A period of the sine, divided into 65,536 intervals with the same number of expected arrivals.
-
-    Args:
-        starts_us: float64[65_536], the start of each interval in µs since the start of the period.
-        lengths_us: float64[65_536], the length of each interval in µs.
-    """
-
-    starts_us: Floats
-    lengths_us: Floats
-
-
 @lru_cache(maxsize=8)
-def _period_cells(sine: Sine) -> _PeriodCells:
+def _period_cells(sine: Sine) -> Floats:
+    """Divide a period of the sine into 65,536 intervals with the same number of expected arrivals.
+
+    Return float64[2, 65_536]: the start of each interval in µs since the start of the period, and its length in µs.
+    """
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
     t = np.arange(2**18 + 1, dtype=np.float64) * (2 * math.pi / b / 2**18)
     wave = _cosine(b * t + c)
     expected = np.maximum.accumulate(d * t + a / b * (wave[0] - wave))
     wanted = np.arange(PERIOD_CELLS + 1) * (expected[-1] / PERIOD_CELLS)
     after = np.clip(np.searchsorted(expected, wanted, side="right"), 1, len(t) - 1)
-    step = np.maximum(
-        expected[after] - expected[after - 1], 1e-300
-    )  # the step may be 0 where hardly any record arrives
+    # The step may be 0 where hardly any record arrives.
+    step = np.maximum(expected[after] - expected[after - 1], 1e-300)
     share = np.clip((wanted - expected[after - 1]) / step, 0, 1)
     when_us = (t[after - 1] + share * (t[after] - t[after - 1])) * SECOND_US
-    return _PeriodCells(when_us[:-1].copy(), np.diff(when_us))
+    return np.stack([when_us[:-1], np.diff(when_us)])
 
 
 def _cosine(x: Floats) -> Floats:

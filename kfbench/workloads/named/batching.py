@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int32, Int64
 from kfbench.batches import BatchFields
-from kfbench.kernels.workload import draws, waits
+from kfbench.kernels.workload import waits
 from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE, UNSET
 from kfbench.records import Shapes
@@ -24,7 +24,7 @@ from kfbench.workloads.named.distributions import (
     QUANTILES,
     Distribution,
     coarse,
-    draw_lengths,
+    draw,
     lengths_table,
     mean_length,
     require,
@@ -121,8 +121,7 @@ class CompactionSurvivors(_Batching, frozen=True, kw_only=True, tag="survivors")
         return (int((BLOCK_RECORDS + spread) / self.survival) // self.of_records + 2) * self.of_records
 
     def offsets(self, seed: int, block: int) -> Int64:
-        gaps = np.empty(BLOCK_RECORDS, np.int32)
-        draws.pick(seed, BATCHES, block * BLOCK_RECORDS, _geometric(self.survival), gaps)
+        gaps = draw(_geometric(self.survival), seed, BATCHES, block * BLOCK_RECORDS, BLOCK_RECORDS)
         offsets = np.empty(BLOCK_RECORDS, np.int64)
         waits.follow(gaps, block * self.block_offsets - 1, offsets)
         return offsets
@@ -154,7 +153,7 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
     size = mean_length(records) + extra
     drawn = int(units / size * 1.05) + 64
     while True:
-        ends = np.cumsum(draw_lengths(records, seed, BATCHES, block * BLOCK_RECORDS, drawn), dtype=np.int64)
+        ends = np.cumsum(draw(lengths_table(records), seed, BATCHES, block * BLOCK_RECORDS, drawn), dtype=np.int64)
         if extra:
             ends += np.arange(1, drawn + 1) * extra
         if ends[-1] >= units:

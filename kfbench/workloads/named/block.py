@@ -1,21 +1,33 @@
-"""Generate the lengths, times, offsets and batches of a block of 65,536 records of a named workload.
+"""Generate the kinds, lengths, times, offsets and batches of a block of 65,536 records of a named workload.
 
 Times and batches depend on earlier records of the block, so they are generated for a whole block. The module `sampling`
-cuts slices from it. Payload is not generated here.
+cuts slices from it, and generates their payload.
+
+The kind of a record is a number. 0 is a plain record, which the tables [key] and [value] of the workload's file
+describe. 1, 2, … are the records of the [[other]] tables. TOMBSTONE is the record with a null value after a delete.
+MARKER is the marker of a transaction.
 """
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int32, Int64, freeze, read_only
+from kfbench.arrays import Int32, Int64, read_only
 from kfbench.kernels.workload import draws
 from kfbench.kernels.workload.kinds import DRAWN, has_null, pairs, places, settle
 from kfbench.kernels.workload.waits import milliseconds
-from kfbench.layouts import NO_SEQUENCE, NO_TIMESTAMP, NULL_LENGTH
+from kfbench.layouts import (
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    CONTROL_KEY,
+    END_TRANSACTION_MARKER,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    NULL_LENGTH,
+)
 from kfbench.records import Shapes
 from kfbench.workloads.base.workload import BLOCK_RECORDS
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
@@ -29,29 +41,32 @@ from kfbench.workloads.named.batching import (
     linger_batches,
     plan_batches,
 )
-from kfbench.workloads.named.distributions import QUANTILES, draw_lengths, lengths_table
+from kfbench.workloads.named.distributions import QUANTILES, draw, lengths_table
+from kfbench.workloads.named.file import Key, Model, Part, Value
 from kfbench.workloads.named.keys import KeyDistribution
-from kfbench.workloads.named.kinds import (
-    FILLED,
-    HEADERS,
-    KEY,
-    KINDS,
-    LAGS,
-    LENGTHS,
-    MARKER,
-    MARKER_LAYOUTS,
-    NULLS,
-    PLAIN,
-    TOMBSTONE,
-    VALUE,
-    Column,
-    Kinds,
-    kinds_alike,
-    pick_shares,
-    shares_main,
-    stream_of,
+
+Kinds = NDArray[np.uint8]  # one per record
+PLAIN: Final = 0
+TOMBSTONE: Final = 254
+MARKER: Final = 255
+
+Column = Literal[0, 1]
+KEY: Final = 0
+VALUE: Final = 1
+
+# Numbers of streams of random draws. Keys have the numbers from 0 on, one per kind of record. Values have the numbers
+# from STREAMS on, headers from HEADERS on. LENGTHS or FILLED is added for draws of lengths or of payload.
+LAGS, KINDS, NULLS, ABORTS = range(10, 14)
+STREAMS: Final = 1_000
+HEADERS: Final = 2 * STREAMS
+LENGTHS, FILLED = 10_000, 20_000
+
+# The layouts of a marker's key and value. The key is a commit or an abort; the value has the coordinator's epoch 0.
+MARKER_LAYOUTS: Final = (CONTROL_KEY, END_TRANSACTION_MARKER)
+MARKERS: Final = (
+    np.array([(0, CONTROL_COMMIT), (0, CONTROL_ABORT)], CONTROL_KEY).tobytes(),
+    np.array([(0, 0)], END_TRANSACTION_MARKER).tobytes(),
 )
-from kfbench.workloads.named.tables import Key, Model, Part, Value
 
 MAX_EPOCH: Final = 2**15 - 2  # the largest epoch of a producer
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
@@ -60,6 +75,57 @@ ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
 NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # used instead of draws if no value can be null
 
 HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields` by name, one item per batch
+
+
+def stream_of(model: Model, kind: int, column: Column) -> int:
+    """Return the number of the stream of random draws for the keys or values of a kind of record.
+
+    Kinds that use the same TOML table as plain records (kind 0) also use the stream of plain records.
+    """
+    return column * STREAMS + (0 if model.parts[kind][column] is model.parts[0][column] else kind)
+
+
+def shares_main(model: Model, kind: int, column: Column) -> bool:
+    """Return True if the keys or values of this kind are generated from the same TOML tables as those of plain records.
+
+    Values depend on keys. So for values, both the key table and the value table must be the same.
+    """
+    mine, main = model.parts[kind], model.parts[0]
+    return mine[KEY] is main[KEY] and mine[column] is main[column]
+
+
+def kinds_alike(model: Model, kind: int, column: Column) -> NDArray[np.bool_]:
+    """Find the kinds whose keys or values are generated in the same way as those of `kind`: bool[256], by kind."""
+    found = np.zeros(256, np.bool_)
+    found[kind] = True
+    if kind == PLAIN:
+        found[1 : len(model.parts)] = [shares_main(model, k, column) for k in range(1, len(model.parts))]
+        found[TOMBSTONE] = column == KEY
+    return found
+
+
+def pick_shares(shares: tuple[float, ...], seed: int, purpose: int, first: int, out: Kinds) -> None:
+    """Draw a number for each record: k with the probability shares[k - 1], or 0 with the rest. Fill `out` with them.
+
+    Args:
+        purpose: the number of a stream of random draws.
+        first: the number of the first record in the workload.
+    """
+    draws.pick(seed, purpose, first, _shares_table(shares), out)
+
+
+@lru_cache(maxsize=64)
+def _shares_table(shares: tuple[float, ...]) -> Kinds:
+    """Return a table of 65,536 equally likely entries: uint8[65_536].
+
+    The number k fills the share shares[k - 1] of the table. The rest is 0.
+    """
+    ends = np.rint(np.cumsum(shares) * QUANTILES).astype(np.int64)
+    table = np.zeros(QUANTILES, np.uint8)
+    for k, (first, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True), start=1):
+        table[first:end] = k
+    table.flags.writeable = False
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +137,7 @@ class Columns:
     key_lengths: Int32
     value_lengths: Int32
     contents: Int32  # [records, headers]: lengths of header values
-    kinds: Kinds | None  # the kind of each record (see `kinds`); None if all records are plain
+    kinds: Kinds | None  # the kind of each record; None if all records are plain
 
     @classmethod
     def empty(cls, model: Model, records: int) -> Self:
@@ -98,15 +164,17 @@ class Columns:
 
     def shapes(self, model: Model) -> Shapes:
         """Return the records' shapes as read-only views of these columns, which stay writable."""
-        headers = _header_columns(tuple(len(each.name.encode()) for each in model.header), len(self.offsets))
-        freeze(headers.bounds, headers.key_lengths)
+        records, headers = self.contents.shape
+        names = np.empty(records * headers, np.int32)
+        if headers:
+            repeat(np.array([len(each.name.encode()) for each in model.header], np.int32), names)
         return Shapes.trusted(
             timestamps_ms=read_only(self.timestamps_ms),
             offsets=read_only(self.offsets),
             key_lengths=read_only(self.key_lengths),
             value_lengths=read_only(self.value_lengths),
-            header_bounds=headers.bounds,
-            header_key_lengths=headers.key_lengths,
+            header_bounds=read_only(np.arange(records + 1) * headers),
+            header_key_lengths=read_only(names),
             header_value_lengths=read_only(self.contents.reshape(-1)),
         )
 
@@ -137,25 +205,6 @@ class Batches:
             fields["base_sequence"] = fields["base_sequence"].copy()
             fields["base_sequence"][0] += first - self.bounds[begin]
         return Batches(np.clip(self.bounds[begin : end + 1] - first, 0, records), fields)
-
-
-class KindLengths(NamedTuple):
-    """Lengths and shares of nulls, by kind of record: two arrays int32[256]."""
-
-    same: Int32  # the length that all records of a kind have; DRAWN if lengths vary
-    null_shares: Int32  # the share of nulls, multiplied by 65,536
-
-
-class HeaderColumns(NamedTuple):
-    """Two columns of `Shapes`.
-
-    Args:
-        bounds: header_bounds, int64[records + 1].
-        key_lengths: header_key_lengths, int32[records * headers].
-    """
-
-    bounds: Int64
-    key_lengths: Int32
 
 
 @dataclass(frozen=True)
@@ -222,7 +271,7 @@ class Block:
             out[:] = np.repeat(out[last] - last * time.period_ms, np.diff(planned.bounds))
             out += NUMBERS * time.period_ms
         if time.lag_ms is not None:
-            out -= draw_lengths(time.lag_ms, self.seed, LAGS, self.first, BLOCK_RECORDS)
+            out -= draw(lengths_table(time.lag_ms), self.seed, LAGS, self.first, BLOCK_RECORDS)
 
     def _fill_lengths(self, column: Column, kinds: Kinds | None, out: Int32) -> None:
         """Fill `out`, int32[65_536], with the lengths of the block's keys or values; -1 for null.
@@ -231,7 +280,8 @@ class Block:
 
         column: KEY or VALUE.
         """
-        same, null_shares = self._draw_kinds(column, kinds, out)
+        same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
+        self._draw_kinds(column, kinds, out, same, null_shares)
         if self.model.has_tombstones and column == VALUE:
             same[TOMBSTONE] = NULL_LENGTH
         if isinstance(self.model.batching, Transactions):
@@ -242,16 +292,20 @@ class Block:
             return
         chances = NO_CHANCES
         if null_shares.any():
-            chances = np.empty(BLOCK_RECORDS, np.int32)
-            draws.pick(self.seed, NULLS, self.first, ALL_CHANCES, chances)
+            chances = draw(ALL_CHANCES, self.seed, NULLS, self.first, BLOCK_RECORDS)
         if null_shares.any() or (same != DRAWN).any():
             settle(ALL_PLAIN if kinds is None else kinds, same, null_shares, chances, out)
         if kinds is not None and self.model.has_tombstones and column == KEY and same[TOMBSTONE] == DRAWN:
             after = np.flatnonzero(kinds == TOMBSTONE)
             out[after] = out[after - 1]
 
-    def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32) -> KindLengths:
-        same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
+    def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32, same: Int32, null_shares: Int32) -> None:
+        """Draw the lengths that vary into `out`, and fill two tables by kind of record, int32[256].
+
+        Args:
+            same: the length that all records of a kind have; DRAWN if lengths vary.
+            null_shares: the share of nulls, multiplied by 65,536.
+        """
         for k, pair in enumerate(self.model.parts):
             key, part = pair[KEY], pair[column]
             mine = kinds_alike(self.model, k, column)
@@ -262,9 +316,7 @@ class Block:
                 same[mine] = NULL_LENGTH
             elif (length := part.same_length) is not None:
                 same[mine] = length
-            elif kinds is None or (
-                k == 0 and part.length is not None
-            ):  # draw for all records: most are of the first kind
+            elif kinds is None or (k == 0 and part.length is not None):  # for all records: most are of the first kind
                 self._draw_lengths(part, stream, key, None, out)
             else:
                 at = np.empty(BLOCK_RECORDS + 1, np.int64)
@@ -274,7 +326,6 @@ class Block:
                 out[at] = lengths
             if isinstance(part, Value):
                 null_shares[mine] = round(part.null_share * QUANTILES)
-        return KindLengths(same, null_shares)
 
     def _fill_contents(self, out: Int32) -> None:
         """Fill `out`, int32[65_536, headers], with the lengths of header values."""
@@ -355,26 +406,3 @@ def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
     while done < len(data):
         data[done : 2 * done] = data[: min(done, len(data) - done)]
         done *= 2
-
-
-def _header_columns(name_bytes: tuple[int, ...], records: int) -> HeaderColumns:
-    """Return the header columns of records that all have the same headers.
-
-    name_bytes: the length of each header's name in bytes.
-    """
-    if records == BLOCK_RECORDS:
-        return _block_header_columns(name_bytes)
-    headers = len(name_bytes)
-    bounds = np.arange(0, (records + 1) * headers, headers) if headers else np.zeros(records + 1, np.int64)
-    names = np.empty(records * headers, np.int32)
-    if headers:
-        repeat(np.array(name_bytes, np.int32), names)
-    return HeaderColumns(bounds, names)
-
-
-@lru_cache(maxsize=16)
-def _block_header_columns(name_bytes: tuple[int, ...]) -> HeaderColumns:
-    bounds, names = _header_columns(name_bytes, BLOCK_RECORDS + 1)
-    bounds, names = bounds[:-1].copy(), names[: BLOCK_RECORDS * len(name_bytes)].copy()
-    bounds.flags.writeable = names.flags.writeable = False
-    return HeaderColumns(bounds, names)

@@ -16,7 +16,7 @@ key-value store" (SIGMETRICS 2012). Its shape parameter k is c = -k in scipy's `
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import draws
 
 Floats = NDArray[np.float64]
+Q = TypeVar("Q", np.float64, np.int32)
 QUANTILES: Final = 65_536
 MAX_LENGTH: Final = 2**31 - 1
 
@@ -276,7 +277,7 @@ Distribution = Fixed | Uniform | Lognormal | GeneralisedPareto | GeneralisedExtr
 
 @lru_cache(maxsize=64)
 def table(d: Distribution) -> Floats:
-    """Return the equally likely values that `draw` chooses from: float64[65_536], ascending, read-only.
+    """Return equally likely values for `draw`: float64[65_536], ascending, read-only.
 
     Raises InvalidConfig if a value is too large for float64.
     """
@@ -288,7 +289,7 @@ def table(d: Distribution) -> Floats:
 
 @lru_cache(maxsize=64)
 def lengths_table(d: Distribution) -> NDArray[np.int32]:
-    """Return the equally likely lengths that `draw_lengths` chooses from: int32[65_536], ascending, read-only.
+    """Return equally likely lengths for `draw`: int32[65_536], ascending, read-only.
 
     Raises InvalidConfig for a length below 0 or above 2**31 - 1.
     """
@@ -301,30 +302,21 @@ def lengths_table(d: Distribution) -> NDArray[np.int32]:
 
 
 def mean(d: Distribution) -> float:
-    """Return the exact mean of the values of `draw`."""
+    """Return the exact mean of the values that are drawn."""
     return math.fsum(table(d).tolist()) / QUANTILES
 
 
 def mean_length(d: Distribution) -> float:
-    """Return the exact mean of the lengths of `draw_lengths`."""
+    """Return the exact mean of the lengths that are drawn."""
     return float(lengths_table(d).mean())
 
 
-def draw(d: Distribution, seed: int, purpose: int, start: int, records: int) -> Floats:
-    """Draw one value for each record from number `start` on: float64[records], not rounded to whole numbers.
+def draw(quantiles: NDArray[Q], seed: int, purpose: int, start: int, records: int) -> NDArray[Q]:
+    """Draw one value for each record from number `start` on, in the type of the quantiles: [records].
 
-    purpose: the number of a stream of random draws. Different streams are independent.
+    quantiles: [65_536] equally likely values, such as `table` and `lengths_table` return. purpose: the number of a
+    stream of random draws. Different streams are independent.
     """
-    out = np.empty(records, np.float64)
-    draws.pick(seed, purpose, start, table(d), out)
-    return out
-
-
-def draw_lengths(d: Distribution, seed: int, purpose: int, start: int, records: int) -> NDArray[np.int32]:
-    """Draw one length for each record from number `start` on: int32[records].
-
-    purpose: the number of a stream of random draws. Different streams are independent.
-    """
-    out = np.empty(records, np.int32)
-    draws.pick(seed, purpose, start, lengths_table(d), out)
+    out = np.empty(records, quantiles.dtype)
+    draws.pick(seed, purpose, start, quantiles, out)
     return out

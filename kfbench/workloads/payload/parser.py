@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +89,13 @@ def shown(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
+    """The head of a slot. bodies: the distinct texts after the colon of all slots with this name, in order."""
+
     name: str = ""
     options: frozenset[str] = frozenset()
     every: int = 1
     of: int = 0
-
-
-class _NamedSlots(NamedTuple):
-    """The slots that share a name. head: their common options; bodies: the distinct texts after the colon, in order."""
-
-    head: _Head
-    bodies: list[str]
+    bodies: list[str] = field(default_factory=list)
 
 
 class _Unreadable(Exception):
@@ -117,7 +113,7 @@ class Parser:
         self.picks: list[Bytes] = []
         self.widths: list[Int32] = []  # the widths of the words that the picks choose
         self.steps: list[tuple[int, int]] = []
-        self.named: dict[str, _NamedSlots] = {}
+        self.named: dict[str, _Head] = {}
         self.literal = b""
         self.least = self.most = self.fixed = 0
         self.slots = 0
@@ -179,14 +175,13 @@ class Parser:
                 raise _Unreadable(f"${name} already has its key, every, of or even")
             if known is None and again is None:
                 raise _Unreadable("no slot before it has this name")
-            head = known.head if known else _head(name, how)
-            bodies = known.bodies if known else []
-            body = bodies[0] if again is None else again
-            if body not in bodies:
-                bodies.append(body)
-            variety = bodies.index(body)
+            head = known or _head(name, how)
+            body = head.bodies[0] if again is None else again
+            if body not in head.bodies:
+                head.bodies.append(body)
+            variety = head.bodies.index(body)
             if name:
-                self.named[name] = _NamedSlots(head, bodies)
+                self.named[name] = head
         self.slots += 1
         name = f"${head.name}" if head.name else str(self.slots)
         follows = {"by_key": int("key" in head.options), "every": head.every, "of": head.of, "pick": channel_of(name)}
@@ -265,7 +260,7 @@ def _head(name: str, how: str) -> _Head:
     for word, number in numbers.items():
         if not 1 <= number <= MAX_SCALED:
             raise _Unreadable(f"{word} {number}: 1 to {MAX_SCALED} are possible")
-    return _Head(name=name, options=frozenset(options), **numbers)
+    return _Head(name=name, options=frozenset(options), every=numbers.get("every", 1), of=numbers.get("of", 0))
 
 
 def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
