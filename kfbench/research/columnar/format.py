@@ -1,6 +1,6 @@
 """columnar, magic 5, a research format: bit-packed columns of all records, then their payload.
 
-A batch takes 30 bytes or more. Header: `columnar.layout.HEADER`, then `[producerId i64, producerEpoch i16,
+A batch takes 30 bytes or more. Header: `kernels.batch_header.LAYOUT`, then `[producerId i64, producerEpoch i16,
 baseSequence i32], count uvarint, [lastOffsetDelta uvarint], [deleteHorizon i64], [baseTimestamp i64], [anchor i64],
 [wideMaxTimestamp i64], [ages], [offsets], [key lengths], [value lengths], [headers]`. The payload follows: all keys,
 all values, all header bytes. A codec covers the payload only. The CRC-32C covers attributes to end.
@@ -55,14 +55,10 @@ from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.broker import request_checks
 from kfbench.records import Records, Shapes
-from kfbench.research.columnar import layout
 from kfbench.research.columnar.kernels import (
-    appending,
     batch_header,
     column_writing,
     columns,
-    describing,
-    fetching,
     header_writing,
     reading,
     templates,
@@ -110,18 +106,18 @@ class ColumnarAppending(Appending):
 
     def rule_fields(self, data: Bytes, positions: Int64) -> Int64:
         found = np.empty(5 * (len(positions) - 1), np.int64)
-        appending.rule_fields(data, positions, found)
+        batch_header.rule_fields(data, positions, found)
         return found
 
     def keeps_times(self, data: Bytes, positions: Int64, latest_ms: Int64) -> Flags:
         found = np.empty(len(positions) - 1, np.bool_)
-        appending.keeps_times(data, positions, latest_ms, found)
+        batch_header.keeps_times(data, positions, latest_ms, found)
         return found
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(appending.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
+        return Assignment(batch_header.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -132,7 +128,7 @@ class ColumnarFormat(SealedFormat):
     capabilities: Capabilities = CAPABILITIES
     origin: Origin = "research"
     appending: ClassVar[Appending] = ColumnarAppending(kind=request_checks.OTHER, is_only_path=True)
-    retired_magics: ClassVar[Mapping[int, str]] = layout.RETIRED_MAGICS
+    retired_magics: ClassVar[Mapping[int, str]] = batch_header.RETIRED_MAGICS
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
@@ -140,7 +136,7 @@ class ColumnarFormat(SealedFormat):
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
 
     def add_record_counts(self, data: Bytes, positions: Int64, most: int, counts: Int64) -> None:
-        appending.add_record_counts(data, positions, most, counts)
+        batch_header.add_record_counts(data, positions, most, counts)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         return (
@@ -185,7 +181,7 @@ class ColumnarFormat(SealedFormat):
         self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:
         most = allowance.limits.batch_records, allowance.log_records, allowance.limits.field_bytes
-        fetching.fetch(data, positions, indices, *most, state, index.columns)
+        reading.fetch(data, positions, indices, *most, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
@@ -213,7 +209,7 @@ class ColumnarFormat(SealedFormat):
             self._encode(source, bounds, fields, 0, plain).is_written()
         except InvalidRecords:  # the encoder refuses these records: no batch is canonical
             return rows
-        describing.mark_canonical(
+        batch_header.mark_canonical(
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, *plain, rows,
         )  # fmt: skip
         return rows

@@ -15,8 +15,8 @@ from kfbench.formats.base.reading import Reading
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 from kfbench.research.columnar.kernels import (
+    batch_header,
     columns,
-    describing,
     header_reading,
     reading,
     templates,
@@ -178,7 +178,7 @@ class ColumnarReading(Reading):
         `canonical` is not set, because it depends on the encoder: `ColumnarFormat._rows` sets it.
         """
         rows = np.zeros(len(self.sound), BATCH)
-        describing.describe(
+        batch_header.describe(
             self.data, self.positions, self.starts, self.ends, bounds, self.index.created, self.sound, rows
         )
         return rows

@@ -19,7 +19,6 @@ from kfbench.kernels.simd.intrinsics import put_le64, put_u8, trailing_zeros
 from kfbench.kernels.wire.varint import put_uvarint, put_varint, uvarint_bytes, varint_bytes
 from kfbench.research.columnar.kernels import columns as packed
 from kfbench.research.columnar.kernels.bit_packing import join4, join8
-from kfbench.research.columnar.kernels.bit_stream import flush, push
 from kfbench.research.columnar.kernels.columns import U0, U1, U7, ZERO, bits_of, packed_bytes
 from kfbench.research.columnar.kernels.simd_int64 import (
     count_wide,
@@ -166,6 +165,37 @@ def choose(x, n, bounds, has_trend, scratch):
         plan = ColumnPlan(size, np.int64(packed.PATCHED), width, low, first, ZERO)
     residuals = Residuals(n - 1, low, first, bits, last - first - low * (n - 1), head_bytes)
     return _with_patches(x, residuals, has_trend, plan, scratch)
+
+
+# A stream of bits, lowest bit of each byte first. Bits are collected in a uint64, the word.
+
+
+@leaf
+def push(out, at, word, fill, value, width):
+    """Append the `width` bits (1 to 63) of `value` to a word that has `fill` bits. Write the word if it is full.
+
+    Return the new position in `out`, the new word and the number of its bits.
+    """
+    word |= value << fill
+    fill += width
+    if fill >= U64:
+        put_le64(out, at, word)
+        at += 8
+        fill -= U64
+        word = value >> (width - fill)
+    return at, word, fill
+
+
+@leaf
+def flush(out, at, word, fill):
+    """Write the bytes of the last word, which has `fill` bits. Return the next position."""
+    rest = np.int64(fill)
+    while rest > 0:
+        put_u8(out, at, np.uint8(word & np.uint64(0xFF)))
+        word >>= np.uint64(8)
+        at += 1
+        rest -= 8
+    return at
 
 
 @leaf

@@ -23,7 +23,6 @@ from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.wire.lengths import delta_code
 from kfbench.kernels.wire.sealing import OK
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
-from kfbench.research.columnar import layout as columnar_layout
 from kfbench.research.columnar.kernels import batch_header as layout
 from kfbench.research.columnar.kernels.batch_header import header_bytes, outline
 from kfbench.research.columnar.kernels.column_writing import (
@@ -51,7 +50,7 @@ MAX_BATCH_OVERHEAD = layout.HEADER + layout.PRODUCER_BYTES + 5 + 5 + 4 * layout.
 MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
 
 PARTS = (
-    *(f"batch_header.{name}" for name in columnar_layout.HEADER.names),
+    *(f"batch_header.{name}" for name in layout.LAYOUT.names),
     "batch_header.producer",
     "batch_header.count",
     "batch_header.last_offset_delta",
@@ -67,7 +66,7 @@ PARTS = (
     "header_value",
 )
 SUMMED_FROM = 512  # from this size in bytes on, the checksum of a payload is computed while it is copied
-FIXED_PART_BYTES = np.array([columnar_layout.HEADER[name].itemsize for name in columnar_layout.HEADER.names])
+FIXED_PART_BYTES = np.array([layout.LAYOUT[name].itemsize for name in layout.LAYOUT.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
 
