@@ -76,27 +76,27 @@ CAPABILITIES: Final = Capabilities(
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
-NO_SIZES: Final = np.zeros(0, np.int64)
-NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 * (np.zeros(0, np.uint8),)
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Allocate the working memory of the encode kernels: the arrays of a `header_writing.Scratch`."""
+    """Allocate the working memory of the encode kernels: the arrays of a `header_writing.Scratch`.
+
+    They are a plain tuple, because a call with a named one takes 4 µs more.
+    """
     # Room for all records, because finding the largest batch would take time. Memory that nobody touches costs nothing.
-    most, plans = int(bounds[-1] - bounds[0]), np.empty(column_writing.BUCKETS, np.int64)
-    if not shapes.has_headers:
-        return np.empty(most + columns.GROUP, np.int64), plans, *NO_HEADER_ROOM
-    most = max(most, shapes.header_count)
-    longest = shapes.longest_header_value_bytes
+    most, longest, known, header_bytes = int(bounds[-1] - bounds[0]), 0, 0, 0
+    if shapes.has_headers:
+        most, longest, known = max(most, shapes.header_count), shapes.longest_header_value_bytes, header_writing.KNOWN
+        header_bytes = shapes.header_bytes + templates.SLACK
     return (
         np.empty(most + columns.GROUP, np.int64),
-        plans,
-        np.empty(most + columns.GROUP, np.int64),
-        np.empty(header_writing.KNOWN, np.int64),
+        np.empty(column_writing.BUCKETS, np.int64),
+        np.empty(most + columns.GROUP if known else 0, np.int64),
+        np.empty(known, np.int64),
         np.empty(longest, np.uint8),
         np.empty(longest + 1, np.int64),
-        np.empty(shapes.header_bytes + templates.SLACK, np.uint8),
-        np.empty(shapes.header_bytes + templates.SLACK, np.uint8),
+        np.empty(header_bytes, np.uint8),
+        np.empty(header_bytes, np.uint8),
     )
 
 
@@ -160,9 +160,15 @@ class ColumnarFormat(SealedFormat):
         return dict(zip(writing.PARTS, parts.tolist(), strict=True))
 
     def _measure(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64) -> None:
-        scratch = _scratch(shapes_of(records), bounds)
-        header_sizes = _header_sizes(records, bounds, scratch)
-        writing.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
+        shapes, room = shapes_of(records), np.empty(0, np.uint8)
+        scratch = _scratch(shapes, bounds)
+        if isinstance(records, Shapes) or not shapes.has_headers:
+            writing.sizes(shapes.columns, bounds, fields.rows, scratch, room, out, parts)
+            return
+        per_item = header_writing.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD
+        most = len(scratch[0]) * per_item + writing.MAX_BATCH_OVERHEAD
+        room = np.empty(most + shapes.header_bytes, np.uint8)  # a template's mask is smaller than its values
+        writing.sizes_with_headers(records.columns, bounds, fields.rows, scratch, room, out, parts)
 
     def _read(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
@@ -213,17 +219,6 @@ class ColumnarFormat(SealedFormat):
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, *plain, rows,
         )  # fmt: skip
         return rows
-
-
-def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """Return the sizes of header columns from `header_writing.sizes`, int64[3 * batches]; empty without headers."""
-    if isinstance(records, Shapes) or not records.shapes.has_headers:
-        return NO_SIZES
-    sizes = np.empty(3 * (len(bounds) - 1), np.int64)
-    most = len(scratch[0]) * (header_writing.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # a template's mask is smaller than its values
-    header_writing.sizes(records.columns, bounds, scratch, room, sizes)
-    return sizes
 
 
 FORMATS = (ColumnarFormat(),)

@@ -16,6 +16,7 @@ import numpy as np
 
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import put_le64, put_u8, trailing_zeros
+from kfbench.kernels.wire.sealing import FULL
 from kfbench.kernels.wire.varint import put_uvarint, put_varint, uvarint_bytes, varint_bytes
 from kfbench.research.columnar.kernels import columns as packed
 from kfbench.research.columnar.kernels.bit_packing import join4, join8
@@ -30,7 +31,6 @@ from kfbench.research.columnar.kernels.simd_int64 import (
     take_codes,
 )
 
-FULL = -1  # returned instead of a position if there is no room
 BUCKETS = 65 + 7  # one per width, and 7 more because each byte of an uvarint holds 7 bits
 U2, U4, U8, U64 = (np.uint64(value) for value in (2, 4, 8, 64))
 

@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench.kernels.formats.shared_headers import same_bytes
-from kfbench.kernels.jit import kernel, leaf, part
+from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import bit_count, put_u8, trailing_zeros
+from kfbench.kernels.wire.sealing import FULL
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, uvarint_bytes
 from kfbench.research.columnar.kernels import column_writing, templates
 from kfbench.research.columnar.kernels.column_writing import (
-    FULL,
     Bounds,
     ColumnPlan,
     LengthColumn,
@@ -400,23 +400,3 @@ def put_payload(out, at, headers, first, n):
         at = put_bytes(out, at, headers.keys, headers.key_starts[h], np.int64(headers.key_lengths[h]))
         at = put_bytes(out, at, headers.values, headers.value_starts[h], np.int64(headers.value_lengths[h]))
     return at
-
-
-@kernel
-def sizes(columns, bounds, scratch, room, out):
-    """Compute the size of the headers of each batch: columns, keys and values.
-
-    Args:
-        columns: the columns of the records
-        bounds int64[batches + 1]: bounds of the records of each batch
-        scratch: the arrays of a Scratch
-        room uint8[]: scratch for the columns of one batch
-        out int64[3 * batches]: filled with three sizes in bytes per batch
-    """
-    headers, arrays = headers_of(columns), Scratch(*scratch)
-    for b in range(len(bounds) - 1):
-        first, n = np.uint64(bounds[b]), bounds[b + 1] - bounds[b]
-        out[3 * b] = out[3 * b + 1] = out[3 * b + 2] = 0
-        if headers.bounds[bounds[b]] != headers.bounds[bounds[b + 1]]:
-            found = put_columns(room, ZERO, headers, first, n, arrays)
-            out[3 * b], out[3 * b + 1], out[3 * b + 2] = found.position, found.key_bytes, found.value_bytes

@@ -16,17 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench.kernels.formats.batch_header import attributes_of
-from kfbench.kernels.jit import kernel, leaf, variant
+from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.simd.intrinsics import put_i16
 from kfbench.kernels.wire import sealing
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.wire.lengths import delta_code
-from kfbench.kernels.wire.sealing import OK
+from kfbench.kernels.wire.sealing import FULL, OK, RunningCrc
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 from kfbench.research.columnar.kernels import batch_header as layout
 from kfbench.research.columnar.kernels.batch_header import header_bytes, outline
 from kfbench.research.columnar.kernels.column_writing import (
-    FULL,
     Bounds,
     bounds_of,
     choose,
@@ -93,13 +92,6 @@ class WrittenColumns(NamedTuple):
     bits: int  # attributes bits to set
     keys: WrittenLengths
     values: WrittenLengths  # its position is after all columns
-
-
-class RunningCrc(NamedTuple):
-    """The checksum of a batch so far, while its payload is copied."""
-
-    crc: int
-    position: int  # end of the bytes that the checksum covers; NEVER if the batch will be compressed
 
 
 @leaf
@@ -199,9 +191,9 @@ def _put_columns(out, at, columns, keys, values, first, batch, room):
 @leaf
 def _put_run(out, at, data, start, total, running):
     """Copy data[start : start + total] to out[at:]. Return the next position and the updated RunningCrc."""
-    if total < SUMMED_FROM or running.position == sealing.NEVER:
+    if total < SUMMED_FROM or running.summed == sealing.NEVER:
         return put_bytes(out, at, data, start, total), running
-    crc, position = crc32c_copy(running.crc, out, running.position, at, data, start, total)
+    crc, position = crc32c_copy(running.value, out, running.summed, at, data, start, total)
     return at + total, RunningCrc(crc, position)
 
 
@@ -227,7 +219,7 @@ def _put_items(out, at, field, first, end, column, running):
     return at, running
 
 
-WITH_HEADERS = False  # replaced in the variants of `_encode`
+WITH_HEADERS = False  # replaced in the variants of `_encode` and `_sizes`
 
 
 def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
@@ -284,7 +276,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         elif WITH_HEADERS and bits & layout.HEADERS:
             at = put_payload(out, at, headers, first, batch.count)
         if sealed:
-            sealing.seal(out, start, at, layout.CRC, crc32c_finish(running.crc, out, running.position, at))
+            sealing.seal(out, start, at, layout.CRC, crc32c_finish(running.value, out, running.summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
@@ -320,18 +312,18 @@ def _times_bytes(columns, first, batch, x, plans):
     return ages, offsets
 
 
-@kernel
-def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
+def _sizes(columns, bounds, fields, scratch, room, out, parts):
     """Compute the uncompressed size of each batch without writing it.
 
     Args:
-        columns: the columns of the shapes
-        bounds, fields: as in `_encode`
-        header_sizes int64[3 * batches]: from `header_writing.sizes`; empty without headers
-        x, plans: see the module docstring
+        columns: the columns of the shapes, or of the records if they have headers
+        bounds, fields, scratch: as in `_encode`
+        room uint8[]: scratch for the header columns of one batch
         out int64[batches]: filled with sizes in bytes
         parts int64[len(PARTS)]: the size in bytes of each part of all batches is added; may be empty
     """
+    arrays = Scratch(*scratch)
+    x, plans = arrays.x, arrays.plans
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
@@ -342,14 +334,14 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         if batch.count:
             keys, key_bytes = _lengths_bytes(columns[2], first, batch.count, x, plans)
             values, value_bytes = _lengths_bytes(columns[3], first, batch.count, x, plans)
-        headers = header_keys = header_values = ZERO
-        if len(header_sizes):
-            headers, header_keys, header_values = (
-                header_sizes[3 * b], header_sizes[3 * b + 1], header_sizes[3 * b + 2]
-            )  # fmt: skip
+        headers = HeaderSizes(ZERO, ZERO, ZERO, False)
+        if WITH_HEADERS:
+            given = headers_of(columns)
+            if given.bounds[first] != given.bounds[end]:
+                headers = put_columns(room, ZERO, given, first, batch.count, arrays)
         out[b] = (
-            header_bytes(batch, optional) + ages + offsets + keys + values + headers + key_bytes + value_bytes
-            + header_keys + header_values
+            header_bytes(batch, optional) + ages + offsets + keys + values + headers.position + key_bytes + value_bytes
+            + headers.key_bytes + headers.value_bytes
         )  # fmt: skip
         if len(parts) == 0:
             continue
@@ -361,6 +353,11 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         rest[2] += uvarint_bytes(delta_code(batch.last_delta, True)) if batch.has_holes else 0
         rest[3] += layout.times_bytes(optional)
         for k, size in enumerate(
-            (ages, offsets, keys, values, headers, key_bytes, value_bytes, header_keys, header_values)
-        ):
+            (ages, offsets, keys, values, headers.position, key_bytes, value_bytes, headers.key_bytes,
+             headers.value_bytes)
+        ):  # fmt: skip
             rest[4 + k] += size
+
+
+sizes = variant(_sizes, "sizes", WITH_HEADERS=False)
+sizes_with_headers = variant(_sizes, "sizes_with_headers", WITH_HEADERS=True)
