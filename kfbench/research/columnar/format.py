@@ -174,12 +174,12 @@ class ColumnarFormat(SealedFormat):
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         read = ColumnarReading(data, positions, on_error, allowance, check_crcs)
-        {"all": read.read, "columns": read.read_columns, "metadata": read.read_metadata}[part]()
+        read.read(part)
         return read
 
     def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
         read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
-        read.read_columns()
+        read.read("columns")
         read.damage.errors()
         return read.bodies
 

@@ -68,30 +68,11 @@ class Residuals(NamedTuple):
     head_bytes: int  # size of the column head
 
 
-class LengthColumn(NamedTuple):
-    """Description of the lengths whose codes were copied to x: 0 for a null, else length + 1."""
-
-    total_bytes: int  # sum of the lengths
-    bounds: Bounds  # of the codes; the greatest is 0 if all lengths are null
-
-
 @leaf
 def width_of(value):
     """Return the number of bits with which a uint64 is packed: its bit length, or 64 above 56."""
     bits = bits_of(value)
     return bits if bits <= packed.MAX_BITS else np.int64(packed.WORD)
-
-
-@leaf
-def _has_sum(residuals):
-    """Return whether the sum of the residuals certainly fits an int64, by their number and largest bit length."""
-    return residuals.bits + bits_of(np.uint64(residuals.number)) <= 63
-
-
-@leaf
-def _is_uneven(residuals, by_bits):
-    """Return whether the largest residual has at least `by_bits` more bits than the mean residual."""
-    return residuals.bits >= by_bits and residuals.total >> (residuals.bits - by_bits) < residuals.number
 
 
 @leaf
@@ -103,9 +84,11 @@ def _with_patches(x, residuals, has_trend, plan, wide):
     more. Widths are tried from the widest down, because few residuals are wide. Wide residuals are counted again for
     each width: a histogram would need the bit length of each residual.
     """
-    if _has_sum(residuals) and not _is_uneven(residuals, np.int64(3 if residuals.number < 16 else 4)):
-        return plan
     n, base, first, top = residuals.number, residuals.base, residuals.first, residuals.bits
+    has_sum = top + bits_of(np.uint64(n)) <= 63  # the sum of the residuals certainly fits an int64
+    more_bits = np.int64(3 if n < 16 else 4)
+    if has_sum and not (top >= more_bits and residuals.total >> (top - more_bits) < n):
+        return plan
     index_bits = bits_of(np.uint64(n - 1))
     for k in range(U1, U8):
         wide[np.uint64(top) + k] = 0
@@ -315,6 +298,9 @@ def write_values(out, at, x, n, has_trend, scratch):
 
 @leaf
 def fill_codes(x, lengths, first, n):
-    """Copy the codes of n lengths from index `first` on to x[:n]. Return the LengthColumn."""
+    """Copy the codes of n lengths (0 for a null, else length + 1) from index `first` on to x[:n].
+
+    Return the Bounds of the codes, whose greatest is 0 if all are null, and the sum of the lengths.
+    """
     nulls, low, high, total = take_codes(x, lengths, first, n)
-    return LengthColumn(total - (n - nulls), Bounds(low, high, total))
+    return Bounds(low, high, total), total - (n - nulls)

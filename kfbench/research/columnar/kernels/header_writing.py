@@ -28,8 +28,6 @@ from kfbench.kernels.wire.varint import put_bytes, put_uvarint, uvarint_bytes
 from kfbench.research.columnar.kernels import column_writing, templates
 from kfbench.research.columnar.kernels.column_writing import (
     Bounds,
-    ColumnPlan,
-    LengthColumn,
     bounds_of,
     write_values,
 )
@@ -84,13 +82,6 @@ def headers_of(columns):
     """Select the Headers from the columns of the records."""
     _, _, _, _, bounds, key_lengths, value_lengths, _, _, _, _, keys, key_starts, values, value_starts = columns
     return Headers(bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts)
-
-
-class PlainPlan(NamedTuple):
-    """Sizes of the header values at one position in the plain form: a column of lengths, then all values."""
-
-    lengths: LengthColumn
-    column: ColumnPlan
 
 
 class Distinct(NamedTuple):
@@ -184,7 +175,10 @@ def _find_distinct(items, same_end, is_decided_by_word, budget_bytes, indexes, k
 
 @leaf
 def _plan_plain(items, has_one_length, scratch):
-    """Plan the plain form. Fill scratch.x with codes, unless all lengths are the same. Return the PlainPlan."""
+    """Plan the plain form. Fill scratch.x with codes, unless all lengths are the same.
+
+    Return the ColumnPlan of the lengths, and their sum.
+    """
     n, length = items.number, np.int64(items.lengths[items.first])
     if not has_one_length:
         h, nulls = items.first, ZERO
@@ -193,27 +187,27 @@ def _plan_plain(items, has_one_length, scratch):
             nulls += scratch.x[i] == 0
             h += items.stride
         bounds = bounds_of(scratch.x, n)
-        column = column_writing.choose(scratch.x, n, bounds, False, scratch.plans)
-        return PlainPlan(LengthColumn(bounds.total - (n - nulls), bounds), column)
+        plan = column_writing.choose(scratch.x, n, bounds, False, scratch.plans)
+        return plan, bounds.total - (n - nulls)
     # This is the plan that `choose` returns. It is faster, and most positions are not written as plain.
     bounds = Bounds(length + 1, length + 1, (length + 1) * n)
-    return PlainPlan(LengthColumn(length * n, bounds), column_writing.choose_even(bounds, n))
+    return column_writing.choose_even(bounds, n), length * n
 
 
 @leaf
 def _put_plain(out, at, items, plan, has_one_length, scratch, staged_end):
     """Write the values at one position as a column of lengths, and stage the values themselves.
 
-    Args: see the module docstring; plan: the PlainPlan.
+    Args: see the module docstring; plan: the ColumnPlan of the lengths.
     """
     if has_one_length:
         for i in range(np.uint64(items.number)):
-            scratch.x[i] = plan.lengths.bounds.low
+            scratch.x[i] = np.int64(items.lengths[items.first]) + 1
     h = items.first
     for _ in range(items.number):
         staged_end = put_bytes(scratch.staged, staged_end, items.data, items.starts[h], np.int64(items.lengths[h]))
         h += items.stride
-    return column_writing.put(out, at, scratch.x, items.number, plan.column, False), staged_end
+    return column_writing.put(out, at, scratch.x, items.number, plan, False), staged_end
 
 
 @leaf
@@ -233,9 +227,9 @@ def _put_varied(out, at, items, has_one_length, variation, scratch, staged_end):
     Args: see the module docstring; variation: the Variation, valid if all values have one length.
     """
     n, length = items.number, np.int64(items.lengths[items.first])
-    plain = _plan_plain(items, has_one_length, scratch)
-    form, size = np.int64(PLAIN), plain.column.size_bytes
-    budget = size + plain.lengths.total_bytes - 1
+    plain, total_bytes = _plan_plain(items, has_one_length, scratch)
+    form, size = np.int64(PLAIN), plain.size_bytes
+    budget = size + total_bytes - 1
     template_bytes, template_columns = budget + 1, ZERO
     if variation.are_digits:
         template_columns = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)

@@ -112,11 +112,11 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
     """
     if at == FULL:
         return WrittenLengths(at, ZERO, ZERO, True)
-    found = fill_codes(x, field.lengths, first, n)
-    if found.bounds.high == 0:
+    codes, total_bytes = fill_codes(x, field.lengths, first, n)
+    if codes.high == 0:
         return WrittenLengths(at, ZERO, ZERO, True)
     is_run = gaps_of(field.lengths, field.starts, first, n - 1) == 0
-    return WrittenLengths(write(out, at, x, n, found.bounds, False, plans), np.int64(bit), found.total_bytes, is_run)
+    return WrittenLengths(write(out, at, x, n, codes, False, plans), np.int64(bit), total_bytes, is_run)
 
 
 @leaf
@@ -291,10 +291,10 @@ def _lengths_bytes(lengths, first, n, x, plans):
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length + 1)) if length >= 0 else ZERO, max(length, 0)
-    found = fill_codes(x, lengths, first, n)
-    if found.bounds.high == 0:
+    codes, total_bytes = fill_codes(x, lengths, first, n)
+    if codes.high == 0:
         return ZERO, ZERO
-    return choose(x, n, found.bounds, False, plans).size_bytes, found.total_bytes
+    return choose(x, n, codes, False, plans).size_bytes, total_bytes
 
 
 @leaf
