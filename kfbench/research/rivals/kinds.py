@@ -6,6 +6,7 @@ A library that ends it gives rows with this error.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -223,11 +224,8 @@ class RivalCpu(_Rivals):
 
 def _timed_in_child(cell: Cell, names: Sequence[str]) -> list[Row]:
     """Return the rows of a CPU cell with the noise of the child's host: the parent's own CPU time is another's."""
-    return call_in_child(_watched_rows, cell, names, [rivals()[name] for name in names if name in rivals()])
-
-
-def _watched_rows(cell: Cell, names: Sequence[str], arms: Sequence[Rival]) -> list[Row]:
-    return watched(lambda: _cpu_rows(cell, names, arms))
+    arms = [rivals()[name] for name in names if name in rivals()]
+    return call_in_child(watched, partial(_cpu_rows, cell, names, arms))
 
 
 def _ending_alone(cell: Cell, name: str) -> str | None:

@@ -321,17 +321,20 @@ def _put_pairs(out, at, headers, start, end):
 
 @leaf
 def _put_by_record(out, at, headers, first, n, scratch):
-    """Write the header columns of n >= 2 records whose header keys differ. Return the next position, or FULL."""
+    """Write the header columns of n >= 1 records, record by record. Return the next position, or FULL."""
     bounds, x = headers.bounds, scratch.x
+    start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
+    if n == 1:
+        if uvarint_bytes(end - start) > len(out) - at:
+            return np.int64(FULL)
+        return _put_pairs(out, put_uvarint(out, at, end - start), headers, start, end)
     if at == len(out):
         return np.int64(FULL)
     put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = bounds[first + i + U1] - bounds[first + i]
     at = write_values(out, at + 1, x, n, False, scratch.plans)
-    if at == FULL:
-        return at
-    return _put_pairs(out, at, headers, np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)]))
+    return at if at == FULL else _put_pairs(out, at, headers, start, end)
 
 
 @leaf
@@ -345,11 +348,11 @@ def _payload_bytes(headers, start, end):
 
 
 @part
-def _put_columns(out, at, headers, first, n, scratch):
-    """Write the header columns of a batch of n >= 2 records. Return the HeaderSizes."""
+def put_columns(out, at, headers, first, n, scratch):
+    """Write the header columns of a batch of n >= 1 records. At least one has headers. Return the HeaderSizes."""
     bounds = headers.bounds
     start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
-    if not _have_same_keys(headers, first, n):
+    if n == 1 or not _have_same_keys(headers, first, n):
         key_bytes, value_bytes = _payload_bytes(headers, start, end)
         at = _put_by_record(out, at, headers, first, n, scratch)
         return HeaderSizes(at, key_bytes, value_bytes, False)
@@ -372,19 +375,6 @@ def _put_columns(out, at, headers, first, n, scratch):
         if at == FULL:
             break
     return HeaderSizes(at, key_bytes, staged_end - key_bytes, True)
-
-
-@leaf
-def put_columns(out, at, headers, first, n, scratch):
-    """Write the header columns of a batch of n >= 1 records. At least one has headers. Return the HeaderSizes."""
-    if n > 1:
-        return _put_columns(out, at, headers, first, n, scratch)
-    start, end = np.uint64(headers.bounds[first]), np.uint64(headers.bounds[first + U1])
-    key_bytes, value_bytes = _payload_bytes(headers, start, end)
-    if uvarint_bytes(end - start) > len(out) - at:
-        return HeaderSizes(np.int64(FULL), key_bytes, value_bytes, False)
-    at = _put_pairs(out, put_uvarint(out, at, end - start), headers, start, end)
-    return HeaderSizes(at, key_bytes, value_bytes, False)
 
 
 @leaf
