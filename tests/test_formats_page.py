@@ -8,13 +8,13 @@ from kfbench import layouts
 from kfbench.formats import FORMATS
 from kfbench.layouts import SHARED_HEADERS
 from kfbench.limits import Limits
-from kfbench.research.columnar import layout as columnar_layout
+from kfbench.research.columnar.kernels import batch_header as columnar_header
 from kfbench.workloads.grid import GridPoint
 from tests.page_tables import mask_of, tables
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
 LAYOUTS = {name: layout for name, layout in vars(layouts).items() if name.endswith(("_MESSAGE", "_HEADER", "_TAIL"))}
-LAYOUTS["COLUMNAR_HEADER"] = columnar_layout.HEADER
+LAYOUTS["COLUMNAR_HEADER"] = columnar_header.LAYOUT
 HEADINGS = [line.removeprefix("## ") for line in PAGE.splitlines() if line.startswith("## ")]
 TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32", ">u2": "u16", "|V6": "i48"}
 

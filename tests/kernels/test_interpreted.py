@@ -12,7 +12,7 @@ import pytest
 
 from kfbench.kernels import COMPILED, interpreted
 from kfbench.kernels.simd import intrinsics
-from kfbench.research.columnar.kernels import bit_packing, characters, simd_int64
+from kfbench.research.columnar.kernels import bit_packing, simd_int64
 from tests.kernels.results import DAMAGED
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ def test_twins_write_and_read_what_compiled_kernels_do() -> None:
 
 def test_every_intrinsic_has_a_twin() -> None:
     mine = {
-        name for module in (intrinsics, simd_int64, bit_packing, characters) for name, value in vars(module).items()
+        name for module in (intrinsics, simd_int64, bit_packing) for name, value in vars(module).items()
         if type(value).__name__ == "_Intrinsic" or getattr(value, "__module__", "") == interpreted.__name__
     }  # fmt: skip
     assert mine >= {"get_i64", "put_u8", "move", "move32", "load_le64", "leading_zeros", "spread8", "span_of"}

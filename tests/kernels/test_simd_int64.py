@@ -9,7 +9,7 @@ import pytest
 
 from kfbench.kernels import COMPILED, interpreted
 from kfbench.kernels.simd import intrinsics
-from kfbench.research.columnar.kernels import bit_packing, characters, simd_int64
+from kfbench.research.columnar.kernels import bit_packing, simd_int64
 
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
@@ -187,7 +187,7 @@ def test_what_is_put_into_columns(kind: type[Any]) -> None:
 @pytest.mark.parametrize("size", [8, 16, 32])
 def test_what_differs_in_items(size: int) -> None:
     rng, name = np.random.default_rng(5), f"differ{size}"
-    differing, twin = compiled(getattr(characters, name)), getattr(interpreted, name)
+    differing, twin = compiled(getattr(bit_packing, name)), getattr(interpreted, name)
     for number in NUMBERS:
         data = rng.integers(0, 3, 400, np.uint8)
         starts = rng.integers(0, 400 - 2 * size, 2 * number + 1)
@@ -200,7 +200,7 @@ def test_what_differs_in_items(size: int) -> None:
 
 @pytest.mark.parametrize("number", [*NUMBERS, 65, 127, 128, 129])
 def test_digits_are_packed(number: int) -> None:
-    rng, packing = np.random.default_rng(6), compiled(characters.pack_digits)
+    rng, packing = np.random.default_rng(6), compiled(bit_packing.pack_digits)
     room = -(-number // 64) * 64
     for among in (b"0123456789abcdef", bytes(range(256))):
         for place in range(number):

@@ -1,6 +1,6 @@
 """columnar, magic 5, a research format: bit-packed columns of all records, then their payload.
 
-A batch takes 30 bytes or more. Header: `columnar.layout.HEADER`, then `[producerId i64, producerEpoch i16,
+A batch takes 30 bytes or more. Header: `kernels.batch_header.LAYOUT`, then `[producerId i64, producerEpoch i16,
 baseSequence i32], count uvarint, [lastOffsetDelta uvarint], [deleteHorizon i64], [baseTimestamp i64], [anchor i64],
 [wideMaxTimestamp i64], [ages], [offsets], [key lengths], [value lengths], [headers]`. The payload follows: all keys,
 all values, all header bytes. A codec covers the payload only. The CRC-32C covers attributes to end.
@@ -55,14 +55,10 @@ from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.broker import request_checks
 from kfbench.records import Records, Shapes
-from kfbench.research.columnar import layout
 from kfbench.research.columnar.kernels import (
-    appending,
     batch_header,
     column_writing,
     columns,
-    describing,
-    fetching,
     header_writing,
     reading,
     templates,
@@ -80,27 +76,27 @@ CAPABILITIES: Final = Capabilities(
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
-NO_SIZES: Final = np.zeros(0, np.int64)
-NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 * (np.zeros(0, np.uint8),)
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Allocate the working memory of the encode kernels: the arrays of a `header_writing.Scratch`."""
+    """Allocate the working memory of the encode kernels: the arrays of a `header_writing.Scratch`.
+
+    They are a plain tuple, because a call with a named one takes 4 µs more.
+    """
     # Room for all records, because finding the largest batch would take time. Memory that nobody touches costs nothing.
-    most, plans = int(bounds[-1] - bounds[0]), np.empty(column_writing.BUCKETS, np.int64)
-    if not shapes.has_headers:
-        return np.empty(most + columns.GROUP, np.int64), plans, *NO_HEADER_ROOM
-    most = max(most, shapes.header_count)
-    longest = shapes.longest_header_value_bytes
+    most, longest, known, header_bytes = int(bounds[-1] - bounds[0]), 0, 0, 0
+    if shapes.has_headers:
+        most, longest, known = max(most, shapes.header_count), shapes.longest_header_value_bytes, header_writing.KNOWN
+        header_bytes = shapes.header_bytes + templates.SLACK
     return (
         np.empty(most + columns.GROUP, np.int64),
-        plans,
-        np.empty(most + columns.GROUP, np.int64),
-        np.empty(header_writing.KNOWN, np.int64),
+        np.empty(column_writing.BUCKETS, np.int64),
+        np.empty(most + columns.GROUP if known else 0, np.int64),
+        np.empty(known, np.int64),
         np.empty(longest, np.uint8),
         np.empty(longest + 1, np.int64),
-        np.empty(shapes.header_bytes + templates.SLACK, np.uint8),
-        np.empty(shapes.header_bytes + templates.SLACK, np.uint8),
+        np.empty(header_bytes, np.uint8),
+        np.empty(header_bytes, np.uint8),
     )
 
 
@@ -110,18 +106,18 @@ class ColumnarAppending(Appending):
 
     def rule_fields(self, data: Bytes, positions: Int64) -> Int64:
         found = np.empty(5 * (len(positions) - 1), np.int64)
-        appending.rule_fields(data, positions, found)
+        batch_header.rule_fields(data, positions, found)
         return found
 
     def keeps_times(self, data: Bytes, positions: Int64, latest_ms: Int64) -> Flags:
         found = np.empty(len(positions) - 1, np.bool_)
-        appending.keeps_times(data, positions, latest_ms, found)
+        batch_header.keeps_times(data, positions, latest_ms, found)
         return found
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(appending.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
+        return Assignment(batch_header.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -132,7 +128,7 @@ class ColumnarFormat(SealedFormat):
     capabilities: Capabilities = CAPABILITIES
     origin: Origin = "research"
     appending: ClassVar[Appending] = ColumnarAppending(kind=request_checks.OTHER, is_only_path=True)
-    retired_magics: ClassVar[Mapping[int, str]] = layout.RETIRED_MAGICS
+    retired_magics: ClassVar[Mapping[int, str]] = batch_header.RETIRED_MAGICS
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
@@ -140,7 +136,7 @@ class ColumnarFormat(SealedFormat):
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
 
     def add_record_counts(self, data: Bytes, positions: Int64, most: int, counts: Int64) -> None:
-        appending.add_record_counts(data, positions, most, counts)
+        batch_header.add_record_counts(data, positions, most, counts)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         return (
@@ -164,20 +160,26 @@ class ColumnarFormat(SealedFormat):
         return dict(zip(writing.PARTS, parts.tolist(), strict=True))
 
     def _measure(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64) -> None:
-        scratch = _scratch(shapes_of(records), bounds)
-        header_sizes = _header_sizes(records, bounds, scratch)
-        writing.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
+        shapes, room = shapes_of(records), np.empty(0, np.uint8)
+        scratch = _scratch(shapes, bounds)
+        if isinstance(records, Shapes) or not shapes.has_headers:
+            writing.sizes(shapes.columns, bounds, fields.rows, scratch, room, out, parts)
+            return
+        per_item = header_writing.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD
+        most = len(scratch[0]) * per_item + writing.MAX_BATCH_OVERHEAD
+        room = np.empty(most + shapes.header_bytes, np.uint8)  # a template's mask is smaller than its values
+        writing.sizes_with_headers(records.columns, bounds, fields.rows, scratch, room, out, parts)
 
     def _read(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         read = ColumnarReading(data, positions, on_error, allowance, check_crcs)
-        {"all": read.read, "columns": read.read_columns, "metadata": read.read_metadata}[part]()
+        read.read(part)
         return read
 
     def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
         read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
-        read.read_columns()
+        read.read("columns")
         read.damage.errors()
         return read.bodies
 
@@ -185,7 +187,7 @@ class ColumnarFormat(SealedFormat):
         self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:
         most = allowance.limits.batch_records, allowance.log_records, allowance.limits.field_bytes
-        fetching.fetch(data, positions, indices, *most, state, index.columns)
+        reading.fetch(data, positions, indices, *most, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
@@ -213,21 +215,10 @@ class ColumnarFormat(SealedFormat):
             self._encode(source, bounds, fields, 0, plain).is_written()
         except InvalidRecords:  # the encoder refuses these records: no batch is canonical
             return rows
-        describing.mark_canonical(
+        batch_header.mark_canonical(
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, *plain, rows,
         )  # fmt: skip
         return rows
-
-
-def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """Return the sizes of header columns from `header_writing.sizes`, int64[3 * batches]; empty without headers."""
-    if isinstance(records, Shapes) or not records.shapes.has_headers:
-        return NO_SIZES
-    sizes = np.empty(3 * (len(bounds) - 1), np.int64)
-    most = len(scratch[0]) * (header_writing.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # a template's mask is smaller than its values
-    header_writing.sizes(records.columns, bounds, scratch, room, sizes)
-    return sizes
 
 
 FORMATS = (ColumnarFormat(),)

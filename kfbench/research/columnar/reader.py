@@ -1,6 +1,5 @@
 """Read columnar batches in three steps: uncompressed columns, decompression, positions of keys and values."""
 
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -11,12 +10,12 @@ from kfbench.batches import BATCH
 from kfbench.codecs import Allowance
 from kfbench.formats.base.damage import Bodies, Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Index, header_room
-from kfbench.formats.base.reading import Reading
+from kfbench.formats.base.reading import Part, Reading
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 from kfbench.research.columnar.kernels import (
+    batch_header,
     columns,
-    describing,
     header_reading,
     reading,
     templates,
@@ -26,7 +25,7 @@ NOTHING: Final = np.zeros(0, np.uint8)
 
 
 class ColumnarReading(Reading):
-    """Reader of columnar batches (magic 5). Call `read`, `read_columns` or `read_metadata`."""
+    """Reader of columnar batches (magic 5). Call `read`."""
 
     def __init__(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, check_crcs: bool = True
@@ -44,6 +43,8 @@ class ColumnarReading(Reading):
         self.header_bounds = np.empty(room + 1 if self.any_headers else 0, np.int64)
         self.bounds = np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
+        # Per batch: bytes of all headers, and of the header values that templates produce and the log does not store.
+        self.header_totals, self.template_bytes = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
         self.plain_starts: Int64 | None = None
@@ -51,19 +52,6 @@ class ColumnarReading(Reading):
         self.header_bytes_left = allowance.log_header_bytes
         self.index_bytes = 0
         self.has_payload = False
-
-    @cached_property
-    def header_totals(self) -> Int64:
-        """The number of bytes of all headers in each batch, int64[batches]."""
-        return np.zeros(len(self.counts), np.int64)
-
-    @cached_property
-    def template_bytes(self) -> Int64:
-        """The number of bytes of header values per batch, int64[batches], that the log does not store.
-
-        Templates (text with placeholders) produce them.
-        """
-        return np.zeros(len(self.counts), np.int64)
 
     def _read_index(self, with_payload: bool) -> None:
         """Read everything that no codec covers, except for the columns of headers."""
@@ -75,16 +63,25 @@ class ColumnarReading(Reading):
             self.bounds,
         )  # fmt: skip
 
-    def read(self) -> None:
-        """Read everything.
+    def read(self, part: Part) -> None:
+        """Read offsets, timestamps and lengths, and for a part beyond "metadata" the other columns or everything.
 
-        Columns are read first, so that the payload of a batch with damaged columns is not decompressed.
+        Columns are read first, so that the payload of a batch with damaged columns is not decompressed. "columns" is
+        all that no codec covers. It checks the size of an uncompressed payload and the padding of its templates (text
+        with placeholders), too.
         """
-        self.has_payload = True
-        self._read_index(with_payload=True)
-        if self.any_headers or np.count_nonzero(self.codecs):
+        self.has_payload = part == "all"
+        self._read_index(with_payload=self.has_payload)
+        if part == "columns":
+            self._read_headers()
+        elif self.has_payload and (self.any_headers or np.count_nonzero(self.codecs)):
             self._read_payload()
-        self._cut()
+        n = int(self.bounds[-1])
+        self.index.cut(n)
+        self.header_bounds = self.header_bounds[: n + 1] if self.any_headers else np.zeros(n + 1, np.int64)
+        self.allowance.log_records -= n
+        self.allowance.log_headers -= int(self.header_bounds[n])
+        self.allowance.log_header_bytes = self.header_bytes_left
 
     def _read_payload(self) -> None:
         damaged_before = len(self.damage)
@@ -96,14 +93,6 @@ class ColumnarReading(Reading):
             self._read_index(with_payload=False)
             self._read_headers()
             self._place_payload()
-
-    def _cut(self) -> None:
-        n = int(self.bounds[-1])
-        self.index.cut(n)
-        self.header_bounds = self.header_bounds[: n + 1] if self.any_headers else np.zeros(n + 1, np.int64)
-        self.allowance.log_records -= n
-        self.allowance.log_headers -= int(self.header_bounds[n])
-        self.allowance.log_header_bytes = self.header_bytes_left
 
     def _decompress(self) -> None:
         """Decompress the payloads.
@@ -118,20 +107,6 @@ class ColumnarReading(Reading):
     def starts(self) -> Int64:  # type: ignore[override]
         """The byte of `source` at which the uncompressed payload of each batch begins, int64[batches]."""
         return self.bodies if self.plain_starts is None else self.plain_starts
-
-    def read_metadata(self) -> None:
-        """Read offsets, timestamps and lengths, and decompress nothing."""
-        self._read_index(with_payload=False)
-        self._cut()
-
-    def read_columns(self) -> None:
-        """Read everything that no codec covers.
-
-        Check the size of an uncompressed payload too, and the padding of its templates (text with placeholders).
-        """
-        self._read_index(with_payload=False)
-        self._read_headers()
-        self._cut()
 
     def _read_headers(self) -> None:
         if self.any_headers:
@@ -178,7 +153,7 @@ class ColumnarReading(Reading):
         `canonical` is not set, because it depends on the encoder: `ColumnarFormat._rows` sets it.
         """
         rows = np.zeros(len(self.sound), BATCH)
-        describing.describe(
+        batch_header.describe(
             self.data, self.positions, self.starts, self.ends, bounds, self.index.created, self.sound, rows
         )
         return rows

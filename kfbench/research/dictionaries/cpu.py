@@ -4,10 +4,9 @@ Plain zstd is flushed before it is closed, as Kafka does; a lean frame is not. S
 timed, too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,26 +17,17 @@ from kfbench.measure.columns import Row
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.verify import Unverified
-from kfbench.research.dictionaries.sizes import split_topic, trained
+from kfbench.research.dictionaries.sizes import make_dictionary, split_topic, trained
 
 Operation = Literal["compress", "decompress"]
 DICTIONARY_OPERATIONS: Final[tuple[Operation, ...]] = ("compress", "decompress")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimedArm:
+class TimedArm(NamedTuple):
     """The samples of one arm. columns: its columns of the result table."""
 
     columns: Row
     samples: Samples
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Bodies:
-    """What the codec compresses: one item per batch."""
-
-    plain: list[bytes]
-    records: int
 
 
 def measure_codecs(
@@ -57,38 +47,38 @@ def measure_codecs(
     the same content, but memory of their own. Plain zstd is the base; it is timed twice (A/A). `dictionary="lean"` is
     the frame of codec 5 without a dictionary. Raises Unverified, InvalidDictionary, IllegalCombination.
     """
-    split = split_topic(source.bounds, share, 1)
-    made = {size: trained(source, fmt, split, size, training_batch) for size in sizes_bytes}
-    rest = source.behind(split.first)
+    level, first = source.level, int(split_topic(source.bounds, share, 1)[0])
+    made = {size: make_dictionary(source, fmt, first, training_batch, trained(size)) for size in sizes_bytes}
+    rest = source.behind(first)
     plain, counts = fmt.plain_bodies(rest.records, rest.bounds), np.diff(rest.bounds).tolist()
     kept_bytes = FRAMES.most_bytes
     try:
         FRAMES.most_bytes = 4 << 30  # a dictionary must not be digested again in each call
         for number in live:
             wanted = max(len(plain), number)
-            bodies = _Bodies(plain=list(islice(cycle(plain), wanted)), records=sum(islice(cycle(counts), wanted)))
-            lean = LeanFrames(None, source.level or Zstd.default_level)
-            codecs: list[tuple[Row, list[Codec]]] = [
+            bodies = list(islice(cycle(plain), wanted))
+            common: Row = {
+                "arm": "measure", "live": number, "records": sum(islice(cycle(counts), wanted)), "batches": wanted,
+                "plain_bytes": sum(map(len, bodies)),
+            }  # fmt: skip
+            codecs: list[tuple[Row, Sequence[Codec]]] = [
                 ({"dictionary": "plain"}, [CODECS["zstd"]]),
-                ({"dictionary": "lean"}, [lean]),
+                ({"dictionary": "lean"}, [LeanFrames(None, level or Zstd.default_level)]),
             ]
             for size, each in made.items():
                 columns = {"dictionary": "trained", "dictionary_size_bytes": size, "trained_share": share}
-                copies: list[Codec] = [ZstdDictionary.of(copy) for copy in _copies(each.dictionary, number)]
+                copies = [ZstdDictionary.of(copy) for copy in _copies(each.dictionary, number)]
                 codecs.append((columns | each.columns, copies))
             codecs.append(({"dictionary": "plain", "arm": "aa"}, [CODECS["zstd"]]))
             for operation in DICTIONARY_OPERATIONS:
-                arms = [_arm(operation, users, bodies, source.level) for _, users in codecs]
+                arms = [_arm(operation, users, bodies, level) for _, users in codecs]
                 for arm in arms:
                     warm_up(arm)
                 found = measure(arms, 0, rounds, sample_ns)
                 for (columns, users), samples in zip(codecs, found, strict=True):
-                    common = {
-                        "arm": "measure", "operation": operation, "live": number, "records": bodies.records,
-                        "batches": len(bodies.plain), "plain_bytes": sum(map(len, bodies.plain)),
-                        "compressed_bytes": sum(map(len, _compressed(users, bodies, source.level))),
-                    }  # fmt: skip
-                    yield TimedArm(columns=common | columns, samples=samples)
+                    compressed_bytes = sum(map(len, _compressed(users, bodies, level)))
+                    row = common | {"operation": operation, "compressed_bytes": compressed_bytes}
+                    yield TimedArm(row | columns, samples)
             FRAMES.clear()
     finally:
         FRAMES.most_bytes = kept_bytes
@@ -103,31 +93,26 @@ def _copies(dictionary: Dictionary, count: int) -> list[Dictionary]:
     return [dictionary, *(Dictionary(number=dictionary.number, data=data) for data in others)]
 
 
-def _compressed(users: Sequence[Codec], bodies: _Bodies, level: int | None) -> list[bytes]:
-    return [codec.compress(body, level) for codec, body in zip(cycle(users), bodies.plain, strict=False)]
+def _compressed(users: Sequence[Codec], bodies: Sequence[bytes], level: int | None) -> list[bytes]:
+    return [codec.compress(body, level) for codec, body in zip(cycle(users), bodies, strict=False)]
 
 
-def _arm(operation: Operation, users: Sequence[Codec], bodies: _Bodies, level: int | None) -> Arm:
+def _arm(operation: Operation, users: Sequence[Codec], bodies: Sequence[bytes], level: int | None) -> Arm:
     """Return the call that compresses or decompresses all batches, one after another."""
-    compressed = _compressed(users, bodies, level)
-    calls: list[tuple[Callable[..., bytes], bytes]]
-    if operation == "compress":
-        calls = [(codec.compress, body) for codec, body in zip(cycle(users), bodies.plain, strict=False)]
+    pairs = list(zip(cycle(users), bodies, _compressed(users, bodies, level), strict=False))
+    compressing = [(codec.compress, body) for codec, body, _ in pairs]
+    decompressing = [(codec.decompress, payload) for codec, _, payload in pairs]
 
-        def call() -> None:
-            for compress, body in calls:
-                compress(body, level)
+    def compress_all() -> None:
+        for compress, body in compressing:
+            compress(body, level)
 
-    else:
-        calls = [(codec.decompress, payload) for codec, payload in zip(cycle(users), compressed, strict=False)]
-
-        def call() -> None:
-            for decompress, payload in calls:
-                decompress(payload)
+    def decompress_all() -> None:
+        for decompress, payload in decompressing:
+            decompress(payload)
 
     def verify() -> None:
-        back = [codec.decompress(payload) for codec, payload in zip(cycle(users), compressed, strict=False)]
-        if back != bodies.plain:
+        if [decompress(payload) for decompress, payload in decompressing] != bodies:
             raise Unverified(f"{users[0].name}: a batch differs after compressing and decompressing")
 
-    return Arm(call=call, verify=verify)
+    return Arm(call=compress_all if operation == "compress" else decompress_all, verify=verify)

@@ -55,12 +55,12 @@ class DictionarySaving:
 
     format: str
     level: int
-    records_per_batch: int | None
-    dictionary_size_bytes: int | None
-    zstd_bytes: int
-    dictionary_bytes: int
-    stored_bytes: int
-    topics: int
+    records_per_batch: int | None = None
+    dictionary_size_bytes: int | None = None
+    zstd_bytes: int = 0
+    dictionary_bytes: int = 0
+    stored_bytes: int = 0
+    topics: int = 0
     current_bytes: int | None = None
 
     @property
@@ -179,7 +179,10 @@ def _of_topic(halves: Mapping[str, Halves], topics: Mapping[str, TopicBytes], jo
     dictionary = _trained(fmt, train, SIZE_BYTES if is_large else SMALL_SIZE_BYTES)
     coded_bytes = _coded_bytes(fmt, batches, LEVEL, dictionary)
     stored_bytes = len(dictionary_batch(dictionary, fmt).data) * whole.files
-    current = tuple(sorted({each.dictionary.number for each in test if each.dictionary}))
+    current, current_bytes = tuple(sorted({each.dictionary.number for each in test if each.dictionary})), None
+    if current:
+        now_bytes = sum(_coded_bytes(fmt, [each.batches], LEVEL, each.dictionary) for each in test)
+        current_bytes = round(now_bytes * times) + whole.dictionary_bytes
     return replace(
         given,
         kind="raw" if dictionary.is_raw else "trained",
@@ -190,14 +193,8 @@ def _of_topic(halves: Mapping[str, Halves], topics: Mapping[str, TopicBytes], jo
         stored_bytes=stored_bytes,
         saved_bytes=round((zstd_test_bytes - coded_bytes) * times) - stored_bytes,
         current=current,
-        current_bytes=_current_bytes(fmt, test, LEVEL, times, whole) if current else None,
+        current_bytes=current_bytes,
     )
-
-
-def _current_bytes(fmt: Format, test: Iterable[KeptStretch], level: int, times: float, whole: TopicBytes) -> int:
-    """Return the size of a topic with the dictionaries that its batches have now."""
-    coded_bytes = sum(_coded_bytes(fmt, [each.batches], level, each.dictionary) for each in test)
-    return round(coded_bytes * times) + whole.dictionary_bytes
 
 
 def _sum(topics: Sequence[TopicDictionary], name: str) -> DictionarySaving:
@@ -206,8 +203,6 @@ def _sum(topics: Sequence[TopicDictionary], name: str) -> DictionarySaving:
     return DictionarySaving(
         format=name,
         level=LEVEL,
-        records_per_batch=None,
-        dictionary_size_bytes=None,
         zstd_bytes=zstd_bytes,
         dictionary_bytes=zstd_bytes - sum(each.saved_bytes for each in paying),
         stored_bytes=sum(each.stored_bytes for each in paying),
@@ -231,22 +226,15 @@ def _details(
     fmt = FORMATS[name]
     rows = {
         level: DictionarySaving(
-            format=name,
-            level=level,
-            records_per_batch=records_per_batch,
-            dictionary_size_bytes=size_bytes,
-            zstd_bytes=0,
-            dictionary_bytes=0,
-            stored_bytes=0,
-            topics=0,
+            format=name, level=level, records_per_batch=records_per_batch, dictionary_size_bytes=size_bytes
         )
         for level in DETAIL_LEVELS
     }
     for topic, (train, test) in halves.items():
-        sizes = [sum(each.plain_bytes for each in half) for half in (train, test)]
-        if min(sizes) < LEAST_TEST_BYTES:
+        if min(sum(each.plain_bytes for each in half) for half in (train, test)) < LEAST_TEST_BYTES:
             continue
-        tested = _first_bytes(test, DETAIL_TEST_BYTES // len(halves))
+        ends = np.cumsum([each.plain_bytes for each in test])
+        tested = test[: int(np.searchsorted(ends, DETAIL_TEST_BYTES // len(halves), "right")) or 1]
         times = topics[topic].plain_bytes / sum(each.plain_bytes for each in tested)
         batches = [each.batches for each in tested]
         if records_per_batch is not None:
@@ -272,12 +260,6 @@ def _details(
             )
     has_current = any(each.dictionary for _, test in halves.values() for each in test)
     return [row if has_current else replace(row, current_bytes=None) for row in rows.values()]
-
-
-def _first_bytes(stretches: Sequence[KeptStretch], most_bytes: int) -> list[KeptStretch]:
-    """Return the first stretches, until they have `most_bytes` bytes of uncompressed v2; at least one."""
-    ends = np.cumsum([each.plain_bytes for each in stretches])
-    return list(stretches[: int(np.searchsorted(ends, most_bytes, "right")) or 1])
 
 
 def _uniform(batches: Sequence[Batches], records_per_batch: int) -> Batches:

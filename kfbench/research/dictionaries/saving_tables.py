@@ -35,8 +35,9 @@ def dictionary_line(answer: WhatIf, found: DictionaryAnswer) -> str:
         return _current_words(found, current)
     if not found.has_answer:
         sampled_bytes = sum(each.train_bytes + each.test_bytes for each in found.topics if each.format == BASE_FORMAT)
+        topics = "the topic" if found.all_topics == 1 else f"{found.sampled_topics:,} topics"
         return (
-            f"Topic dictionary: too few bytes to tell ({sampled_bytes:,} of plain {BASE_FORMAT} in {_topics(found)}; "
+            f"Topic dictionary: too few bytes to tell ({sampled_bytes:,} of plain {BASE_FORMAT} in {topics}; "
             f"{2 * LEAST_TEST_BYTES:,} are needed in one)."
         )
     if not any(_pays(answer, each) for each in found.savings):
@@ -48,9 +49,16 @@ def dictionary_line(answer: WhatIf, found: DictionaryAnswer) -> str:
             f"Topic dictionary: no saving in these batches: in {BASE_FORMAT} it takes {stored_bytes:,} bytes and "
             f"{would}." + ("" if answer.is_fingerprint else " --dictionary tries smaller ones.")
         )
-    saved = [_saved_words(answer, each) for each in found.savings]
-    now = [_now_words(answer, each) for each in found.savings if _pays(answer, each)]
-    return f"A topic dictionary{_in_topics(found)} saves {listed(saved)}. Against now: {', '.join(now)}."
+    saved, now = [], []
+    for each in found.savings:
+        size_bytes, share = dictionary_bytes(answer, each), "nothing"
+        if _pays(answer, each):
+            share = percent(saving(size_bytes, zstd_bytes(answer, each)))
+            now.append(f"{each.format} {less_or_more(saving(size_bytes, answer.base_bytes))}")
+        saved.append(f"{share} of {each.format} + zstd {LEVEL}")
+    most = max(each.topics for each in found.savings)
+    topics = "" if most == found.all_topics else f" in {most:,} of {found.all_topics:,} topics"
+    return f"A topic dictionary{topics} saves {listed(saved)}. Against now: {', '.join(now)}."
 
 
 def _current_words(found: DictionaryAnswer, numbers: list[int]) -> str:
@@ -71,24 +79,6 @@ def _current_words(found: DictionaryAnswer, numbers: list[int]) -> str:
 
 def _pays(answer: WhatIf, each: DictionarySaving) -> bool:
     return saving(dictionary_bytes(answer, each), zstd_bytes(answer, each)) >= LEAST_SHARE
-
-
-def _saved_words(answer: WhatIf, each: DictionarySaving) -> str:
-    share = saving(dictionary_bytes(answer, each), zstd_bytes(answer, each))
-    return f"{percent(share) if _pays(answer, each) else 'nothing'} of {each.format} + zstd {LEVEL}"
-
-
-def _now_words(answer: WhatIf, each: DictionarySaving) -> str:
-    return f"{each.format} {less_or_more(saving(dictionary_bytes(answer, each), answer.base_bytes))}"
-
-
-def _in_topics(found: DictionaryAnswer) -> str:
-    most = max(each.topics for each in found.savings)
-    return "" if most == found.all_topics else f" in {most:,} of {found.all_topics:,} topics"
-
-
-def _topics(found: DictionaryAnswer) -> str:
-    return "the topic" if found.all_topics == 1 else f"{found.sampled_topics:,} topics"
 
 
 def dictionary_tables(found: DictionaryAnswer, recorded: str = AS_RECORDED) -> Iterator[Table]:

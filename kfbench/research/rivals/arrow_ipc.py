@@ -122,7 +122,7 @@ class ArrowIpcBare(SmallestRival):
         return row_of(self.decode(container), i)
 
     def table(self, decoded: pa.RecordBatch) -> pa.Table:
-        return with_defaults(pa.table(_plain(decoded)))
+        return with_defaults(pa.table(decoded))
 
 
 def _stream(batch: pa.RecordBatch, codec: str, level: int | None) -> bytes:
@@ -153,28 +153,11 @@ def _with_dictionaries(batch: pa.RecordBatch, dictionaries: int) -> pa.RecordBat
         keys, values = pairs.field("key").dictionary_encode(), pairs.field("value")
         if dictionaries > 1:
             values = values.dictionary_encode()
-        columns["headers"] = _header_lists(columns["headers"], keys, values)
+        offsets = pa.array(columns["headers"].offsets.to_numpy() - columns["headers"].offsets[0].as_py(), pa.int32())
+        columns["headers"] = pa.ListArray.from_arrays(
+            offsets, pa.StructArray.from_arrays([keys, values], names=["key", "value"])
+        )
     return pa.record_batch(columns)
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch without dictionaries. Raises IndexError for an index beyond the dictionary."""
-    columns = {name: _without_dictionary(batch.column(name)) for name in batch.schema.names}
-    if "headers" in columns:
-        pairs = columns["headers"].flatten()
-        parts = [_without_dictionary(pairs.field(name)) for name in ("key", "value")]
-        columns["headers"] = _header_lists(columns["headers"], *parts)
-    return pa.record_batch(columns)
-
-
-def _header_lists(lists: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Return lists of the same lengths, with these header keys and values."""
-    offsets = pa.array(lists.offsets.to_numpy() - lists.offsets[0].as_py(), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([keys, values], names=["key", "value"]))
-
-
-def _without_dictionary(items: pa.Array) -> pa.Array:
-    return items.dictionary_decode() if isinstance(items, pa.DictionaryArray) else items
 
 
 @cache

@@ -186,9 +186,8 @@ class AvroBest(SmallestRival, Avro):
         return _fetched(_array(container, PAYLOAD)[i])
 
     def table(self, decoded: Rows) -> pa.Table:
-        columns = {name: [row[name] for row in decoded] for name in decoded[0]}
-        schema = pa.schema([field for field in SCHEMA if field.name in columns])
-        return with_defaults(pa.table(columns, schema=schema))
+        schema = pa.schema([field for field in SCHEMA if field.name in decoded[0]])
+        return with_defaults(pa.Table.from_pylist(decoded, schema=schema))
 
 
 def _rows(container: bytes, wanted: Any = None) -> Any:

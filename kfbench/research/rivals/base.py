@@ -85,12 +85,8 @@ class Rival(ABC):
         if codec not in self.codecs:
             raise IllegalCombination(f"{self.name} has no codec {codec!r} (codecs: {', '.join(sorted(self.codecs))})")
 
-    def prepare(self, records: Records) -> Any:
-        """Return the records as the library takes them. Not timed. Their offsets and timestamps are deltas."""
-        return self.prepare_table(to_table(records))
-
     def prepare_table(self, table: pa.Table) -> Any:
-        """Return one batch as the library takes it. Not timed. table: the columns of SCHEMA."""
+        """Return one batch as the library takes it. Not timed. table: from `to_table`."""
         return table
 
     @abstractmethod
@@ -116,15 +112,8 @@ class Rival(ABC):
     def fetch(self, container: bytes, i: int) -> Fetched:
         """Return the payload of record i. The library reads what it must for that."""
 
-    def records(self, decoded: Any) -> Records:
-        """Return the result of `decode` as Records. Not timed.
-
-        Offsets and timestamps are the stored deltas: the result equals the records that were prepared.
-        """
-        return from_table(self.table(decoded))
-
     def table(self, decoded: Any) -> pa.Table:
-        """Return the result of `decode` as a table with the columns of SCHEMA. Not timed."""
+        """Return the result of `decode` as the table that was prepared. Not timed."""
         return decoded
 
 
@@ -201,8 +190,8 @@ def row_of(table: pa.Table | pa.RecordBatch, i: int) -> Fetched:
     return Fetched(key, value, tuple((header["key"], header["value"]) for header in headers or ()))
 
 
-def default_columns(table: pa.Table) -> tuple[str, ...]:
-    """Return the columns with only defaults, which `with_defaults` restores. columnar and v3 leave them out, too.
+def without_defaults(table: pa.Table) -> pa.Table:
+    """Return the table without the columns that hold only defaults. columnar and v3 leave them out, too.
 
     Offset deltas 0, 1, 2, … are a default, and so are timestamp deltas of 0, null keys and no headers.
     """
@@ -213,16 +202,11 @@ def default_columns(table: pa.Table) -> tuple[str, ...]:
         "key": table["key"].null_count == len(table),
         "headers": not len(pc.list_flatten(table["headers"])),
     }
-    return tuple(name for name in OPTIONAL if is_default[name])
-
-
-def without_defaults(table: pa.Table) -> pa.Table:
-    """Return the table without the columns that hold only defaults."""
-    return table.drop_columns(list(default_columns(table)))
+    return table.drop_columns([name for name in OPTIONAL if is_default[name]])
 
 
 def with_defaults(table: pa.Table) -> pa.Table:
-    """Return the table with all columns of SCHEMA."""
+    """Return the table with all columns of SCHEMA, without dictionaries."""
     n = len(table)
     defaults = {
         "offset_delta": lambda: pa.array(np.arange(n, dtype=np.int32)),
@@ -231,7 +215,7 @@ def with_defaults(table: pa.Table) -> pa.Table:
         "headers": lambda: pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], _HEADER)),
     }
     columns = [table[name] if name in table.column_names else defaults[name]() for name in SCHEMA.names]
-    return pa.table(columns, names=SCHEMA.names)
+    return pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
 
 
 def schema_byte(names: Iterable[str]) -> int:

@@ -6,13 +6,13 @@ A library that ends it gives rows with this error.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.measure.bytes import measure_size
 from kfbench.measure.cell import Cell
 from kfbench.measure.child import LibraryEnded, call_in_child
 from kfbench.measure.columns import INT32, INT64, TEXT, Row, added
@@ -33,9 +33,10 @@ from kfbench.measure.kinds.base import (
     skipped,
     times_of,
 )
+from kfbench.measure.kinds.bytes import KINDS as SIZE_KINDS
 from kfbench.research.rivals import NAMES, Rival, missing, rivals
 from kfbench.research.rivals.measure import measure_rival
-from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, Timing, time_rivals
+from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, time_rivals
 
 INSTALL: Final = "pip install 'kfbench[rivals]'"
 CODECS: Final = frozenset({"none", "lz4", "zstd"})
@@ -89,6 +90,7 @@ _COLUMNS: Final = (
     ),
 )
 _SETTING: Final = "the rival's settings, such as documented or best"
+_KEYS: Final[list[Row]] = [{"arm": EACH, "operation": operation} for operation in RIVAL_OPERATIONS]
 _NAMES: Final = {"format": "also names of rivals", "codec_version": "null if unknown"}
 
 
@@ -154,19 +156,13 @@ class RivalSizes(_Rivals):
 def _format_row_in_child(cell: Cell, name: str) -> Row:
     """Measure a format of Kafka's. If the child ends, an earlier call of a library did it, so a new child measures."""
     try:
-        return call_in_child(_format_row, cell, name)
+        return call_in_child(_size_row, cell, name)
     except LibraryEnded:
-        return call_in_child(_format_row, cell, name)
+        return call_in_child(_size_row, cell, name)
 
 
-def _format_row(cell: Cell, name: str) -> Row:
-    try:
-        sample = sample_of(cell)
-        if reason := illegal(name, sample, cell.codec):
-            return skipped(name, reason)
-        return {"format": name, "status": "ok"} | measure_size(FORMATS[name], encode_input(cell, sample))
-    except Exception as error:
-        return failed(cell, name, error)
+def _size_row(cell: Cell, name: str) -> Row:
+    return next(SIZE_KINDS[0].rows(replace(cell, formats=(name,))))
 
 
 def _rival_row(cell: Cell, rival: Rival) -> Row:
@@ -215,7 +211,7 @@ class RivalCpu(_Rivals):
             yield from _timed_in_child(cell, [name for name in here if name not in ended])
 
     def row_keys(self, cell: Cell) -> list[Row]:
-        return _keys()
+        return _KEYS
 
     def estimate_s(self, cell: Cell) -> float:
         arms = len(RIVAL_OPERATIONS) * (len(cell.formats) + 3)
@@ -226,17 +222,10 @@ class RivalCpu(_Rivals):
         return Kernels({name: ("read-times", "fetch-record") for name in cell.formats if name in FORMATS})
 
 
-def _keys() -> list[Row]:
-    return [{"arm": EACH, "operation": operation} for operation in RIVAL_OPERATIONS]
-
-
 def _timed_in_child(cell: Cell, names: Sequence[str]) -> list[Row]:
     """Return the rows of a CPU cell with the noise of the child's host: the parent's own CPU time is another's."""
-    return call_in_child(_watched_rows, cell, names, [rivals()[name] for name in names if name in rivals()])
-
-
-def _watched_rows(cell: Cell, names: Sequence[str], arms: Sequence[Rival]) -> list[Row]:
-    return watched(lambda: _cpu_rows(cell, names, arms))
+    arms = [rivals()[name] for name in names if name in rivals()]
+    return call_in_child(watched, partial(_cpu_rows, cell, names, arms))
 
 
 def _ending_alone(cell: Cell, name: str) -> str | None:
@@ -255,21 +244,20 @@ def _cpu_rows(cell: Cell, names: Sequence[str], rivals: Sequence[Rival]) -> Iter
         legal = []
         for name in (each for each in names if each in FORMATS):
             if why := illegal(name, sample, cell.codec):
-                yield from (skipped(name, why) | key for key in _keys())
+                yield from (skipped(name, why) | key for key in _KEYS)
             else:
                 legal.append(name)
         given = RivalInput([FORMATS[name] for name in legal], rivals, source)
     except Exception as error:
-        yield from (failed(cell, name, error) | key for name in names for key in _keys())
+        yield from (failed(cell, name, error) | key for name in names for key in _KEYS)
         return
     for name, reason in given.failed.items():
         is_illegal = isinstance(reason, IllegalCombination)
         row = skipped(name, error_text(reason)) if is_illegal else failed(cell, name, reason)
-        yield from (row | key for key in _keys())
-    timing = Timing(rounds=cell.rounds, sample_ns=cell.sample_us * 1_000)
+        yield from (row | key for key in _KEYS)
     for operation in RIVAL_OPERATIONS:
         try:
-            arms = time_rivals(given, operation, timing)
+            arms = time_rivals(given, operation, cell.rounds, cell.sample_us * 1_000)
         except Exception as error:
             left = [name for name in names if name not in given.failed]
             yield from (failed(cell, name, error) | {"arm": EACH, "operation": operation} for name in left)

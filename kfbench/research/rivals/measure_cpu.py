@@ -20,7 +20,7 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ from kfbench.measure.columns import Row
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import output_room
-from kfbench.measure.verify import Unverified, verify_records
+from kfbench.measure.verify import Unverified, verify_metadata, verify_records
 from kfbench.records import Records
 from kfbench.research.rivals import Rival
 from kfbench.research.rivals.base import SmallestRival
@@ -79,14 +79,6 @@ class RivalArm:
     own_allocator: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """The settings of `time_rivals`, as in `kfbench.measure.cpu.measure`."""
-
-    rounds: int
-    sample_ns: int
-
-
 class RivalInput:
     """The records of a cell in every arm, encoded and verified.
 
@@ -120,8 +112,11 @@ class RivalInput:
                 self.rivals[rival.name], self.sealed[rival.name] = rival, sealed
 
 
-def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) -> list[RivalArm]:
-    """Time one operation of all arms in the same rounds. An arm that fails has its error."""
+def time_rivals(given: RivalInput, operation: RivalOperation, rounds: int, sample_ns: int) -> list[RivalArm]:
+    """Time one operation of all arms in the same rounds. An arm that fails has its error.
+
+    rounds, sample_ns: as in `kfbench.measure.cpu.measure`.
+    """
     arms = []
     for name, fmt in given.formats.items():
         for way in (EACH, TOGETHER):
@@ -157,7 +152,7 @@ def time_rivals(given: RivalInput, operation: RivalOperation, timing: Timing) ->
     again = RivalArm(columns=timed[base][0].columns | {"arm": "aa"})
     timed.append((again, timed[base][1]))
     with library_errors():
-        samples = measure([made for _, made in timed], base, timing.rounds, timing.sample_ns, CLOCK)
+        samples = measure([made for _, made in timed], base, rounds, sample_ns, CLOCK)
     for (arm, _), found in zip(timed, samples, strict=True):
         arm.samples = found
     return [*arms, again]
@@ -172,29 +167,18 @@ def _in_a_row(calls: Sequence[Call]) -> Callable[[], None]:
 
 
 def _rival_calls(rival: Rival, operation: RivalOperation, way: str, given: RivalInput) -> _Calls:
-    codec, level = given.source.codec, given.source.level
     sealed = given.sealed[rival.name]
-    kept = [(batch, data, i) for batch, data, i in zip(given.batches, sealed, given.indices, strict=True)]
 
     def check() -> None:
-        for batch, data, i in kept:
+        for batch, data, i in zip(given.batches, sealed, given.indices, strict=True):
             verify_batch(rival, batch, data)
             if not is_record(rival.fetch(data[ENVELOPE_BYTES:], i), batch.records, i):
                 raise Unverified(f"{rival.name}: record {i} differs")
 
-    calls: list[Call] = []
-    for batch, data, i in kept:
-        container = data[ENVELOPE_BYTES:]
-        if operation == "encode":
-            prepared = rival.prepare_table(batch.table)
-            searching = partial(rival.encode, prepared, codec, level)
-            calls.append(partial(_seal, searching if way == SEARCH else rival.encoder(prepared, codec, level), batch))
-        elif operation == "decode":
-            calls.append(partial(_decode, rival, data))
-        elif operation == "read-times":
-            calls.append(partial(rival.read_times, container))
-        else:
-            calls.append(partial(rival.fetch, container, i))
+    calls = [
+        _rival_call(rival, operation, way == SEARCH, batch, data, i, given.source)
+        for batch, data, i in zip(given.batches, sealed, given.indices, strict=True)
+    ]
 
     def check_encoded() -> None:
         if [call() for call in calls] != sealed:
@@ -203,12 +187,26 @@ def _rival_calls(rival: Rival, operation: RivalOperation, way: str, given: Rival
     return _Calls(calls, check_encoded if operation == "encode" else check)
 
 
-def _seal(encode: Callable[[], bytes], batch: RivalBatch) -> bytes:
-    return seal(encode(), batch.header)
-
-
-def _decode(rival: Rival, data: bytes) -> Any:
-    return rival.decode(open_sealed(data))
+def _rival_call(
+    rival: Rival,
+    operation: RivalOperation,
+    is_search: bool,
+    batch: RivalBatch,
+    data: bytes,
+    i: int,
+    source: EncodeInput,
+) -> Call:
+    """Return the call for one batch. data: the batch as `encode_batch` returned it. i: the record to fetch."""
+    container = data[ENVELOPE_BYTES:]
+    if operation == "decode":
+        return lambda: rival.decode(open_sealed(data))
+    if operation == "read-times":
+        return lambda: rival.read_times(container)
+    if operation == "fetch-record":
+        return lambda: rival.fetch(container, i)
+    arguments = rival.prepare_table(batch.table), source.codec, source.level
+    encode = partial(rival.encode, *arguments) if is_search else rival.encoder(*arguments)
+    return lambda: seal(encode(), batch.header)
 
 
 class _Part(NamedTuple):
@@ -246,13 +244,29 @@ def _format_calls(fmt: Format, operation: RivalOperation, way: str, given: Rival
 
         return _Calls([*calls], check_encoded, [partial(part.source.encode, fmt) for part in parts])
     if operation == "decode":
-        return _Calls([partial(fmt.decode, part.data) for part in parts], lambda: _check_decoded(fmt, parts))
+
+        def check_decoded() -> None:
+            for part in parts:
+                if fmt.decode(part.data).records.values() != part.source.records.values():
+                    raise Unverified(f"{fmt.name}: values differ after encode and decode")
+
+        return _Calls([partial(fmt.decode, part.data) for part in parts], check_decoded)
     if operation == "read-times":
-        return _Calls(
-            [partial(fmt.read_times, part.data, part.positions) for part in parts], lambda: _check_times(fmt, parts)
-        )
+
+        def check_times() -> None:
+            for part in parts:
+                verify_metadata(fmt, fmt.read_times(part.data, part.positions), fmt.decode(part.data).records.shapes)
+
+        return _Calls([partial(fmt.read_times, part.data, part.positions) for part in parts], check_times)
     fetch = _decode_and_fetch if _needs_decode(fmt, parts[0]) else _fetch
-    return _Calls([partial(fetch, fmt, part) for part in parts], lambda: _check_fetched(fmt, parts, fetch))
+
+    def check_fetched() -> None:
+        for part in parts:
+            rows = (part.source.bounds[:-1] + part.indices).tolist()
+            if fetch(fmt, part) != _payload(part.source.records, rows):
+                raise Unverified(f"{fmt.name}: fetched records differ")
+
+    return _Calls([partial(fetch, fmt, part) for part in parts], check_fetched)
 
 
 def _needs_decode(fmt: Format, part: _Part) -> bool:
@@ -280,29 +294,6 @@ def _fetch(fmt: Format, part: _Part) -> Payload:
 def _decode_and_fetch(fmt: Format, part: _Part) -> Payload:
     log = fmt.decode(part.data)
     return _payload(log.records, (log.bounds[:-1] + part.indices).tolist())
-
-
-def _check_decoded(fmt: Format, parts: Sequence[_Part]) -> None:
-    for part in parts:
-        if fmt.decode(part.data).records.values() != part.source.records.values():
-            raise Unverified(f"{fmt.name}: values differ after encode and decode")
-
-
-def _check_times(fmt: Format, parts: Sequence[_Part]) -> None:
-    for part in parts:
-        times, decoded = fmt.read_times(part.data, part.positions), fmt.decode(part.data).records
-        if not (
-            np.array_equal(times.offsets, decoded.offsets)
-            and np.array_equal(times.timestamps_ms, decoded.timestamps_ms)
-        ):
-            raise Unverified(f"{fmt.name}: offsets or timestamps read alone differ from the decoded ones")
-
-
-def _check_fetched(fmt: Format, parts: Sequence[_Part], fetch: Callable[[Format, _Part], Payload]) -> None:
-    for part in parts:
-        rows = (part.source.bounds[:-1] + part.indices).tolist()
-        if fetch(fmt, part) != _payload(part.source.records, rows):
-            raise Unverified(f"{fmt.name}: fetched records differ")
 
 
 def peak_bytes(call: Call) -> int:

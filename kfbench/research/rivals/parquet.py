@@ -21,7 +21,7 @@ DELTA_BINARY_PACKED. The codec compresses the whole file, with data pages 1.0. `
 encodings with data pages 2.0 that are compressed one by one. user-activity has no headers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -104,7 +104,19 @@ class ParquetBest(SmallestRival):
 
     def choices(self, prepared: pa.Table, codec: str) -> list[_Choice]:
         """Return the settings, each once: without headers or keys, some are equal."""
-        return list(dict.fromkeys(_choices(set(prepared.column_names))))
+
+        def is_present(path: str) -> bool:
+            return path.split(".")[0] in prepared.column_names
+
+        found = [
+            _Choice(
+                tuple(filter(is_present, dictionaries)),
+                tuple((path, name) for path, name in encodings.items() if is_present(path)),
+                is_whole,
+            )
+            for (dictionaries, encodings), is_whole in product(_ENCODINGS, (True, False))
+        ]
+        return list(dict.fromkeys(found))
 
     def write(self, prepared: pa.Table, codec: str, level: int | None, choice: _Choice) -> bytes:
         deltas = {name: "DELTA_BINARY_PACKED" for name in TIMES if name in prepared.column_names}
@@ -132,15 +144,6 @@ class ParquetBest(SmallestRival):
 
     def table(self, decoded: pa.Table) -> pa.Table:
         return with_defaults(decoded)
-
-
-def _choices(names: set[str]) -> Iterator[_Choice]:
-    def is_present(path: str) -> bool:
-        return path.split(".")[0] in names
-
-    for (dictionaries, encodings), is_whole in product(_ENCODINGS, (True, False)):
-        coded = tuple(filter(is_present, dictionaries))
-        yield _Choice(coded, tuple((path, name) for path, name in encodings.items() if is_present(path)), is_whole)
 
 
 def _parquet_bytes(

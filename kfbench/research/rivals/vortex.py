@@ -15,8 +15,6 @@ The last four leave out columns that hold only defaults. Files are tried from 10
 the smallest for the first 1 or 10 records of each named workload, under no codec.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,25 +126,19 @@ class VortexBest(SmallestRival):
         return _row(file, [name for name in PAYLOAD if name in _names(file)], i)
 
     def table(self, decoded: pa.Table) -> pa.Table:
-        return with_defaults(decoded).cast(SCHEMA)
+        return with_defaults(decoded)
 
 
 def _file(table: pa.Table, codec: str) -> bytes:
-    """Return a Vortex file with the compact options for zstd, else with the default options."""
+    """Return a Vortex file with the compact options for zstd, else with the default options.
+
+    It is written in memory where there is such a folder (Linux), else in the folder for temporary files.
+    """
     options = vx.io.VortexWriteOptions.compact() if codec == "zstd" else vx.io.VortexWriteOptions.default()
-    with _memory_file("batch.vortex") as path:
+    with TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+        path = Path(folder, "batch.vortex")
         options.write(table, str(path))
         return path.read_bytes()
-
-
-@contextmanager
-def _memory_file(name: str) -> Iterator[Path]:
-    """Yield the path of a file that does not exist yet, and delete it at the end.
-
-    Linux has a folder in memory. Elsewhere the file is in the folder for temporary files. name: the file's name.
-    """
-    with TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
-        yield Path(folder, name)
 
 
 def _names(file: vx.VortexFile) -> list[str]:

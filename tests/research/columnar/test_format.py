@@ -200,5 +200,5 @@ def test_headers_that_appear_while_a_log_is_read_are_refused() -> None:
         as_bytes("data", data), log.positions, "skip", Allowance.of(len(data), None), check_crcs=False
     )
     data[log.positions[1] + ATTRIBUTES_AT] |= HEADERS >> 8
-    reading.read_columns()
+    reading.read("columns")
     assert [(error.position, error.field) for error in reading.damage.errors()] == [(log.positions[1], "headers")]

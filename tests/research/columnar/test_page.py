@@ -14,7 +14,6 @@ import pytest
 
 from kfbench import FORMATS, Limits, layouts
 from kfbench.errors import CorruptLog
-from kfbench.research.columnar import layout
 from kfbench.research.columnar.kernels import batch_header, columns, header_reading
 from tests.page_tables import mask_of, tables
 from tests.reference import v23
@@ -79,14 +78,13 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
 
 def test_the_kernels_constants() -> None:
     """The page and the kernels declare the layout separately. Their constants are equal."""
-    fields = [[str(layouts.position(layout.HEADER, name)), name] for name in layout.HEADER.names or ()]
+    fields = [[str(layouts.position(batch_header.LAYOUT, name)), name] for name in batch_header.LAYOUT.names or ()]
     assert [row[:2] for row in tables(PAGE, "The batch")[0]] == fields
-    names = "PRODUCER AGES OFFSETS KEYS VALUES HEADERS BASE_TIMESTAMP ANCHOR TRANSACTIONAL CONTROL"
-    own = {name: f"{name}_BIT" for name in names.split()}
-    own |= {"CODEC": "CODEC_MASK", "APPEND_TIME": "TIMESTAMP_TYPE_BIT", "HORIZON": "DELETE_HORIZON_BIT"}
-    own |= {"WIDE_MAX_TIMESTAMP": "WIDE_MAXIMUM_BIT"}
+    names = "PRODUCER AGES OFFSETS KEYS VALUES HEADERS ANCHOR TRANSACTIONAL CONTROL HORIZON"
+    own = {name: name for name in names.split()} | {"CODEC": "CODEC_MASK", "APPEND_TIME": "APPEND"}
+    own |= {"BASE_TIMESTAMP": "BASE", "WIDE_MAX_TIMESTAMP": "WIDE"}
     assert {name: getattr(columnar, name) for name in own} == {
-        name: getattr(layout, at, None) or getattr(layouts, at) for name, at in own.items()
+        name: getattr(batch_header, at) for name, at in own.items()
     }
     assert batch_header.THIS_MAGIC == columnar.MAGIC
 

@@ -38,10 +38,10 @@ def rows_of(name: str, source: EncodeInput) -> list[Row]:
 def test_parts_follow_what_was_trained_on_without_a_gap(share: float, parts: int) -> None:
     sizes = np.random.default_rng(1).integers(1, 30, 200)
     bounds = np.append(0, np.cumsum(sizes))
-    split = split_topic(bounds, share, parts)
-    assert split.cuts[0] == split.first and split.cuts[-1] == 200 and len(split.cuts) == parts + 1
-    assert (np.diff(split.cuts) > 0).all() and np.ptp(np.diff(split.cuts)) <= 1
-    assert 0 <= bounds[split.first] - share * bounds[-1] < 30
+    cuts = split_topic(bounds, share, parts)
+    assert cuts[-1] == 200 and len(cuts) == parts + 1
+    assert (np.diff(cuts) > 0).all() and np.ptp(np.diff(cuts)) <= 1
+    assert 0 <= bounds[cuts[0]] - share * bounds[-1] < 30
 
 
 def test_a_topic_with_too_few_batches_is_refused() -> None:
@@ -63,10 +63,10 @@ def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: 
 
     monkeypatch.setattr(module, "samples", samples)
     monkeypatch.setattr(module, "verify_records", verified)
-    split = split_topic(source.bounds, 0.5, 1)
-    module.trained(source, FORMATS[name], split, 4_096, 10)
+    first_batch = int(split_topic(source.bounds, 0.5, 1)[0])
+    module.make_dictionary(source, FORMATS[name], first_batch, 10, module.trained(4_096))
     list(measure_dictionaries(FORMATS[name], source, **SETTINGS | {"shares": (0.5,)}))
-    first = int(source.records.offsets[source.bounds[split.first]])
+    first = int(source.records.offsets[source.bounds[first_batch]])
     assert trained_until and max(trained_until) < first
     assert len(encoded_from) == 3 and set(encoded_from) == {first}
 
@@ -75,10 +75,10 @@ def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: 
 def test_rows_are_sizes_of_batches_behind_the_split(name: str) -> None:
     source, fmt = a_topic(), FORMATS[name]
     rows = rows_of(name, source)
-    split = split_topic(source.bounds, 0.5, 3)
-    first, end = source.bounds[split.cuts[:2]].tolist()
+    cuts = split_topic(source.bounds, 0.5, 3)
+    first, end = source.bounds[cuts[:2]].tolist()
     dictionary = train_dictionary(source.records.part(0, first), fmt, size_bytes=4_096)
-    part = source.between(int(split.cuts[0]), int(split.cuts[1]))
+    part = source.between(int(cuts[0]), int(cuts[1]))
     log = fmt.encode(part.records, part.bounds, "zstd", 3, part.batch_fields, dictionary=dictionary)
     wanted = {"dictionary": "trained", "dictionary_size_bytes": 4_096, "trained_share": 0.5, "part": 1}
     (row,) = [row for row in rows if row.items() >= wanted.items()]

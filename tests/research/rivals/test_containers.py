@@ -10,7 +10,7 @@ import pytest
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.records import Records
 from kfbench.research.rivals import rivals
-from kfbench.research.rivals.base import Rival, SmallestRival
+from kfbench.research.rivals.base import Rival, SmallestRival, from_table, to_table
 from kfbench.workloads.catalogue import WORKLOADS
 from tests.research.rivals.deltas import relative
 
@@ -38,7 +38,7 @@ EDGES: Final = {
 def check(rival: Rival, codec: str, records: Records) -> None:
     """Check every operation of a rival on one batch, and for every setting that it may choose."""
     records = relative(records)
-    prepared = rival.prepare(records)
+    prepared = rival.prepare_table(to_table(records))
     container = rival.encode(prepared, codec, 3)
     assert rival.encode(prepared, codec, 3) == container == rival.encoder(prepared, codec, 3)()
     containers = [container]
@@ -50,7 +50,7 @@ def check(rival: Rival, codec: str, records: Records) -> None:
 
 
 def check_readers(rival: Rival, container: bytes, records: Records) -> None:
-    assert rival.records(rival.decode(container)) == records
+    assert from_table(rival.table(rival.decode(container))) == records
     times = rival.read_times(container)
     assert np.array_equal(times.offset_deltas, records.offsets)
     assert np.array_equal(times.timestamp_deltas, records.timestamps_ms)
@@ -77,9 +77,9 @@ def test_named_workloads(workload: str) -> None:
 def test_refused(rival: Rival) -> None:
     records = EDGES["one record"]
     with pytest.raises(IllegalCombination):
-        rival.encode(rival.prepare(records), "snappy")
+        rival.encode(rival.prepare_table(to_table(records)), "snappy")
     with pytest.raises(WouldLose):
-        rival.prepare(Records.from_lists([b"a", b"b"], offsets=[0, 2**31]))
+        rival.prepare_table(to_table(Records.from_lists([b"a", b"b"], offsets=[0, 2**31])))
 
 
 REPEATED: Final = relative(
@@ -99,7 +99,7 @@ def test_parquet_takes_dictionaries_for_repeated_values_and_none_for_random_ones
     rival = rivals()["parquet-best"]
 
     def dictionaries(records: Records) -> list[bool]:
-        file = pq.ParquetFile(pa.BufferReader(rival.encode(rival.prepare(relative(records)), "none")))
+        file = pq.ParquetFile(pa.BufferReader(rival.encode(rival.prepare_table(to_table(relative(records))), "none")))
         columns = [file.metadata.row_group(0).column(i) for i in range(file.metadata.num_columns)]
         return [column.has_dictionary_page for column in columns if column.path_in_schema == "value"]
 

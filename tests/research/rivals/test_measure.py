@@ -18,14 +18,14 @@ from kfbench.measure.encode_input import EncodeInput
 from kfbench.records import Records
 from kfbench.research.rivals import rivals
 from kfbench.research.rivals.arrow_ipc import ArrowIpc
-from kfbench.research.rivals.base import SCHEMA
+from kfbench.research.rivals.base import SCHEMA, to_table
 from kfbench.research.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.research.rivals.measure import RivalFailed, encode_batch, measure_rival, rival_batches
-from kfbench.research.rivals.measure_cpu import RIVAL_OPERATIONS, RivalInput, Timing, peak_bytes, time_rivals
+from kfbench.research.rivals.measure_cpu import RIVAL_OPERATIONS, RivalInput, peak_bytes, time_rivals
 from kfbench.workloads.catalogue import WORKLOADS
 from tests.research.rivals.deltas import relative
 
-TIMING = Timing(rounds=3, sample_ns=20_000)
+TIMING = {"rounds": 3, "sample_ns": 20_000}
 
 
 def a_source(codec: str = "none", batch_size: int = 10, records: int = 50) -> EncodeInput:
@@ -93,7 +93,11 @@ def test_a_rerun_gives_the_same_sizes_with_all_headers_counted(codec: str) -> No
         row = measure_rival(rival, source)
         assert row == measure_rival(rival, source)
         containers = [
-            len(rival.encode(rival.prepare(relative(source.between(b, b + 1).records)), codec, source.level))
+            len(
+                rival.encode(
+                    rival.prepare_table(to_table(relative(source.between(b, b + 1).records))), codec, source.level
+                )
+            )
             for b in range(5)
         ]
         assert row["size_bytes"] == sum(containers) + 5 * ENVELOPE_BYTES
@@ -145,13 +149,13 @@ def test_every_arm_and_operation_is_timed_in_the_same_rounds(codec: str) -> None
     given = RivalInput(formats, [*(rivals()[name] for name in names), LosesTimes()], a_source(codec))
     assert given.failed.keys() == {"loses-times"}
     for operation in RIVAL_OPERATIONS:
-        arms = time_rivals(given, operation, TIMING)
+        arms = time_rivals(given, operation, **TIMING)
         found = [(arm.columns["format"], arm.columns["arm"]) for arm in arms]
         kafka = [(fmt.name, way) for fmt in formats for way in ("each", "together")]
         searches = [("avro-best", "search")] if operation == "encode" else []
         assert found == [*kafka, *((name, "each") for name in names), *searches, ("v2", "aa")]
         for arm in arms:
-            assert arm.samples is not None and len(arm.samples.cpu_ns) == TIMING.rounds
+            assert arm.samples is not None and len(arm.samples.cpu_ns) == TIMING["rounds"]
             assert arm.columns["call_bytes"] > 0 and arm.columns["operation"] == operation
         assert len({arm.samples.inner_loops for arm in arms if arm.samples}) == 1
 
@@ -171,7 +175,7 @@ class Threaded(ArrowIpc):
 
 def test_the_time_of_a_librarys_own_threads_counts() -> None:
     given = RivalInput([FORMATS["v2"]], [Threaded(), ArrowIpc()], a_source(batch_size=50))
-    timed = {(arm.columns["format"], arm.columns["arm"]): arm.samples for arm in time_rivals(given, "encode", TIMING)}
+    timed = {(arm.columns["format"], arm.columns["arm"]): arm.samples for arm in time_rivals(given, "encode", **TIMING)}
     threaded, plain = timed["threaded", "each"], timed["arrow-ipc", "each"]
     assert threaded and plain
     began = time.thread_time_ns()
@@ -194,7 +198,7 @@ class ForgetsRecords(ArrowIpc):
 
 def test_a_wrong_result_of_a_timed_call_is_an_error_of_its_arm() -> None:
     given = RivalInput([FORMATS["v2"]], [ForgetsRecords(), ArrowIpc()], a_source())
-    arms = {(arm.columns["format"], arm.columns["arm"]): arm for arm in time_rivals(given, "fetch-record", TIMING)}
+    arms = {(arm.columns["format"], arm.columns["arm"]): arm for arm in time_rivals(given, "fetch-record", **TIMING)}
     failed = arms["forgets", "each"]
     assert failed.samples is None and isinstance(failed.error, RivalFailed)
     assert arms["arrow-ipc", "each"].samples is not None

@@ -1,41 +1,73 @@
-"""The columnar batch header. `columnar.layout.HEADER` declares its fixed part.
+"""The columnar batch header: its layout (docs/columnar.md), and kernels that write, read, change and describe headers.
 
 Functions that take `row` take one row of `BatchFields`; `batch` is an Outline.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.jit import leaf, part
-from kfbench.kernels.simd.intrinsics import bit_count, get_i16, get_i64, get_u32, put_i16, put_i32, put_i64, put_u8
+from kfbench.kernels.formats.batch_description import describe_header, describe_producer
+from kfbench.kernels.formats.batch_header import BatchHeader
+from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.jit import kernel, leaf, part
+from kfbench.kernels.simd.intrinsics import (
+    bit_count,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u32,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+)
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.crc import crc32c
 from kfbench.kernels.wire.lengths import delta_code, get_delta
-from kfbench.kernels.wire.sealing import INT32_MAX
+from kfbench.kernels.wire.sealing import INT32_MAX, LENGTH
 from kfbench.kernels.wire.varint import get_uvarint, put_uvarint, uvarint_bytes
-from kfbench.research.columnar import layout
+from kfbench.layouts import V3_HEADER
 from kfbench.research.columnar.kernels.simd_int64 import span_of
 
-_LAYOUT, _PRODUCER = layout.HEADER, layout.PRODUCER
+THIS_MAGIC: Final = 5
+RETIRED_MAGICS: Final = {4: "4 is columnar's layout before 2026-11-29: encode the records again"}
+"""The magics of columnar in older versions, each with the reason to refuse such a batch."""
+
+LAYOUT: Final = np.dtype(
+    [
+        *((name, V3_HEADER[name]) for name in ("base_offset", "length", "partition_leader_epoch", "magic", "crc")),
+        ("attributes", ">u2"),
+        ("max_timestamp_ms", "V6"),  # i48, -1: none; the broker sets the append time here
+        # then, with PRODUCER, PRODUCER_LAYOUT; count uvarint; last_offset_delta uvarint, timestamps, columns
+    ]
+)
+PRODUCER_LAYOUT: Final = np.dtype(
+    [(name, V3_HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")]
+)
 EPOCH, MAGIC, CRC, ATTRIBUTES, MAX_TIME = (
-    layouts.position(_LAYOUT, name)
+    layouts.position(LAYOUT, name)
     for name in ("partition_leader_epoch", "magic", "crc", "attributes", "max_timestamp_ms")
 )
-HEADER, PRODUCER_BYTES, THIS_MAGIC = _LAYOUT.itemsize, _PRODUCER.itemsize, layout.MAGIC
-PRODUCER_EPOCH_AT, SEQUENCE_AT = (layouts.position(_PRODUCER, name) for name in ("producer_epoch", "base_sequence"))
+HEADER, PRODUCER_BYTES = LAYOUT.itemsize, PRODUCER_LAYOUT.itemsize
+PRODUCER_EPOCH_AT, SEQUENCE_AT = (
+    layouts.position(PRODUCER_LAYOUT, name) for name in ("producer_epoch", "base_sequence")
+)
+
+# Attribute bits. Those from PRODUCER on say which optional fields and columns the batch has.
 CODEC_MASK = layouts.CODEC_MASK
 APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
-HORIZON, PRODUCER = layouts.DELETE_HORIZON_BIT, layout.PRODUCER_BIT
-AGES, OFFSETS, KEYS, VALUES = layout.AGES_BIT, layout.OFFSETS_BIT, layout.KEYS_BIT, layout.VALUES_BIT
-HEADERS, BASE, ANCHOR, WIDE = (
-    layout.HEADERS_BIT, layout.BASE_TIMESTAMP_BIT, layout.ANCHOR_BIT, layout.WIDE_MAXIMUM_BIT,
-)  # fmt: skip
+HORIZON, PRODUCER = layouts.DELETE_HORIZON_BIT, 1 << 7
+AGES = 1 << 8  # if it is not set, every timestamp is the batch's anchor timestamp
+OFFSETS = 1 << 9  # last offset delta and offsets; if it is not set, record i has offset base_offset + i
+KEYS, VALUES = 1 << 10, 1 << 11  # if it is not set, all are null
+HEADERS = 1 << 12
+BASE, ANCHOR, WIDE = 1 << 13, 1 << 14, 1 << 15  # base timestamp, anchor, wide maximum timestamp
 COLUMN_BITS = AGES | KEYS | VALUES | HEADERS
 TIMES = HORIZON | BASE | ANCHOR | WIDE  # each stores a timestamp of TIME_BYTES
 TIME_BYTES = 8
-TIME_LIMIT = 1 << layout.TIMESTAMP_BITS - 1  # timestamps from -TIME_LIMIT to TIME_LIMIT - 1 fit the header
+TIME_LIMIT = 1 << 47  # timestamps from -TIME_LIMIT to TIME_LIMIT - 1 fit the header
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
 
@@ -52,9 +84,7 @@ class Outline(NamedTuple):
     latest: int  # the latest create time
     greatest_age: int
     sum_of_ages: int
-    has_holes: (
-        bool  # some record i has not the offset baseOffset + i, or the last offset is not that of the last record
-    )
+    has_holes: bool  # a record i has not the offset baseOffset + i, or the last offset is not that of the last record
     is_too_far: bool  # an offset delta or the number of records does not fit an int32
 
 
@@ -92,12 +122,6 @@ def outline(timestamps, offsets, first, end, row):
 
 
 @leaf
-def is_wide(time_ms):
-    """Return whether a timestamp needs more than the 48 bits that the header has for it."""
-    return time_ms < -TIME_LIMIT or time_ms >= TIME_LIMIT
-
-
-@leaf
 def is_anchored(row, batch):
     """Return whether the batch stores an anchor: the time from which the ages of records count.
 
@@ -111,15 +135,12 @@ def is_anchored(row, batch):
 @leaf
 def optional_bits(row, batch):
     """Return the attribute bits of the optional fields that the header needs: producer state and timestamps."""
-    bits = np.int64(PRODUCER if has_producer(row) else 0)
+    has_producer = row.producer_id != -1 or row.producer_epoch != -1 or row.base_sequence != -1
+    bits = np.int64(PRODUCER if has_producer else 0)
     bits |= HORIZON if row.delete_horizon_ms >= 0 else 0
     bits |= BASE if batch.base_time != batch.default_base_time else 0
-    return bits | (ANCHOR if is_anchored(row, batch) else 0) | (WIDE if is_wide(batch.max_time) else 0)
-
-
-@leaf
-def has_producer(row):
-    return row.producer_id != -1 or row.producer_epoch != -1 or row.base_sequence != -1
+    is_wide = batch.max_time < -TIME_LIMIT or batch.max_time >= TIME_LIMIT
+    return bits | (ANCHOR if is_anchored(row, batch) else 0) | (WIDE if is_wide else 0)
 
 
 @leaf
@@ -163,7 +184,9 @@ def put_header(out, at, row, batch, bits):
     put_i64(out, at, batch.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
-    put_max_time(out, at, np.int64(0) if bits & WIDE else batch.max_time)
+    max_time = np.int64(0) if bits & WIDE else batch.max_time
+    put_i16(out, at + MAX_TIME, np.int16(max_time >> 32))
+    put_i32(out, at + MAX_TIME + 2, np.int32(((max_time & 0xFFFFFFFF) ^ 2**31) - 2**31))  # the low 32 bits
     at += HEADER
     if bits & PRODUCER:
         put_i64(out, at, row.producer_id)
@@ -174,13 +197,6 @@ def put_header(out, at, row, batch, bits):
     if batch.has_holes:
         at = put_uvarint(out, at, delta_code(batch.last_delta, True))
     return _put_times(out, at, row, batch, bits) if bits & TIMES else at
-
-
-@leaf
-def put_max_time(out, at, time_ms):
-    """Write the maximum timestamp, which must fit 48 bits, into the header of the batch at `at`."""
-    put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # the low 32 bits
 
 
 @leaf
@@ -258,3 +274,125 @@ def read_header(data, at, end):
         np.int64(state), bits, count, last_delta, times.horizon, times.base_time, times.anchor, times.max_time,
         np.int64(p),
     )  # fmt: skip
+
+
+# A broker's append: read what it checks in headers, and set offset and epoch in place.
+
+
+@kernel
+def rule_fields(data, positions, found):
+    """Fill found, int64[5 * batches], with the `request_checks.RuleFields` of each batch.
+
+    A header that is cut short or damaged breaks no rule: the reader refuses it.
+    """
+    for b in range(len(positions) - 1):
+        at, end, i = positions[b], positions[b + 1], 5 * b
+        found[i + 3], found[i + 4] = layouts.NO_PRODUCER_ID, layouts.NO_SEQUENCE
+        read = read_header(data, at, end)
+        if read.state != status.SOUND:
+            found[i], found[i + 1], found[i + 2] = 0, 0, 1
+            continue
+        found[i], found[i + 1], found[i + 2] = read.attributes, read.last_delta, read.count
+        if read.attributes & PRODUCER:
+            p = at + HEADER
+            found[i + 3], found[i + 4] = get_i64(data, p), np.int64(get_i32(data, p + SEQUENCE_AT))
+
+
+@kernel
+def keeps_times(data, positions, latest_ms, found):
+    """Fill found, bool[batches]: whether a batch has create times, and the latest one as its maximum timestamp."""
+    for b in range(len(found)):
+        read = read_header(data, positions[b], positions[b + 1])
+        found[b] = read.attributes & APPEND == 0 and max(read.max_time, np.int64(-1)) == latest_ms[b]
+
+
+@kernel
+def assign(data, positions, ends, epoch, chosen):
+    """Set base offset and leader epoch of the chosen batches. Return the number of bytes written.
+
+    ends: int64[batches], the next offset after the last record of each batch.
+    """
+    written = np.int64(0)
+    for b in range(len(ends)):
+        if chosen[b]:
+            at = positions[b]
+            put_i64(data, at, ends[b] - 1 - read_header(data, at, positions[b + 1]).last_delta)
+            put_i32(data, at + EPOCH, np.int32(epoch))
+            written += 12
+    return written
+
+
+@kernel
+def add_record_counts(data, positions, most, found):
+    """Set the record counts of columnar batches in found, int64[batches], limited to the range from 1 to `most`."""
+    for b in range(len(found)):
+        at, end = positions[b], positions[b + 1]
+        if data[at + MAGIC] == THIS_MAGIC and end - at > HEADER:
+            found[b] = min(max(read_header(data, at, end).count, np.int64(1)), most)
+
+
+# Batches that were read become BATCH rows.
+
+
+@kernel
+def describe(data, positions, starts, ends, bounds, created, sound, rows):
+    """Fill a BATCH row for each undamaged batch. The field `canonical` is left to `mark_canonical`.
+
+    Args:
+        data uint8[], positions int64[batches + 1]: the log and the positions of its batches, checked by `reading.index`
+        starts, ends int64[batches]: bounds of the uncompressed payload of each batch
+        bounds int64[sound batches + 1]: number of the first record of each undamaged batch
+        created int64[records]: create times in ms
+        sound int64[sound batches]: the numbers of the undamaged batches
+        rows BATCH[sound batches]: filled
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, end = positions[b], positions[b + 1]
+        row = rows[i]
+        header = read_header(data, at, end)
+        bits, base_time, producer = header.attributes, header.base_time, at + HEADER
+        if bits & HORIZON:
+            base_time = header.horizon
+        elif not bits & BASE and header.count:
+            base_time = created[bounds[i]]
+        signed = np.int64(get_i16(data, at + ATTRIBUTES))
+        common = BatchHeader(signed, header.last_delta, base_time, header.max_time, header.count, header.body)
+        describe_header(data, at, end, THIS_MAGIC, common, header.count, row)
+        row.crc, row.partition_leader_epoch = get_u32(data, at + CRC), get_i32(data, at + EPOCH)
+        row.producer_id, row.producer_epoch, row.base_sequence, row.last_sequence = -1, -1, -1, -1
+        if bits & PRODUCER:
+            describe_producer(
+                data, producer, producer + PRODUCER_EPOCH_AT, producer + SEQUENCE_AT, header.last_delta, row
+            )
+        row.delete_horizon_ms = header.horizon
+        row.records_size_bytes = ends[b] - starts[b]
+
+
+@kernel
+def mark_canonical(
+    data, positions, bodies, source, starts, ends, sound, encoded, encoded_positions, encoded_bodies, rows
+):
+    """Set `canonical` of each row: whether our encoder writes the same bytes for the records of the batch.
+
+    Batch lengths and checksums are not compared.
+
+    Args:
+        data uint8[], positions int64[batches + 1], bodies int64[batches]: the log, its batches and their payloads
+        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the uncompressed payload of batch b
+        sound int64[sound batches], rows BATCH[sound batches]: numbers of the undamaged batches, and rows to fill
+        encoded uint8[], encoded_positions, encoded_bodies: the undamaged batches, encoded again without a codec
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, other = positions[b], encoded_positions[i]
+        prefix, payload = encoded_bodies[i] - other, encoded_positions[i + 1] - encoded_bodies[i]
+        same = bodies[b] - at == prefix and ends[b] - starts[b] == payload
+        if same:
+            same = same_bytes(data, at, encoded, other, LENGTH)
+            same &= same_bytes(data, at + EPOCH, encoded, other + EPOCH, CRC - EPOCH)
+            bits, other_bits = get_i16(data, at + ATTRIBUTES), get_i16(encoded, other + ATTRIBUTES)
+            same &= (bits ^ other_bits) & ~CODEC_MASK == 0 and (rows[i].count > 0 or bits & CODEC_MASK == 0)
+            same &= same_bytes(data, at + MAX_TIME, encoded, other + MAX_TIME, prefix - MAX_TIME)
+            same &= same_bytes(source, starts[b], encoded, encoded_bodies[i], payload)
+        rows[i].canonical = same

@@ -16,10 +16,10 @@ import numpy as np
 
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import put_le64, put_u8, trailing_zeros
+from kfbench.kernels.wire.sealing import FULL
 from kfbench.kernels.wire.varint import put_uvarint, put_varint, uvarint_bytes, varint_bytes
 from kfbench.research.columnar.kernels import columns as packed
 from kfbench.research.columnar.kernels.bit_packing import join4, join8
-from kfbench.research.columnar.kernels.bit_stream import flush, push
 from kfbench.research.columnar.kernels.columns import U0, U1, U7, ZERO, bits_of, packed_bytes
 from kfbench.research.columnar.kernels.simd_int64 import (
     count_wide,
@@ -31,7 +31,6 @@ from kfbench.research.columnar.kernels.simd_int64 import (
     take_codes,
 )
 
-FULL = -1  # returned instead of a position if there is no room
 BUCKETS = 65 + 7  # one per width, and 7 more because each byte of an uvarint holds 7 bits
 U2, U4, U8, U64 = (np.uint64(value) for value in (2, 4, 8, 64))
 
@@ -69,30 +68,11 @@ class Residuals(NamedTuple):
     head_bytes: int  # size of the column head
 
 
-class LengthColumn(NamedTuple):
-    """Description of the lengths whose codes were copied to x: 0 for a null, else length + 1."""
-
-    total_bytes: int  # sum of the lengths
-    bounds: Bounds  # of the codes; the greatest is 0 if all lengths are null
-
-
 @leaf
 def width_of(value):
     """Return the number of bits with which a uint64 is packed: its bit length, or 64 above 56."""
     bits = bits_of(value)
     return bits if bits <= packed.MAX_BITS else np.int64(packed.WORD)
-
-
-@leaf
-def _has_sum(residuals):
-    """Return whether the sum of the residuals certainly fits an int64, by their number and largest bit length."""
-    return residuals.bits + bits_of(np.uint64(residuals.number)) <= 63
-
-
-@leaf
-def _is_uneven(residuals, by_bits):
-    """Return whether the largest residual has at least `by_bits` more bits than the mean residual."""
-    return residuals.bits >= by_bits and residuals.total >> (residuals.bits - by_bits) < residuals.number
 
 
 @leaf
@@ -104,9 +84,11 @@ def _with_patches(x, residuals, has_trend, plan, wide):
     more. Widths are tried from the widest down, because few residuals are wide. Wide residuals are counted again for
     each width: a histogram would need the bit length of each residual.
     """
-    if _has_sum(residuals) and not _is_uneven(residuals, np.int64(3 if residuals.number < 16 else 4)):
-        return plan
     n, base, first, top = residuals.number, residuals.base, residuals.first, residuals.bits
+    has_sum = top + bits_of(np.uint64(n)) <= 63  # the sum of the residuals certainly fits an int64
+    more_bits = np.int64(3 if n < 16 else 4)
+    if has_sum and not (top >= more_bits and residuals.total >> (top - more_bits) < n):
+        return plan
     index_bits = bits_of(np.uint64(n - 1))
     for k in range(U1, U8):
         wide[np.uint64(top) + k] = 0
@@ -166,6 +148,37 @@ def choose(x, n, bounds, has_trend, scratch):
         plan = ColumnPlan(size, np.int64(packed.PATCHED), width, low, first, ZERO)
     residuals = Residuals(n - 1, low, first, bits, last - first - low * (n - 1), head_bytes)
     return _with_patches(x, residuals, has_trend, plan, scratch)
+
+
+# A stream of bits, lowest bit of each byte first. Bits are collected in a uint64, the word.
+
+
+@leaf
+def push(out, at, word, fill, value, width):
+    """Append the `width` bits (1 to 63) of `value` to a word that has `fill` bits. Write the word if it is full.
+
+    Return the new position in `out`, the new word and the number of its bits.
+    """
+    word |= value << fill
+    fill += width
+    if fill >= U64:
+        put_le64(out, at, word)
+        at += 8
+        fill -= U64
+        word = value >> (width - fill)
+    return at, word, fill
+
+
+@leaf
+def flush(out, at, word, fill):
+    """Write the bytes of the last word, which has `fill` bits. Return the next position."""
+    rest = np.int64(fill)
+    while rest > 0:
+        put_u8(out, at, np.uint8(word & np.uint64(0xFF)))
+        word >>= np.uint64(8)
+        at += 1
+        rest -= 8
+    return at
 
 
 @leaf
@@ -285,6 +298,9 @@ def write_values(out, at, x, n, has_trend, scratch):
 
 @leaf
 def fill_codes(x, lengths, first, n):
-    """Copy the codes of n lengths from index `first` on to x[:n]. Return the LengthColumn."""
+    """Copy the codes of n lengths (0 for a null, else length + 1) from index `first` on to x[:n].
+
+    Return the Bounds of the codes, whose greatest is 0 if all are null, and the sum of the lengths.
+    """
     nulls, low, high, total = take_codes(x, lengths, first, n)
-    return LengthColumn(total - (n - nulls), Bounds(low, high, total))
+    return Bounds(low, high, total), total - (n - nulls)

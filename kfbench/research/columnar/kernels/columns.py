@@ -3,7 +3,7 @@
 A column stores its kind, its width and its residuals. The residual is the part of a value that the kind does not
 predict. The kind PATCHED packs only the low bits of the residuals, and stores the high bits of the few wide ones apart.
 In columns of ages and offsets, which have a trend, its residuals are those of the steps from value to value.
-The table in formats/columnar.py has all kinds. `column_writing` chooses the kind and writes the column. All arithmetic
+The table in `columnar.format` has all kinds. `column_writing` chooses the kind and writes the column. All arithmetic
 is modulo 2**64.
 
 Each function that reads returns the state first (see `status`), then the next position. Common parameters:

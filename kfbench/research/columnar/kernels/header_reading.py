@@ -85,45 +85,6 @@ class Summary(NamedTuple):
 
 
 @leaf
-def _read_counts(data, p, end, n, max_headers, x, header_bounds, r):
-    """Read the header counts of a batch with headers into header_bounds[r + 1:r + n + 1], as running sums.
-
-    Return the state and the next position.
-
-    Args: see the module docstring; max_headers: headers allowed in the batch.
-    """
-    to, before = np.uint64(r), header_bounds[r]
-    mode = ZERO
-    if n > 1:
-        if p >= end:
-            return status.HEADER_COLUMNS, p
-        mode = np.int64(get_u8(data, p))
-        p += 1
-    if n == 1 or mode == BY_POSITION:
-        number, p = get_uvarint(data, p, end)
-        if p > end or number == 0:
-            return status.HEADER_COLUMNS, p
-        if number > max_headers or number * n > max_headers:
-            return status.LIMIT_HEADERS, p
-        put_line(header_bounds, to + U1, n, before + number, number)
-        return status.SOUND, p
-    if mode != BY_RECORD:
-        return status.HEADER_COLUMNS, p
-    state, p = packed.read_short(data, p, end, n, x)
-    if state != status.SOUND:
-        return state, p
-    total = ZERO
-    for i in range(np.uint64(n)):
-        if x[i] > INT32_MAX:
-            return status.COLUMN_LENGTH, p
-        total += x[i]
-        header_bounds[to + i + U1] = before + total
-    if total == 0:
-        return status.HEADER_COLUMNS, p
-    return status.LIMIT_HEADERS if total > max_headers else status.SOUND, p
-
-
-@leaf
 def read_header_counts(data, p, end, n, bits, limits, x, header_bounds, r):
     """Read the header counts of a batch with or without headers into header_bounds[r + 1:r + n + 1], as running sums.
 
@@ -143,11 +104,37 @@ def read_header_counts(data, p, end, n, bits, limits, x, header_bounds, r):
     if not has_headers:  # the log was changed after `survey` read it
         return status.HEADER_COLUMNS, p
     _, max_in_batch, max_in_log = limits
-    most = min(max_in_batch, max_in_log - header_bounds[r])
-    state, p = _read_counts(data, p, end, n, most, x, header_bounds, r)
-    if state == status.LIMIT_HEADERS and most < max_in_batch:
-        state = status.LIMIT_LOG_HEADERS
-    return state, p
+    to, before = np.uint64(r), header_bounds[r]
+    most = min(max_in_batch, max_in_log - before)
+    limit = status.LIMIT_HEADERS if most == max_in_batch else status.LIMIT_LOG_HEADERS
+    mode = ZERO
+    if n > 1:
+        if p >= end:
+            return status.HEADER_COLUMNS, p
+        mode = np.int64(get_u8(data, p))
+        p += 1
+    if n == 1 or mode == BY_POSITION:
+        number, p = get_uvarint(data, p, end)
+        if p > end or number == 0:
+            return status.HEADER_COLUMNS, p
+        if number > most or number * n > most:
+            return limit, p
+        put_line(header_bounds, to + U1, n, before + number, number)
+        return status.SOUND, p
+    if mode != BY_RECORD:
+        return status.HEADER_COLUMNS, p
+    state, p = packed.read_short(data, p, end, n, x)
+    if state != status.SOUND:
+        return state, p
+    total = ZERO
+    for i in range(np.uint64(n)):
+        if x[i] > INT32_MAX:
+            return status.COLUMN_LENGTH, p
+        total += x[i]
+        header_bounds[to + i + U1] = before + total
+    if total == 0:
+        return status.HEADER_COLUMNS, p
+    return limit if total > most else status.SOUND, p
 
 
 @leaf

@@ -21,15 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench.kernels.formats.shared_headers import same_bytes
-from kfbench.kernels.jit import kernel, leaf, part
+from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import bit_count, put_u8, trailing_zeros
+from kfbench.kernels.wire.sealing import FULL
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, uvarint_bytes
 from kfbench.research.columnar.kernels import column_writing, templates
 from kfbench.research.columnar.kernels.column_writing import (
-    FULL,
     Bounds,
-    ColumnPlan,
-    LengthColumn,
     bounds_of,
     write_values,
 )
@@ -84,13 +82,6 @@ def headers_of(columns):
     """Select the Headers from the columns of the records."""
     _, _, _, _, bounds, key_lengths, value_lengths, _, _, _, _, keys, key_starts, values, value_starts = columns
     return Headers(bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts)
-
-
-class PlainPlan(NamedTuple):
-    """Sizes of the header values at one position in the plain form: a column of lengths, then all values."""
-
-    lengths: LengthColumn
-    column: ColumnPlan
 
 
 class Distinct(NamedTuple):
@@ -184,7 +175,10 @@ def _find_distinct(items, same_end, is_decided_by_word, budget_bytes, indexes, k
 
 @leaf
 def _plan_plain(items, has_one_length, scratch):
-    """Plan the plain form. Fill scratch.x with codes, unless all lengths are the same. Return the PlainPlan."""
+    """Plan the plain form. Fill scratch.x with codes, unless all lengths are the same.
+
+    Return the ColumnPlan of the lengths, and their sum.
+    """
     n, length = items.number, np.int64(items.lengths[items.first])
     if not has_one_length:
         h, nulls = items.first, ZERO
@@ -193,27 +187,27 @@ def _plan_plain(items, has_one_length, scratch):
             nulls += scratch.x[i] == 0
             h += items.stride
         bounds = bounds_of(scratch.x, n)
-        column = column_writing.choose(scratch.x, n, bounds, False, scratch.plans)
-        return PlainPlan(LengthColumn(bounds.total - (n - nulls), bounds), column)
+        plan = column_writing.choose(scratch.x, n, bounds, False, scratch.plans)
+        return plan, bounds.total - (n - nulls)
     # This is the plan that `choose` returns. It is faster, and most positions are not written as plain.
     bounds = Bounds(length + 1, length + 1, (length + 1) * n)
-    return PlainPlan(LengthColumn(length * n, bounds), column_writing.choose_even(bounds, n))
+    return column_writing.choose_even(bounds, n), length * n
 
 
 @leaf
 def _put_plain(out, at, items, plan, has_one_length, scratch, staged_end):
     """Write the values at one position as a column of lengths, and stage the values themselves.
 
-    Args: see the module docstring; plan: the PlainPlan.
+    Args: see the module docstring; plan: the ColumnPlan of the lengths.
     """
     if has_one_length:
         for i in range(np.uint64(items.number)):
-            scratch.x[i] = plan.lengths.bounds.low
+            scratch.x[i] = np.int64(items.lengths[items.first]) + 1
     h = items.first
     for _ in range(items.number):
         staged_end = put_bytes(scratch.staged, staged_end, items.data, items.starts[h], np.int64(items.lengths[h]))
         h += items.stride
-    return column_writing.put(out, at, scratch.x, items.number, plan.column, False), staged_end
+    return column_writing.put(out, at, scratch.x, items.number, plan, False), staged_end
 
 
 @leaf
@@ -233,9 +227,9 @@ def _put_varied(out, at, items, has_one_length, variation, scratch, staged_end):
     Args: see the module docstring; variation: the Variation, valid if all values have one length.
     """
     n, length = items.number, np.int64(items.lengths[items.first])
-    plain = _plan_plain(items, has_one_length, scratch)
-    form, size = np.int64(PLAIN), plain.column.size_bytes
-    budget = size + plain.lengths.total_bytes - 1
+    plain, total_bytes = _plan_plain(items, has_one_length, scratch)
+    form, size = np.int64(PLAIN), plain.size_bytes
+    budget = size + total_bytes - 1
     template_bytes, template_columns = budget + 1, ZERO
     if variation.are_digits:
         template_columns = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)
@@ -327,17 +321,20 @@ def _put_pairs(out, at, headers, start, end):
 
 @leaf
 def _put_by_record(out, at, headers, first, n, scratch):
-    """Write the header columns of n >= 2 records whose header keys differ. Return the next position, or FULL."""
+    """Write the header columns of n >= 1 records, record by record. Return the next position, or FULL."""
     bounds, x = headers.bounds, scratch.x
+    start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
+    if n == 1:
+        if uvarint_bytes(end - start) > len(out) - at:
+            return np.int64(FULL)
+        return _put_pairs(out, put_uvarint(out, at, end - start), headers, start, end)
     if at == len(out):
         return np.int64(FULL)
     put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = bounds[first + i + U1] - bounds[first + i]
     at = write_values(out, at + 1, x, n, False, scratch.plans)
-    if at == FULL:
-        return at
-    return _put_pairs(out, at, headers, np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)]))
+    return at if at == FULL else _put_pairs(out, at, headers, start, end)
 
 
 @leaf
@@ -351,11 +348,11 @@ def _payload_bytes(headers, start, end):
 
 
 @part
-def _put_columns(out, at, headers, first, n, scratch):
-    """Write the header columns of a batch of n >= 2 records. Return the HeaderSizes."""
+def put_columns(out, at, headers, first, n, scratch):
+    """Write the header columns of a batch of n >= 1 records. At least one has headers. Return the HeaderSizes."""
     bounds = headers.bounds
     start, end = np.uint64(bounds[first]), np.uint64(bounds[first + np.uint64(n)])
-    if not _have_same_keys(headers, first, n):
+    if n == 1 or not _have_same_keys(headers, first, n):
         key_bytes, value_bytes = _payload_bytes(headers, start, end)
         at = _put_by_record(out, at, headers, first, n, scratch)
         return HeaderSizes(at, key_bytes, value_bytes, False)
@@ -381,42 +378,9 @@ def _put_columns(out, at, headers, first, n, scratch):
 
 
 @leaf
-def put_columns(out, at, headers, first, n, scratch):
-    """Write the header columns of a batch of n >= 1 records. At least one has headers. Return the HeaderSizes."""
-    if n > 1:
-        return _put_columns(out, at, headers, first, n, scratch)
-    start, end = np.uint64(headers.bounds[first]), np.uint64(headers.bounds[first + U1])
-    key_bytes, value_bytes = _payload_bytes(headers, start, end)
-    if uvarint_bytes(end - start) > len(out) - at:
-        return HeaderSizes(np.int64(FULL), key_bytes, value_bytes, False)
-    at = _put_pairs(out, put_uvarint(out, at, end - start), headers, start, end)
-    return HeaderSizes(at, key_bytes, value_bytes, False)
-
-
-@leaf
 def put_payload(out, at, headers, first, n):
     """Write the header keys, then the header values, of n records. `out` must have room. Return the next position."""
     for h in range(np.uint64(headers.bounds[first]), np.uint64(headers.bounds[first + np.uint64(n)])):
         at = put_bytes(out, at, headers.keys, headers.key_starts[h], np.int64(headers.key_lengths[h]))
         at = put_bytes(out, at, headers.values, headers.value_starts[h], np.int64(headers.value_lengths[h]))
     return at
-
-
-@kernel
-def sizes(columns, bounds, scratch, room, out):
-    """Compute the size of the headers of each batch: columns, keys and values.
-
-    Args:
-        columns: the columns of the records
-        bounds int64[batches + 1]: bounds of the records of each batch
-        scratch: the arrays of a Scratch
-        room uint8[]: scratch for the columns of one batch
-        out int64[3 * batches]: filled with three sizes in bytes per batch
-    """
-    headers, arrays = headers_of(columns), Scratch(*scratch)
-    for b in range(len(bounds) - 1):
-        first, n = np.uint64(bounds[b]), bounds[b + 1] - bounds[b]
-        out[3 * b] = out[3 * b + 1] = out[3 * b + 2] = 0
-        if headers.bounds[bounds[b]] != headers.bounds[bounds[b + 1]]:
-            found = put_columns(room, ZERO, headers, first, n, arrays)
-            out[3 * b], out[3 * b + 1], out[3 * b + 2] = found.position, found.key_bytes, found.value_bytes

@@ -6,6 +6,7 @@ Common parameters:
     p, end: a position in `data`, and the end of the batch
     n, r: number of records of the batch, and row of its first record
     header, base_offset: the Header and the base offset of the batch
+    i: index of the record to read in its batch
     max_bytes: largest length of a key or value allowed
     x int64[records of the largest batch + GROUP]: scratch
     columns: RecordColumns, filled from row r on; kernels take a tuple of its arrays
@@ -25,7 +26,15 @@ from kfbench.kernels.wire.varint import get_varlong
 from kfbench.research.columnar.kernels import batch_header as layout
 from kfbench.research.columnar.kernels import columns as packed
 from kfbench.research.columnar.kernels.batch_header import crc_holds, read_header
-from kfbench.research.columnar.kernels.columns import ALL_ALIKE, ZERO, check_code, read_length
+from kfbench.research.columnar.kernels.columns import (
+    ALL_ALIKE,
+    ZERO,
+    LengthAround,
+    check_code,
+    read_around,
+    read_at,
+    read_length,
+)
 from kfbench.research.columnar.kernels.header_reading import read_header_counts
 from kfbench.research.columnar.kernels.simd_int64 import put_line, put_starts
 
@@ -102,6 +111,17 @@ class ReadColumns(NamedTuple):
 
 
 @leaf
+def _read_only_times(data, p, end, bits):
+    """Read the age and the offset delta of a batch's only record. Return both and the next position."""
+    age = delta = ZERO
+    if bits & layout.AGES:
+        age, p = get_varlong(data, p, end)
+    if bits & layout.OFFSETS:
+        delta, p = get_varlong(data, p, end)
+    return age, delta, p
+
+
+@leaf
 def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
     """Read create times and offsets of n >= 1 records. Return the state and the next position.
 
@@ -109,11 +129,7 @@ def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
     """
     bits, to = header.attributes, np.uint64(r)
     if n == 1:
-        age, delta = ZERO, ZERO
-        if bits & layout.AGES:
-            age, p = get_varlong(data, p, end)
-        if bits & layout.OFFSETS:
-            delta, p = get_varlong(data, p, end)
+        age, delta, p = _read_only_times(data, p, end, bits)
         created[to], offsets[to] = header.anchor - age, base_offset + delta
         return status.COLUMN_OFFSET if (delta + 2**31) >> 32 else status.SOUND, p
     if bits & layout.AGES:
@@ -137,7 +153,7 @@ def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
 
 @leaf
 def _read_lengths(data, p, end, n, has_column, max_bytes, x, lengths, to):
-    """Read the key or value lengths of n >= 2 records into lengths[to:to + n]. Without a column, all are null (-1).
+    """Read the key or value lengths of n >= 1 records into lengths[to:to + n]. Without a column, all are null (-1).
 
     Return the state, the next position and the sum of the lengths.
 
@@ -146,6 +162,10 @@ def _read_lengths(data, p, end, n, has_column, max_bytes, x, lengths, to):
         has_column: whether the batch has this column
         lengths, to: as in `columns.read_lengths`
     """
+    if n == 1:
+        state, p, length = read_length(data, p, end, has_column, max_bytes)
+        lengths[to] = length
+        return state, p, max(length, 0)
     if not has_column:
         put_line(lengths, to, n, np.int64(layout.NULL), ZERO)
         return status.SOUND, p, ZERO
@@ -166,20 +186,13 @@ def _read_columns(data, end, n, header, base_offset, max_bytes, x, columns, r):
     state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
         return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
-    if n == 1:
-        state, p, key_length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
-        if state != status.SOUND:
-            return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
-        state, p, value_length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
-        columns.key_lengths[to], columns.value_lengths[to] = key_length, value_length
-        if p > end:
-            state = status.COLUMN
-        return ReadColumns(np.int64(state), np.int64(p), max(key_length, 0), max(value_length, 0))
     has_keys, has_values = bits & layout.KEYS != 0, bits & layout.VALUES != 0
     state, p, key_bytes = _read_lengths(data, p, end, n, has_keys, max_bytes, x, columns.key_lengths, to)
     if state != status.SOUND:
         return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
     state, p, value_bytes = _read_lengths(data, p, end, n, has_values, max_bytes, x, columns.value_lengths, to)
+    if state == status.SOUND and p > end:  # the times of a batch's only record were cut short
+        state = status.COLUMN
     return ReadColumns(np.int64(state), np.int64(p), key_bytes, value_bytes)
 
 
@@ -337,3 +350,115 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
         _place(rows, r, n, starts[b], key_bytes)
         if header.attributes & layout.CONTROL and not _are_controls_sound(source, rows, r, n):
             state[b] = status.CONTROL_RECORD
+
+
+# The rest reads single records of batches without the others.
+
+
+class Fetched(NamedTuple):
+    """One record, read from the columns of its batch. The fields but key and value are int64."""
+
+    state: int
+    age: int
+    offset_delta: int
+    key: LengthAround
+    value: LengthAround  # its position is that of the batch's payload
+
+
+@leaf
+def _read_record(data, p, end, n, bits, i, max_bytes):
+    """Read record i of a batch. Return what was Fetched.
+
+    Args: see the module docstring; bits: attributes of the batch.
+    """
+    if n == 1:
+        age, delta, p = _read_only_times(data, p, end, bits)
+        state, p, length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
+        key = LengthAround(np.int64(state), p, length, ZERO, max(length, 0))
+        if state != status.SOUND:
+            return Fetched(key.state, age, delta, key, key)
+        state, p, length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
+        return Fetched(np.int64(state), age, delta, key, LengthAround(np.int64(state), p, length, ZERO, ZERO))
+    age, delta = ZERO, i
+    key = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
+    if bits & layout.AGES:
+        state, p, age = read_at(data, p, end, n, i)
+        if state != status.SOUND:
+            return Fetched(np.int64(state), age, delta, key, key)
+    if bits & layout.OFFSETS:
+        state, p, delta = read_at(data, p, end, n, i)
+        if state != status.SOUND:
+            return Fetched(np.int64(state), age, delta, key, key)
+    if bits & layout.KEYS:
+        key = read_around(data, p, end, n, i, True, max_bytes)
+        p = key.position
+        if key.state != status.SOUND:
+            return Fetched(key.state, age, delta, key, key)
+    if bits & layout.VALUES:
+        value = read_around(data, p, end, n, i, False, max_bytes)
+    else:
+        value = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
+    return Fetched(value.state, age, delta, key, value)
+
+
+@leaf
+def _check(header, i, max_records, max_in_log):
+    """Check that record i of a batch exists and can be fetched. Return SOUND or the `status` of the problem."""
+    if header.state != status.SOUND:
+        return header.state
+    if i < 0 or i >= header.count:
+        return np.int64(status.NO_SUCH_RECORD)
+    if header.attributes & (layout.CODEC_MASK | layout.HEADERS):
+        return np.int64(status.NOT_FETCHED)
+    if header.count > max_records:
+        return np.int64(status.LIMIT_RECORDS)
+    return np.int64(status.LIMIT_LOG_RECORDS if header.count > max_in_log else status.SOUND)
+
+
+@kernel
+def fetch(data, positions, indices, max_records, max_in_log, max_bytes, state, columns):
+    """Read one record of each batch. Check no checksum.
+
+    A batch that is damaged, has a codec or has headers gets its state and no record.
+
+    Args:
+        data, positions, max_bytes, state: see the module docstring
+        indices int64[batches]: index of the record in its batch
+        max_records: records allowed per batch
+        max_in_log: records allowed in all batches; some columns are read value by value, and values may take no byte
+        columns: the arrays of RecordColumns; row b is filled with the record of batch b, but no create time
+    """
+    timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    for b in range(len(indices)):
+        ask_ahead(data, positions, b)
+        at, end, i = positions[b], positions[b + 1], indices[b]
+        state[b] = status.SOUND
+        if get_i8(data, at + layout.MAGIC) != layout.THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at <= layout.HEADER:
+            state[b] = status.SIZE
+            continue
+        header = read_header(data, at, end)
+        problem, bits, p = _check(header, i, max_records, max_in_log), header.attributes, header.body
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        max_in_log -= header.count
+        found = _read_record(data, p, end, header.count, bits, i, max_bytes)
+        problem, key, value = found.state, found.key, found.value
+        key_at, value_at = value.position + key.before, value.position + key.total + value.before
+        if problem == status.SOUND and (found.offset_delta + 2**31) >> 32:
+            problem = np.int64(status.COLUMN_OFFSET)
+        if problem == status.SOUND and (
+            min(key_at, value_at) < value.position
+            or max(key.length, 0) > end - key_at
+            or max(value.length, 0) > end - value_at
+        ):
+            problem = np.int64(status.PAYLOAD)
+        state[b] = problem
+        if problem == status.SOUND:
+            timestamps[b] = header.max_time if bits & layout.APPEND else header.anchor - found.age
+            offsets[b] = get_i64(data, at) + found.offset_delta
+            key_lengths[b], key_starts[b] = key.length, key_at
+            value_lengths[b], value_starts[b] = value.length, value_at

@@ -18,7 +18,7 @@ from kfbench.kernels.simd.intrinsics import (
     put_le64,
 )
 from kfbench.kernels.wire.varint import get_uvarint, put_bytes
-from kfbench.research.columnar.kernels.characters import CHARACTERS, differ8, differ16, differ32, pack_digits
+from kfbench.research.columnar.kernels.bit_packing import CHARACTERS, differ8, differ16, differ32, pack_digits
 from kfbench.research.columnar.kernels.columns import U0, U1, U3, U7, bits_of, packed_bytes
 
 SLACK = CHARACTERS  # bytes of room after buffers of digits, because whole vectors are read and written

@@ -16,18 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench.kernels.formats.batch_header import attributes_of
-from kfbench.kernels.jit import kernel, leaf, variant
+from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.simd.intrinsics import put_i16
 from kfbench.kernels.wire import sealing
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.wire.lengths import delta_code
-from kfbench.kernels.wire.sealing import OK
+from kfbench.kernels.wire.sealing import FULL, OK, RunningCrc
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
-from kfbench.research.columnar import layout as columnar_layout
 from kfbench.research.columnar.kernels import batch_header as layout
 from kfbench.research.columnar.kernels.batch_header import header_bytes, outline
 from kfbench.research.columnar.kernels.column_writing import (
-    FULL,
     Bounds,
     bounds_of,
     choose,
@@ -51,7 +49,7 @@ MAX_BATCH_OVERHEAD = layout.HEADER + layout.PRODUCER_BYTES + 5 + 5 + 4 * layout.
 MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
 
 PARTS = (
-    *(f"batch_header.{name}" for name in columnar_layout.HEADER.names),
+    *(f"batch_header.{name}" for name in layout.LAYOUT.names),
     "batch_header.producer",
     "batch_header.count",
     "batch_header.last_offset_delta",
@@ -67,7 +65,7 @@ PARTS = (
     "header_value",
 )
 SUMMED_FROM = 512  # from this size in bytes on, the checksum of a payload is computed while it is copied
-FIXED_PART_BYTES = np.array([columnar_layout.HEADER[name].itemsize for name in columnar_layout.HEADER.names])
+FIXED_PART_BYTES = np.array([layout.LAYOUT[name].itemsize for name in layout.LAYOUT.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
 
@@ -96,13 +94,6 @@ class WrittenColumns(NamedTuple):
     values: WrittenLengths  # its position is after all columns
 
 
-class RunningCrc(NamedTuple):
-    """The checksum of a batch so far, while its payload is copied."""
-
-    crc: int
-    position: int  # end of the bytes that the checksum covers; NEVER if the batch will be compressed
-
-
 @leaf
 def _fill_offsets(x, offsets, first, n, base_offset):
     for i in range(np.uint64(n)):
@@ -111,7 +102,7 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 @leaf
 def _put_lengths(out, at, field, first, n, bit, x, plans):
-    """Write the column of n >= 2 key or value lengths. Write nothing if all are null. Return the WrittenLengths.
+    """Write the column of n >= 1 key or value lengths. Write nothing if all are null. Return the WrittenLengths.
 
     Args:
         out, at, first, x, plans: see the module docstring; `at` may be FULL
@@ -121,20 +112,33 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
     """
     if at == FULL:
         return WrittenLengths(at, ZERO, ZERO, True)
-    found = fill_codes(x, field.lengths, first, n)
-    if found.bounds.high == 0:
+    if n == 1:
+        length = np.int64(field.lengths[first])
+        if length < 0:
+            return WrittenLengths(at, ZERO, ZERO, True)
+        code = np.uint64(length + 1)
+        if len(out) - at < 5 and uvarint_bytes(code) > len(out) - at:
+            return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
+        return WrittenLengths(put_uvarint(out, at, code), np.int64(bit), length, True)
+    codes, total_bytes = fill_codes(x, field.lengths, first, n)
+    if codes.high == 0:
         return WrittenLengths(at, ZERO, ZERO, True)
     is_run = gaps_of(field.lengths, field.starts, first, n - 1) == 0
-    return WrittenLengths(write(out, at, x, n, found.bounds, False, plans), np.int64(bit), found.total_bytes, is_run)
+    return WrittenLengths(write(out, at, x, n, codes, False, plans), np.int64(bit), total_bytes, is_run)
 
 
 @leaf
 def _put_times(out, at, columns, first, batch, x, plans):
-    """Write the columns of ages and offsets of n >= 2 records. Return the next position, or FULL.
+    """Write the columns of ages and offsets of n >= 1 records. Return the next position, or FULL.
 
     Args: see the module docstring.
     """
     n = batch.count
+    if n == 1:  # its age is 0
+        delta = columns[1][first] - batch.base_offset
+        if not batch.has_holes:
+            return at
+        return put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
     if batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
         # If timestamps span more than 2**63, the greatest age wraps to a negative int64, and 0 is not the least age.
@@ -150,43 +154,11 @@ def _put_times(out, at, columns, first, batch, x, plans):
 
 
 @leaf
-def _put_length(out, at, length, bit):
-    """Write the key or value length of a batch's only record, unless it is null. Return the WrittenLengths."""
-    if length < 0:
-        return WrittenLengths(at, ZERO, ZERO, True)
-    code = np.uint64(length + 1)
-    if len(out) - at < 5 and uvarint_bytes(code) > len(out) - at:
-        return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
-    return WrittenLengths(put_uvarint(out, at, code), np.int64(bit), length, True)
-
-
-@leaf
-def _put_only_record(out, at, offsets, keys, values, first, batch):
-    """Write the columns of a batch of one record, whose age is 0. Return the WrittenColumns.
-
-    Args: see the module docstring; offsets int64[]: of all records.
-    """
-    bits = np.int64(layout.OFFSETS if batch.has_holes else 0)
-    if batch.has_holes:
-        delta = offsets[first] - batch.base_offset
-        at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
-    key_column = value_column = WrittenLengths(at, ZERO, ZERO, True)
-    if at != FULL:
-        key_column = _put_length(out, at, np.int64(keys.lengths[first]), layout.KEYS)
-        value_column = key_column
-        if key_column.position != FULL:
-            value_column = _put_length(out, key_column.position, np.int64(values.lengths[first]), layout.VALUES)
-    return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
-
-
-@leaf
 def _put_columns(out, at, columns, keys, values, first, batch, room):
     """Write the columns of a batch with any number of records, except header columns. Return the WrittenColumns.
 
     Args: see the module docstring.
     """
-    if batch.count == 1:
-        return _put_only_record(out, at, columns[1], keys, values, first, batch)
     bits = np.int64((layout.AGES if batch.greatest_age else 0) | (layout.OFFSETS if batch.has_holes else 0))
     if batch.count == 0:
         nothing = WrittenLengths(at, ZERO, ZERO, True)
@@ -200,9 +172,9 @@ def _put_columns(out, at, columns, keys, values, first, batch, room):
 @leaf
 def _put_run(out, at, data, start, total, running):
     """Copy data[start : start + total] to out[at:]. Return the next position and the updated RunningCrc."""
-    if total < SUMMED_FROM or running.position == sealing.NEVER:
+    if total < SUMMED_FROM or running.summed == sealing.NEVER:
         return put_bytes(out, at, data, start, total), running
-    crc, position = crc32c_copy(running.crc, out, running.position, at, data, start, total)
+    crc, position = crc32c_copy(running.value, out, running.summed, at, data, start, total)
     return at + total, RunningCrc(crc, position)
 
 
@@ -228,7 +200,7 @@ def _put_items(out, at, field, first, end, column, running):
     return at, running
 
 
-WITH_HEADERS = False  # replaced in the variants of `_encode`
+WITH_HEADERS = False  # replaced in the variants of `_encode` and `_sizes`
 
 
 def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
@@ -285,7 +257,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         elif WITH_HEADERS and bits & layout.HEADERS:
             at = put_payload(out, at, headers, first, batch.count)
         if sealed:
-            sealing.seal(out, start, at, layout.CRC, crc32c_finish(running.crc, out, running.position, at))
+            sealing.seal(out, start, at, layout.CRC, crc32c_finish(running.value, out, running.summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
@@ -300,10 +272,10 @@ def _lengths_bytes(lengths, first, n, x, plans):
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length + 1)) if length >= 0 else ZERO, max(length, 0)
-    found = fill_codes(x, lengths, first, n)
-    if found.bounds.high == 0:
+    codes, total_bytes = fill_codes(x, lengths, first, n)
+    if codes.high == 0:
         return ZERO, ZERO
-    return choose(x, n, found.bounds, False, plans).size_bytes, found.total_bytes
+    return choose(x, n, codes, False, plans).size_bytes, total_bytes
 
 
 @leaf
@@ -321,18 +293,18 @@ def _times_bytes(columns, first, batch, x, plans):
     return ages, offsets
 
 
-@kernel
-def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
+def _sizes(columns, bounds, fields, scratch, room, out, parts):
     """Compute the uncompressed size of each batch without writing it.
 
     Args:
-        columns: the columns of the shapes
-        bounds, fields: as in `_encode`
-        header_sizes int64[3 * batches]: from `header_writing.sizes`; empty without headers
-        x, plans: see the module docstring
+        columns: the columns of the shapes, or of the records if they have headers
+        bounds, fields, scratch: as in `_encode`
+        room uint8[]: scratch for the header columns of one batch
         out int64[batches]: filled with sizes in bytes
         parts int64[len(PARTS)]: the size in bytes of each part of all batches is added; may be empty
     """
+    arrays = Scratch(*scratch)
+    x, plans = arrays.x, arrays.plans
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
@@ -343,14 +315,14 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         if batch.count:
             keys, key_bytes = _lengths_bytes(columns[2], first, batch.count, x, plans)
             values, value_bytes = _lengths_bytes(columns[3], first, batch.count, x, plans)
-        headers = header_keys = header_values = ZERO
-        if len(header_sizes):
-            headers, header_keys, header_values = (
-                header_sizes[3 * b], header_sizes[3 * b + 1], header_sizes[3 * b + 2]
-            )  # fmt: skip
+        headers = HeaderSizes(ZERO, ZERO, ZERO, False)
+        if WITH_HEADERS:
+            given = headers_of(columns)
+            if given.bounds[first] != given.bounds[end]:
+                headers = put_columns(room, ZERO, given, first, batch.count, arrays)
         out[b] = (
-            header_bytes(batch, optional) + ages + offsets + keys + values + headers + key_bytes + value_bytes
-            + header_keys + header_values
+            header_bytes(batch, optional) + ages + offsets + keys + values + headers.position + key_bytes + value_bytes
+            + headers.key_bytes + headers.value_bytes
         )  # fmt: skip
         if len(parts) == 0:
             continue
@@ -362,6 +334,11 @@ def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
         rest[2] += uvarint_bytes(delta_code(batch.last_delta, True)) if batch.has_holes else 0
         rest[3] += layout.times_bytes(optional)
         for k, size in enumerate(
-            (ages, offsets, keys, values, headers, key_bytes, value_bytes, header_keys, header_values)
-        ):
+            (ages, offsets, keys, values, headers.position, key_bytes, value_bytes, headers.key_bytes,
+             headers.value_bytes)
+        ):  # fmt: skip
             rest[4 + k] += size
+
+
+sizes = variant(_sizes, "sizes", WITH_HEADERS=False)
+sizes_with_headers = variant(_sizes, "sizes_with_headers", WITH_HEADERS=True)
