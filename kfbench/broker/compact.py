@@ -10,7 +10,7 @@ another format (KIP-724).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,13 @@ from kfbench.batch_plan import plan
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.retention import Flags, history_of, retained
 from kfbench.broker.source import bytes_of, find, read
-from kfbench.broker.work import NewLog, Work
+from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
-from kfbench.kernels.wire import frames
 from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import BatchKinds, check_room, codec_bytes, kinds_of, write_batches
+from kfbench.log.writing import BatchKinds, check_room, kinds_of
 from kfbench.records import Records
 
 DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
@@ -207,7 +206,11 @@ class _Rewriting:
         is_rewritten = np.repeat(is_written, np.diff(groups))
         rebuilt = self._rebuilt(kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy)
         written = rebuilt.log
-        spliced = _spliced(self.source, rows, written, leaders, is_written)
+        copied, new = np.flatnonzero(~is_written), np.flatnonzero(is_written)
+        starts, sizes = rows["position"][leaders[copied]], rows["size_bytes"][leaders[copied]]
+        parts = [Slices.of(written, new), Slices(self.source, starts, starts + sizes, copied)]
+        result = spliced(len(leaders), parts)
+        positions = result.positions[np.append(True, np.diff(result.positions) > 0)]
         compressed, rewritten = rows["codec"] > 0, int(np.count_nonzero(is_rewritten))
         lost = leaders[is_written][np.diff(written.positions) == 0]  # control batches in a format without them
         work = Work(
@@ -215,13 +218,13 @@ class _Rewriting:
             rewritten=rewritten - len(lost),
             dropped=len(rows) - len(kept) + len(lost),
             read_bytes=int(rows["size_bytes"].sum()),
-            written_bytes=len(spliced.data),
+            written_bytes=len(result.data),
             decompressed_bytes=int(rows["records_size_bytes"][compressed].sum()),
             recompressed_bytes=rebuilt.plain_bytes,
             losses=written.losses,
         )
         kept_records = int(self.survivors.sum() - self.survivors[lost].sum())
-        return Compacted(data=spliced.data, positions=spliced.positions, kept_records=kept_records, work=work)
+        return Compacted(data=result.data, positions=positions, kept_records=kept_records, work=work)
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
         """Choose the batches to join. Return the indices in `kept` at which each joined batch begins, and the end.
@@ -252,10 +255,10 @@ class _Rewriting:
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
         return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
-    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> "_Rebuilt":
+    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> Built:
         """Encode the batches that are not copied. New batch i joins the batches from leaders[i] to followers[i]."""
         if not len(leaders):
-            return _Rebuilt(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
+            return Built(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
         filled = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
@@ -284,15 +287,7 @@ class _Rewriting:
         )
         if self.target is not None:
             check_room(self.target, records, bounds, fields, of_leader["position"], self.allowance)
-        made = write_batches(records, bounds, fields, number, kinds, lossy)
-        return _Rebuilt(made, codec_bytes(records, bounds, fields, number, kinds))
-
-
-class _Rebuilt(NamedTuple):
-    """Newly encoded batches. plain_bytes: their number of bytes before compression, in batches with a codec."""
-
-    log: EncodedLog
-    plain_bytes: int
+        return build(records, bounds, fields, number, kinds, lossy)
 
 
 def _reached(starts: Int64, following: Int64) -> Int64:
@@ -309,23 +304,6 @@ def _reached(starts: Int64, following: Int64) -> Int64:
         if np.count_nonzero(is_reached) == len(known):
             return known
         following = following[following]
-
-
-def _spliced(
-    source: Bytes, rows: NDArray[np.void], written: EncodedLog, leaders: Int64, is_written: Flags
-) -> EncodedLog:
-    """Join the batches of the result. is_written bool[batches]: True: take it from `written`; False: from `source`.
-
-    leaders: for each batch of the result, the number of its first batch in `source` (a row of `rows`).
-    """
-    starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
-    sizes[is_written] = np.diff(written.positions)
-    positions = np.append(0, np.cumsum(sizes))
-    targets, data = positions[:-1], np.empty(positions[-1], np.uint8)
-    copied = starts[~is_written]
-    frames.scatter(written.data, written.positions[:-1], written.positions[1:], targets[is_written], data)
-    frames.scatter(source, copied, copied + sizes[~is_written], targets[~is_written], data)
-    return EncodedLog(data=data, positions=positions[np.append(True, sizes > 0)])
 
 
 def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:

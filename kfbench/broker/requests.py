@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 from kfbench.broker.source import of_magic
-from kfbench.broker.topic import Topic
-from kfbench.broker.validation import INVALID_RECORD, Columns, check, layout_of, read
+from kfbench.broker.topic import TopicSettings
+from kfbench.broker.validation import INVALID_RECORD, Columns, check, read
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, Refused
 from kfbench.formats import Entries, Format
@@ -80,9 +80,8 @@ def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests
     entries.errors("raise")
     positions = log.positions if isinstance(log, EncodedLog) else entries.positions[[0, -1]]
     firsts, traits = np.empty(len(positions), np.int64), np.empty(len(positions) - 1, np.int64)
-    problem, entry = request_checks.split(
-        data, entries.positions, entries.magics, layout_of(source), positions, firsts, traits
-    )
+    layout = 0 if source is None or source.is_told_by_magic else source.appending.kind  # 0: the magic says it
+    problem, entry = request_checks.split(data, entries.positions, entries.magics, layout, positions, firsts, traits)
     at = int(entries.positions[entry])
     if problem == request_checks.INSIDE_BATCH:
         raise CorruptLog(at, "length", "a request ends inside this batch")
@@ -96,7 +95,7 @@ def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests
     return Requests(data, entries, firsts, traits)
 
 
-def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowance: Allowance) -> list[Run]:
+def checked_runs(requests: Requests, source: Format | None, topic: TopicSettings, allowance: Allowance) -> list[Run]:
     """Read and check all requests. Return them as runs of one format. Raise CorruptLog and Refused."""
     entries, firsts, traits = requests.entries, requests.firsts, requests.traits
     found: list[Run] = []
@@ -104,7 +103,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowa
     for lo, hi in runs(layouts) if (layouts != layouts[:1]).any() or not len(layouts) else [(0, len(layouts))]:
         at, magic = int(entries.positions[firsts[lo]]), int(entries.magics[firsts[lo]])
         fmt = source or of_magic(magic, at, for_append=True)
-        to = topic.to or fmt
+        to = topic.format_for(fmt)
         codecs = topic.codecs(traits[lo:hi])
         no_zstd = to.holds_messages and not fmt.holds_messages
         if no_zstd and (zstd := np.flatnonzero(codecs >= CODECS["zstd"].id)).size:
@@ -144,7 +143,7 @@ def _checked(
     fmt: Format,
     to: Format,
     is_same: NDArray[np.bool_],
-    topic: Topic,
+    topic: TopicSettings,
     allowance: Allowance,
 ) -> Run:
     """Read and check some requests of one format, and decide which are rebuilt.
@@ -157,9 +156,9 @@ def _checked(
     firsts = requests.firsts[part.start : part.stop + 1]
     bounds = firsts - firsts[0]
     positions = requests.entries.positions[firsts[0] : firsts[-1] + 1]
-    rules, before = topic.rules(to), replace(allowance)
-    columns = read(fmt, data, positions, not is_same.all(), allowance, rules)
-    latest_ms, in_order = check(columns, rules)
+    before = replace(allowance)
+    columns = read(fmt, data, positions, not is_same.all(), allowance, topic)
+    latest_ms, in_order = check(columns, topic)
     codecs, stays = topic.codecs(traits), is_same
     if fmt.appending.is_only_path and not in_order.all():
         promise = f"offsets do not rise by one, or the largest create time is not the maximum of the {fmt.name} batch"
@@ -173,7 +172,7 @@ def _checked(
         if columns.read.is_metadata and not stays.all():  # now the payload is needed
             metadata_bytes = columns.decompressed_bytes
             allowance.read_again(before)
-            columns = read(fmt, data, positions, True, allowance, rules)
+            columns = read(fmt, data, positions, True, allowance, topic)
             columns = replace(columns, decompressed_bytes=columns.decompressed_bytes + metadata_bytes)
     return Run(
         columns=columns,

@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from kfbench.arrays import Bytes, Int64, as_bytes
+from kfbench.arrays import Bytes, as_bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Dictionary
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BY_MAGIC, FORMATS, Format, unknown_magic
-from kfbench.kernels.wire import frames
 from kfbench.limits import Limits
 from kfbench.log import read_log
 
@@ -56,11 +53,3 @@ def of_magic(magic: int, position: int, *, for_append: bool = False) -> Format:
     if magic not in BY_MAGIC:
         raise unknown_magic(magic, position)
     return find(BY_MAGIC[magic], for_append=for_append)
-
-
-def picked(data: Bytes, starts: Int64, ends: Int64) -> EncodedLog:
-    """Copy the bytes from starts[i] to ends[i] for each i, one after another. Each is a batch of the result."""
-    positions = np.append(0, np.cumsum(ends - starts))
-    out = np.empty(positions[-1], np.uint8)
-    frames.scatter(data, starts, ends, positions[:-1], out)
-    return EncodedLog(data=out, positions=positions)

@@ -1,7 +1,7 @@
 """The settings of a topic and its broker that decide how `append` works."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.broker.source import find
-from kfbench.broker.validation import ANY_TIME, Rules
 from kfbench.codecs import find as find_codec
 from kfbench.errors import InvalidConfig
 from kfbench.formats import BrokerTimes, Format
@@ -18,11 +17,11 @@ from kfbench.layouts import CODEC_MASK, CONTROL_BIT, NO_PARTITION_LEADER_EPOCH, 
 Origin = Literal["client", "coordinator"]
 ORIGINS: Final = ("client", "coordinator")
 TIMESTAMP_TYPES: Final = ("create", "append")
-LAST_INT64: Final = 2**63 - 1
+FIRST_INT64, LAST_INT64 = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic:
+class TopicSettings:
     """The options of `append`, after they were checked.
 
     Args:
@@ -32,7 +31,10 @@ class Topic:
         is_append: True: the topic stores append times. False: create times.
         now_ms: the broker's clock.
         epoch: the partition leader epoch.
-        common_rules: the rules that do not depend on the log's format.
+        from_client: the sender is a client, which may not write control records.
+        from_zero: the offsets of a request must begin at 0.
+        earliest_ms, latest_ms: the first and the last create time that is accepted.
+        is_keyed: the topic is compacted, so each record needs a key.
     """
 
     to: Format | None
@@ -41,7 +43,11 @@ class Topic:
     is_append: bool
     now_ms: int
     epoch: int
-    common_rules: Rules
+    from_client: bool
+    from_zero: bool
+    earliest_ms: int
+    latest_ms: int
+    is_keyed: bool
     lossy: bool
 
     @classmethod
@@ -66,7 +72,7 @@ class Topic:
         if now_ms is None and (is_append or before_max_ms is not None or after_max_ms is not None):
             raise InvalidConfig("now_ms: append time and limits of create time need the broker's clock")
         clock_ms = NO_TIMESTAMP if now_ms is None else whole_number("now_ms", now_ms)
-        earliest_ms, latest_ms = ANY_TIME
+        earliest_ms, latest_ms = FIRST_INT64, LAST_INT64
         if before_max_ms is not None:
             earliest_ms = clock_ms - whole_number("before_max_ms", before_max_ms)
         if after_max_ms is not None:
@@ -78,14 +84,11 @@ class Topic:
             is_append=is_append,
             now_ms=clock_ms,
             epoch=whole_number("partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, 2**31 - 1),
-            common_rules=Rules(
-                from_client=_one_of("origin", origin, ORIGINS) == "client",
-                from_zero=from_zero,
-                is_create=not is_append,
-                earliest_ms=earliest_ms,
-                latest_ms=latest_ms,
-                is_keyed=compacted,
-            ),
+            from_client=_one_of("origin", origin, ORIGINS) == "client",
+            from_zero=from_zero,
+            earliest_ms=earliest_ms,
+            latest_ms=latest_ms,
+            is_keyed=compacted,
             lossy=lossy,
         )
 
@@ -106,8 +109,9 @@ class Topic:
             return traits & CODEC_MASK
         return np.where(self.is_plain_marker(traits), 0, self.codec)
 
-    def rules(self, to: Format) -> Rules:
-        return replace(self.common_rules, to_messages=to.holds_messages)
+    def format_for(self, fmt: Format) -> Format:
+        """Return the format that requests of `fmt` get in the log."""
+        return self.to or fmt
 
 
 def _one_of(name: str, value: str, choices: Sequence[str]) -> str:

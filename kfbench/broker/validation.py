@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
+from kfbench.broker.topic import TopicSettings
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, MissingDictionary, Refused
 from kfbench.formats import BatchColumns, Format
@@ -24,7 +25,6 @@ from kfbench.kernels.wire import status
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records
 
-ANY_TIME: Final = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INVALID_RECORD: Final = "INVALID_RECORD"
 
 _CORRUPT: Final = {status.PROMISES[state] for state in (status.SIZE, status.CRC, status.INNER_CRC)}
@@ -35,28 +35,6 @@ _UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
         status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES, status.LIMIT_FIELD,
     )
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rules:
-    """The rules for a request. They depend on its topic and its sender.
-
-    Args:
-        from_client: the sender is a client, which may not write control records.
-        from_zero: the offsets must begin at 0.
-        to_messages: the log's format is v0 or v1.
-        is_create: the topic stores create times. False: append times.
-        earliest_ms, latest_ms: the first and the last create time that is accepted.
-        is_keyed: the topic is compacted, so each record needs a key.
-    """
-
-    from_client: bool = True
-    from_zero: bool = False
-    to_messages: bool = False
-    is_create: bool = True
-    earliest_ms: int = ANY_TIME[0]
-    latest_ms: int = ANY_TIME[1]
-    is_keyed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,23 +70,14 @@ class Columns:
         return self.fmt.appending.producer_fields(self.data, self.positions, self.read)
 
 
-def layout_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a format that shares its magic with another one; 0: the magic is enough.
-
-    Raise IllegalCombination for a format that brokers' operations do not support.
-    """
-    if fmt is None:
-        return 0
-    kind = fmt.appending.kind
-    return 0 if fmt.is_told_by_magic else kind
-
-
-def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, rules: Rules) -> Columns:
+def read(
+    fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, topic: TopicSettings
+) -> Columns:
     """Read batches of one format with the same features (bits of v3's attributes). Raise Refused and CorruptLog.
 
     Args:
         with_payload: False: decompress only the bytes that the columns need.
-        rules: the checks of headers. If a header breaks a rule, this is reported before damage in the records of its
+        topic: has the rules for headers. If a header breaks one, this is reported before damage in the records of its
             batch.
     """
     before_bytes = allowance.log_bytes
@@ -117,7 +86,7 @@ def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowan
     except MissingDictionary:
         raise
     except CorruptLog as error:
-        raise _refusal(fmt, data, positions, error, rules) or error from None
+        raise _refusal(fmt, data, positions, error, topic) or error from None
     decompressed_bytes = before_bytes - allowance.log_bytes
     if columns.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
         batch = request_checks.other_magic(*columns.plain_sets, fmt.magic)
@@ -144,7 +113,7 @@ def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int6
     return np.where(has_tag, columns.create_timestamps_ms, columns.timestamps_ms)
 
 
-def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rules: Rules) -> Refused | None:
+def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, topic: TopicSettings) -> Refused | None:
     """Return the broker's error for this damage; None: the broker has no error for it."""
     if (error.field, error.promise) in _CORRUPT:
         return Refused("CORRUPT_MESSAGE", error.position, f"{error.field}: {error.promise}")
@@ -153,7 +122,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
     refused = None
     if fmt.is_told_by_magic and not fmt.holds_messages:  # the header is checked before the records
         batch = int(np.searchsorted(positions, error.position))
-        refused = _header_refusal(fmt, data, positions[batch : batch + 2], 0, rules)
+        refused = _header_refusal(fmt, data, positions[batch : batch + 2], 0, topic)
     return refused or Refused(INVALID_RECORD, error.position, f"{error.field}: {error.promise}")
 
 
@@ -169,10 +138,10 @@ class Checked(NamedTuple):
     in_order: NDArray[np.bool_]
 
 
-def check(columns: Columns, rules: Rules) -> Checked:
-    """Check headers and records of batches against the rules. Raise Refused for the first one that breaks a rule."""
+def check(columns: Columns, topic: TopicSettings) -> Checked:
+    """Check headers and records of batches. Raise Refused for the first one that breaks a rule of the topic."""
     fmt, read = columns.fmt, columns.read
-    control = fmt.appending.control_sets(read) if rules.from_client else None
+    control = fmt.appending.control_sets(read) if topic.from_client else None
     if control is not None and (found := np.flatnonzero(control)).size:
         raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH])
     batches = len(columns.positions) - 1
@@ -180,16 +149,16 @@ def check(columns: Columns, rules: Rules) -> Checked:
     batch, rule, late, keyless = request_checks.check(
         columns.data, columns.positions, fmt.appending.kind, fmt.appending.rule_fields(columns.data, columns.positions),
         columns.timestamps_ms, read.key_lengths, read.offsets,
-        read.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
-        rules.earliest_ms, rules.latest_ms, rules.is_keyed, latest_ms, in_order,
+        read.bounds, topic.from_client, topic.from_zero, topic.format_for(fmt).holds_messages, not topic.is_append,
+        topic.earliest_ms, topic.latest_ms, topic.is_keyed, latest_ms, in_order,
     )  # fmt: skip
     if rule != request_checks.SOUND:
         count = int(read.bounds[batch + 1] - read.bounds[batch])
-        refusal = _header_refusal(fmt, columns.data, columns.positions[batch : batch + 2], count, rules)
+        refusal = _header_refusal(fmt, columns.data, columns.positions[batch : batch + 2], count, topic)
         assert refusal is not None
         raise refusal
     if batch >= 0:
-        raise _record_refusal(columns, rules, batch, late, keyless)
+        raise _record_refusal(columns, topic, batch, late, keyless)
     if (keeps_times := fmt.appending.keeps_times(columns.data, columns.positions, latest_ms)) is not None:
         in_order &= keeps_times
     misplaced = fmt.appending.misplaced_sets(read) if columns.decompressed_bytes else None
@@ -210,15 +179,15 @@ _BROKEN: Final = {  # the message for each rule that `request_checks` reports as
 }
 
 
-def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rules: Rules) -> Refused | None:
+def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, topic: TopicSettings) -> Refused | None:
     """Return the refusal of the batch data[positions[0]:positions[1]] for its header; None: it breaks no rule.
 
     count: the number of records that were read in the batch.
     """
     at, end = positions.tolist()
     rule, last_delta, stored_count, producer_id, base_sequence = request_checks.broken_rule(
-        data, at, end, fmt.appending.kind, fmt.appending.rule_fields(data, positions), 0, count, rules.from_client,
-        rules.from_zero, rules.to_messages,
+        data, at, end, fmt.appending.kind, fmt.appending.rule_fields(data, positions), 0, count, topic.from_client,
+        topic.from_zero, topic.format_for(fmt).holds_messages,
     )  # fmt: skip
     if rule == request_checks.SOUND:
         return None
@@ -228,7 +197,7 @@ def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rule
     return Refused(error, at, _BROKEN[rule].format(**numbers, sequence=base_sequence, producer=producer_id))
 
 
-def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyless: int) -> Refused:
+def _record_refusal(columns: Columns, topic: TopicSettings, batch: int, late: int, keyless: int) -> Refused:
     """Return the refusal of a batch for one of its records.
 
     Args:
@@ -240,9 +209,9 @@ def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyle
         promise = f"compacted topic cannot accept message without key: record {keyless - first}"
         return Refused(INVALID_RECORD, at, promise)
     time_ms = int(columns.timestamps_ms[late])
-    if rules.is_create and time_ms != NO_TIMESTAMP:
+    if not topic.is_append and time_ms != NO_TIMESTAMP:
         promise = (
-            f"timestamp {time_ms} of record {late - first} is out of range [{rules.earliest_ms}, {rules.latest_ms}]"
+            f"timestamp {time_ms} of record {late - first} is out of range [{topic.earliest_ms}, {topic.latest_ms}]"
         )
     else:
         promise = "producer should not set timestamp type to LogAppendTime"
