@@ -25,7 +25,7 @@ rebuilt control batch stays a control batch. Kafka's builder would make plain re
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, NamedTuple
 
@@ -272,14 +272,14 @@ def _resized(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Top
     columns, times = run.columns, topic.times(run.latest_ms[grown])
     starts, stops = columns.positions[grown], columns.positions[grown + 1]
     appending = columns.fmt.appending
-    data, positions = appending.moved(columns.data, starts, stops, times, growth)
+    log = appending.moved(columns.data, starts, stops, times, growth)
     own_offsets, everything = Offsets(offsets.bases[grown], offsets.ends[grown]), np.ones(len(grown), np.bool_)
     fields = BrokerFields(own_offsets, topic.epoch, times)
-    done = appending.assign(data, positions, fields, everything, is_moved=True)
+    done = appending.assign(log.data, log.positions, fields, everything, is_moved=True)
     work = Work(
-        shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(data)
+        shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(log.data)
     )
-    return MovedRequests(run.first + grown, EncodedLog(data=data, positions=positions), work)
+    return MovedRequests(run.first + grown, log, work)
 
 
 def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance) -> MovedRequests:
@@ -335,8 +335,7 @@ def _stored_records(run: Run, requests: Int64, bases: Int64, topic: TopicSetting
         raise Refused("UNKNOWN_SERVER_ERROR", int(columns.positions[batch]), promise)
     if to.holds_messages and topic.is_append and to.capabilities.timestamps:
         times_ms = np.full(len(times_ms), topic.now_ms, np.int64)  # Kafka's builder sets them in inner messages too
-    offsets = ranges(bases, counts)
-    return replace(records, shapes=replace(records.shapes, timestamps_ms=times_ms, offsets=offsets))
+    return records.at_times(times_ms).at_offsets(ranges(bases, counts))
 
 
 def _with_broker_fields(fields: BatchFields, bases: Int64, topic: TopicSettings, to: Format) -> BatchFields:

@@ -283,9 +283,8 @@ class Source:
             firsts: the indices in `wanted` at which the batches begin.
         """
         bounds = np.append(firsts, len(wanted))
-        picked = records.take(wanted)
         offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # a producer counts from 0 in each batch
-        picked = replace(picked, shapes=replace(picked.shapes, offsets=offsets))
+        picked = records.take(wanted).at_offsets(offsets)
         if not len(wanted):
             bounds = np.zeros(1, np.int64)
         kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]

@@ -1,32 +1,16 @@
 """The input of a broker operation: an encoded log, or the bytes of a real one."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from kfbench.arrays import Bytes, as_bytes
-from kfbench.batches import DecodedLog, EncodedLog
-from kfbench.codecs import Dictionary
+from kfbench.batches import EncodedLog
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BY_MAGIC, FORMATS, Format, unknown_magic
-from kfbench.limits import Limits
-from kfbench.log import read_log
 
 
 def bytes_of(log: EncodedLog | Any) -> Bytes:
     """Return the log's bytes without copying them. Raise InvalidRecords."""
     return as_bytes("log", log.data if isinstance(log, EncodedLog) else log)
-
-
-def read(
-    log: EncodedLog | Any,
-    fmt: Format | str | None = None,
-    limits: Limits | None = None,
-    dictionaries: Iterable[Dictionary] = (),
-) -> DecodedLog:
-    """Decode a log. fmt: its format; None: found by the magic of each batch. Raise CorruptLog."""
-    if fmt is None:
-        return read_log(bytes_of(log), limits=limits, dictionaries=dictionaries)
-    return find(fmt).decode(log, limits=limits, dictionaries=dictionaries)
 
 
 def find(fmt: Format | str, *, for_append: bool = False) -> Format:

@@ -19,7 +19,7 @@ from kfbench.batches import BatchFields
 from kfbench.broker.topic import TopicSettings
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, MissingDictionary, Refused
-from kfbench.formats import BatchColumns, Format
+from kfbench.formats import Format, Reading
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.wire import status
 from kfbench.layouts import NO_TIMESTAMP
@@ -42,7 +42,7 @@ class Columns:
     """Batches of one format with the columns of their records. Batch b is data[positions[b]:positions[b + 1]].
 
     Args:
-        read: the columns that were read from the batches.
+        read: the reader of the batches.
         timestamps_ms: the timestamp of each record. An append time that a producer claims is ignored.
         decompressed_bytes: number of bytes that were decompressed.
     """
@@ -50,7 +50,7 @@ class Columns:
     fmt: Format
     data: Bytes
     positions: Int64
-    read: BatchColumns
+    read: Reading
     timestamps_ms: Int64
     decompressed_bytes: int
 
@@ -62,7 +62,7 @@ class Columns:
     @cached_property
     def records(self) -> Records:
         """All records, with the timestamps that a consumer sees."""
-        return self.read.make_records()
+        return self.read.records()
 
     @property
     def batch_fields(self) -> BatchFields:
@@ -82,14 +82,14 @@ def read(
     """
     before_bytes = allowance.log_bytes
     try:
-        columns = fmt.read_columns(data, positions, allowance, with_payload=with_payload)
+        found = fmt.read_columns(data, positions, allowance, with_payload=with_payload)
     except MissingDictionary:
         raise
     except CorruptLog as error:
         raise _refusal(fmt, data, positions, error, topic) or error from None
     decompressed_bytes = before_bytes - allowance.log_bytes
-    if columns.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
-        batch = request_checks.other_magic(*columns.plain_sets, fmt.magic)
+    if found.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
+        batch = request_checks.other_magic(*found.plain_sets, fmt.magic)
         if batch >= 0:
             promise = f"a record's magic does not match the outer magic {fmt.magic}"
             raise Refused(INVALID_RECORD, int(positions[batch]), promise)
@@ -97,20 +97,20 @@ def read(
         fmt=fmt,
         data=data,
         positions=positions,
-        read=columns,
-        timestamps_ms=_claimed_times(data, positions, columns),
+        read=found,
+        timestamps_ms=_claimed_times(found),
         decompressed_bytes=decompressed_bytes,
     )
 
 
-def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int64:
+def _claimed_times(read: Reading) -> Int64:
     """Return the timestamp of each record, with create times where a producer set an append time in tag 0."""
-    if columns.make_tags is None or columns.timestamps_ms is columns.create_timestamps_ms:
-        return columns.timestamps_ms
-    has_tag = np.empty(len(positions) - 1, np.bool_)
-    assignment.find_append_tag(data, positions, has_tag)
-    has_tag = np.repeat(has_tag, np.diff(columns.bounds))
-    return np.where(has_tag, columns.create_timestamps_ms, columns.timestamps_ms)
+    times_ms, created_ms = read.index.timestamps, read.index.created
+    if not read.has_tags or times_ms is created_ms:
+        return times_ms
+    has_tag = np.empty(len(read.bounds) - 1, np.bool_)
+    assignment.find_append_tag(read.data, read.positions, has_tag)
+    return np.where(np.repeat(has_tag, np.diff(read.bounds)), created_ms, times_ms)
 
 
 def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, topic: TopicSettings) -> Refused | None:
@@ -148,7 +148,7 @@ def check(columns: Columns, topic: TopicSettings) -> Checked:
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
     batch, rule, late, keyless = request_checks.check(
         columns.data, columns.positions, fmt.appending.kind, fmt.appending.rule_fields(columns.data, columns.positions),
-        columns.timestamps_ms, read.key_lengths, read.offsets,
+        columns.timestamps_ms, read.index.key_lengths, read.index.offsets,
         read.bounds, topic.from_client, topic.from_zero, topic.format_for(fmt).holds_messages, not topic.is_append,
         topic.earliest_ms, topic.latest_ms, topic.is_keyed, latest_ms, in_order,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.format import Format
-from kfbench.formats.base.reading import BatchColumns
+from kfbench.formats.base.reading import Reading
 from kfbench.plugins import Registry
 
 
@@ -78,7 +78,6 @@ __all__ = [
     "RESEARCH",
     "SHIPPED",
     "Appending",
-    "BatchColumns",
     "BrokerFields",
     "BrokerTimes",
     "Capabilities",
@@ -86,6 +85,7 @@ __all__ = [
     "Format",
     "Offsets",
     "OnError",
+    "Reading",
     "format_of",
     "unknown_magic",
 ]

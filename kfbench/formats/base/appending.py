@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
-from kfbench.formats.base.compression import BatchBytes
-from kfbench.formats.base.reading import BatchColumns
+from kfbench.batches import FIELDS, NO_FIELDS, BatchFields, EncodedLog
+from kfbench.formats.base.reading import Reading
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.formats import header_fields, kip98
 from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
@@ -77,14 +76,14 @@ class Appending:
     has_absolute_offsets: bool = False
     is_only_path: bool = False
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
         """Return the header fields that producers set. A broker that writes a batch again copies these fields."""
         rows = np.zeros(len(positions) - 1, FIELDS)
         header_fields.read(data, positions, self.kind, rows)
-        tagged_fields = columns.make_tags() if columns.make_tags else None
+        tagged_fields = read.tags() if read.has_tags else None
         return BatchFields(**{name: rows[name] for name in PRODUCER_FIELDS}, tagged_fields=tagged_fields)
 
-    def control_sets(self, columns: BatchColumns) -> Flags | None:
+    def control_sets(self, read: Reading) -> Flags | None:
         """Return bool[entries], True for entries with control records. None: each batch header has a bit for that."""
         return None
 
@@ -99,7 +98,7 @@ class Appending:
         """
         return None
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
         """Return bool[entries], True for compressed sets whose base offset cannot be set in place; None: all can."""
         return None
 
@@ -110,7 +109,7 @@ class Appending:
         """
         return None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> EncodedLog:
         """Copy the batches data[starts[b]:stops[b]] into a new buffer.
 
         Add growth[b] bytes of room for the timestamps.
@@ -137,11 +136,11 @@ class GrowingAppending(Appending):
         growth = np.empty(len(positions) - 1, np.int64)
         return growth if assignment.measure_room(data, positions, *times, growth) else None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> EncodedLog:
         out = np.empty(int((stops - starts).sum() + growth.sum()), np.uint8)
         positions = np.empty(len(starts) + 1, np.int64)
         assignment.make_room(data, starts, stops, *times, growth, out, positions)
-        return BatchBytes(out, positions)
+        return EncodedLog(data=out, positions=positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +149,7 @@ class Kip98Appending(Appending):
 
     kind: int = request_checks.KIP98
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
         def field(at: int, size: int) -> Int64:
             raw = data[positions[:-1, None] + np.arange(at, at + size)]
             return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
@@ -172,14 +171,14 @@ class MessageAppending(Appending):
     Compressed messages lie in an outer message, the wrapper. It has the offset of its last inner message.
     """
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
         return NO_FIELDS
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
-        if self.has_absolute_offsets or columns.plain_sets is None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
+        if self.has_absolute_offsets or read.plain_sets is None:
             return None
         # The wrapper has the last inner offset. If inner offsets do not begin at 0, they may exceed a newly set offset.
-        source, starts, _ = columns.plain_sets
+        source, starts, _ = read.plain_sets
         found: Flags = source[starts[:, None] + np.arange(8)].any(axis=1)
         return found
 
@@ -200,16 +199,16 @@ class EnrichedAppending(MessageAppending):
 
     kind: int = request_checks.ENRICHED
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
-        return BatchFields(is_control=self.control_sets(columns))
+    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
+        return BatchFields(is_control=self.control_sets(read))
 
-    def control_sets(self, columns: BatchColumns) -> Flags:
-        assert columns.plain_sets is not None
-        found = np.empty(len(columns.bounds) - 1, np.bool_)
-        request_checks.find_control(*columns.plain_sets, found)
+    def control_sets(self, read: Reading) -> Flags:
+        assert read.plain_sets is not None
+        found = np.empty(len(read.bounds) - 1, np.bool_)
+        request_checks.find_control(*read.plain_sets, found)
         return found
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
         return None
 
     def assign(

@@ -177,11 +177,3 @@ class BatchReading(Reading):
     @property
     def plain_bytes(self) -> int:
         return int((self.ends - self.starts).sum()) if self.made_bytes is None else self.made_bytes
-
-    def compressed_bodies(self) -> list[memoryview]:
-        """Return the compressed bytes after the header, for each batch that has records.
-
-        Call this before `decompress`.
-        """
-        view = self.data.data
-        return [view[start:end] for start, end in zip(self.starts, self.ends, strict=True) if start < end]

@@ -13,10 +13,10 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance, Dictionary
 from kfbench.formats.base.appending import Appending, GrowingAppending
-from kfbench.formats.base.arguments import log_bytes, shapes_of
 from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.damage import OnError
+from kfbench.formats.base.format import log_bytes, shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
@@ -157,7 +157,8 @@ class BatchedFormat(SealedFormat):
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         allowance = Allowance.of(len(log.data), None)
-        return BatchReading(log.data, log.positions, self.magic, "raise", allowance).compressed_bodies()
+        read, view = BatchReading(log.data, log.positions, self.magic, "raise", allowance), log.data.data
+        return [view[start:end] for start, end in zip(read.starts, read.ends, strict=True) if start < end]
 
     def _fetch(
         self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index

@@ -30,7 +30,9 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, data: Bytes) -> Self:
-        room = _guess_entries(data)
+        # If all entries are as long as the first one, there is room for them and an eighth more.
+        first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
+        room = len(data) * 9 // (8 * first)
         while True:  # at most twice; counting first would be slower, because each length is read from memory
             positions, magics = np.empty(room + 1, np.int64), np.empty(room, np.int8)
             entries, stop, stopped = frames.walk(data, positions, magics)
@@ -50,12 +52,3 @@ class Entries(NamedTuple):
         if self.broken and on_error == "raise":
             raise self.broken
         return [self.broken] if self.broken else []
-
-
-def _guess_entries(data: Bytes) -> int:
-    """Return an estimate of the number of entries.
-
-    It assumes that all entries are as long as the first one, and adds an eighth.
-    """
-    first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
-    return len(data) * 9 // (8 * first)

@@ -1,14 +1,13 @@
 """The base class of all readers. A reader turns the entries of one format into columns of records."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64
+from kfbench.arrays import Bytes, Int64
 from kfbench.formats.base.damage import Damage, PlainBodies
 from kfbench.formats.base.index import NO_HEADERS, Index
 from kfbench.kernels.wire import status
@@ -81,37 +80,3 @@ class Reading(ABC):
     def plain_sets(self) -> PlainBodies | None:
         """The uncompressed message sets, where a single message counts as a set; None if entries are batches."""
         return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchColumns:
-    """Columns of the records of some batches, for a broker that validates them. bounds: int64[batches + 1].
-
-    timestamps_ms: those that a consumer sees. create_timestamps_ms: those that the producer wrote; the same array
-    unless a batch has log append time. make_records: returns the records. make_tags: returns the tagged fields; None if
-    no batch can have any. is_metadata, plain_sets: see `Reading`.
-    """
-
-    timestamps_ms: Int64
-    create_timestamps_ms: Int64
-    offsets: Int64
-    key_lengths: Int32
-    bounds: Int64
-    make_records: Callable[[], Records]
-    make_tags: Callable[[], Sequence[Mapping[int, bytes]]] | None
-    is_metadata: bool
-    plain_sets: PlainBodies | None
-
-    @classmethod
-    def of(cls, read: Reading) -> "BatchColumns":
-        return cls(
-            timestamps_ms=read.index.timestamps,
-            create_timestamps_ms=read.index.created,
-            offsets=read.index.offsets,
-            key_lengths=read.index.key_lengths,
-            bounds=read.bounds,
-            make_records=read.records,
-            make_tags=read.tags if read.has_tags else None,
-            is_metadata=read.is_metadata,
-            plain_sets=read.plain_sets,
-        )

@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batch_plan import plan
-from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.codecs import Codec, Level
 from kfbench.errors import InvalidRecords
-from kfbench.formats.base.compression import BatchBytes, compress_bodies
-from kfbench.formats.base.format import Format
+from kfbench.formats.base.format import Format, compress_bodies
 from kfbench.kernels.wire import sealing
 from kfbench.records import Records
 
@@ -74,7 +73,7 @@ class SealedFormat(Format):
 
     def _compress_chunk(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> BatchBytes:
+    ) -> EncodedLog:
         plain = PlainBatches.room(room, len(bounds) - 1)
         is_written = self._encode(records, bounds, fields, codec.id, plain).is_written(first)
         assert is_written, "sizes and encode disagree"
@@ -90,4 +89,4 @@ class SealedFormat(Format):
             positions,
         )
         Outcome(*sealed).is_written(first)
-        return BatchBytes(data, positions)
+        return EncodedLog(data=data, positions=positions)

@@ -47,9 +47,9 @@ from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, Assignment, BrokerFields, Flags
-from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
+from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
