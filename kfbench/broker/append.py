@@ -135,7 +135,7 @@ def append(
     works = [_assign(run, own, topic, target, moved) for run, own in staying] + [each.work for each in moved]
     joined = _joined(target, requests.entries.positions[requests.firsts], moved)
     copied_bytes = len(joined.data) - sum(len(each.log.data) for each in moved) if moved else 0
-    decompressed_bytes = sum(run.columns.decompressed_bytes for run in runs)
+    decompressed_bytes = sum(run.decompressed_bytes for run in runs)
     return Appended(
         data=joined.data,
         positions=joined.positions,
@@ -218,7 +218,7 @@ def _joined(target: Bytes, spans: Int64, moved: Sequence[MovedRequests]) -> Enco
 def _latest_ms(run: Run, topic: TopicSettings) -> Int64:
     """Return the largest timestamp of each request in ms, as Kafka's time index stores it; -1: none."""
     if topic.is_append:
-        has_no_time = run.stays & (not run.columns.fmt.capabilities.timestamps)
+        has_no_time = run.stays & (not run.fmt.capabilities.timestamps)
         return np.where(has_no_time, NO_TIMESTAMP, np.int64(topic.now_ms))
     if not run.to.capabilities.timestamps:
         return np.full(len(run.counts), NO_TIMESTAMP, np.int64)
@@ -236,11 +236,11 @@ def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: 
         target: the buffer that is changed.
         moved: the list that gets the requests whose size changes.
     """
-    columns, positions, times = run.columns, run.columns.positions, topic.times(run.latest_ms)
-    appending, offsets, chosen = columns.fmt.appending, _offsets(run, bases), run.stays
+    positions, times = run.read.positions, topic.times(run.latest_ms)
+    appending, offsets, chosen = run.fmt.appending, _offsets(run, bases), run.stays
     if not run.is_one_each:
         chosen = np.repeat(chosen, np.diff(run.bounds))
-    growth = appending.growth(columns.data, positions, times)
+    growth = appending.growth(run.read.data, positions, times)
     if growth is not None and len(grown := np.flatnonzero(chosen & (growth != 0))):
         moved.append(_resized(run, offsets, grown, growth[grown], topic))
         chosen = chosen.copy()
@@ -255,7 +255,7 @@ def _offsets(run: Run, bases: Int64) -> Offsets:
     """Return the first offset of each batch, and the offset after its last. bases: the first offset of each request."""
     if run.is_one_each:
         return Offsets(bases, bases + run.counts)
-    bounds = run.columns.bounds
+    bounds = run.read.bounds
     shift = np.repeat(bases - run.record_bounds[:-1], np.diff(run.bounds))
     return Offsets(bounds[:-1] + shift, bounds[1:] + shift)
 
@@ -269,10 +269,9 @@ def _resized(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Top
         grown: the numbers of these batches.
         growth: the number of bytes that each grows; negative: it shrinks.
     """
-    columns, times = run.columns, topic.times(run.latest_ms[grown])
-    starts, stops = columns.positions[grown], columns.positions[grown + 1]
-    appending = columns.fmt.appending
-    log = appending.moved(columns.data, starts, stops, times, growth)
+    read, times, appending = run.read, topic.times(run.latest_ms[grown]), run.fmt.appending
+    starts, stops = read.positions[grown], read.positions[grown + 1]
+    log = appending.moved(read.data, starts, stops, times, growth)
     own_offsets, everything = Offsets(offsets.bases[grown], offsets.ends[grown]), np.ones(len(grown), np.bool_)
     fields = BrokerFields(own_offsets, topic.epoch, times)
     done = appending.assign(log.data, log.positions, fields, everything, is_moved=True)
@@ -290,9 +289,10 @@ def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance)
 
     bases: the first offset of each request in the run.
     """
-    requests, to, columns = np.flatnonzero(~run.stays), run.to, run.columns
+    requests, to, positions = np.flatnonzero(~run.stays), run.to, run.read.positions
     first, end = run.bounds[:-1][requests], run.bounds[1:][requests]
-    records, fields = _stored_records(run, requests, bases[requests], topic), columns.batch_fields
+    records = _stored_records(run, requests, bases[requests], topic)
+    fields = run.fmt.appending.producer_fields(run.read)
     if len(fields.rows) > 1:
         fields = fields.take(first)  # a request has the fields of its first batch
     fields = _with_broker_fields(fields, bases[requests], topic, to)
@@ -301,19 +301,19 @@ def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance)
     bounds, fields = np.append(bounds[:-1][filled], bounds[-1]), fields.take(filled)
     codecs, number = np.unique(run.codecs[requests][filled], return_inverse=True)
     kinds = [Kind(fmt=to, codec=REBUILT_AS[codec], level=topic.level if codec else None) for codec in codecs]
-    check_room(to, records, bounds, fields, columns.positions[first[filled]], allowance)
+    check_room(to, records, bounds, fields, positions[first[filled]], allowance)
     built = build(records, bounds, fields, number, kinds, topic.lossy)
     allowance.built_bytes -= max(len(built.log.data), built.plain_bytes)
-    positions = np.zeros(len(requests) + 1, np.int64)
-    positions[filled + 1] = np.diff(built.log.positions)
+    sizes = np.zeros(len(requests) + 1, np.int64)
+    sizes[filled + 1] = np.diff(built.log.positions)
     work = Work(
         rewritten=int((end - first).sum()),
-        read_bytes=int((columns.positions[end] - columns.positions[first]).sum()),
+        read_bytes=int((positions[end] - positions[first]).sum()),
         written_bytes=len(built.log.data),
         recompressed_bytes=built.plain_bytes,
         losses=built.log.losses,
     )
-    log = EncodedLog(data=built.log.data, positions=np.cumsum(positions))
+    log = EncodedLog(data=built.log.data, positions=np.cumsum(sizes))
     return MovedRequests(run.first + requests, log, work)
 
 
@@ -322,17 +322,17 @@ def _stored_records(run: Run, requests: Int64, bases: Int64, topic: TopicSetting
 
     bases: the first offset of each of these requests.
     """
-    columns, to, counts = run.columns, run.to, run.counts[requests]
-    records, times_ms = columns.records, columns.timestamps_ms
+    read, to, counts = run.read, run.to, run.counts[requests]
+    records, times_ms = read.records(), run.timestamps_ms
     numbers = None  # indices of the selected records in the run; None: all records
     if len(requests) < len(run.counts):
         numbers = ranges(run.record_bounds[:-1][requests], counts)
         records, times_ms = records.take(numbers), times_ms[numbers]
     if (negative := np.flatnonzero(times_ms < NO_TIMESTAMP)).size:
         record = negative[0] if numbers is None else numbers[negative[0]]
-        batch = int(np.searchsorted(columns.bounds, record, side="right")) - 1
+        batch = int(np.searchsorted(read.bounds, record, side="right")) - 1
         promise = f"invalid negative timestamp {times_ms[negative[0]]}"
-        raise Refused("UNKNOWN_SERVER_ERROR", int(columns.positions[batch]), promise)
+        raise Refused("UNKNOWN_SERVER_ERROR", int(read.positions[batch]), promise)
     if to.holds_messages and topic.is_append and to.capabilities.timestamps:
         times_ms = np.full(len(times_ms), topic.now_ms, np.int64)  # Kafka's builder sets them in inner messages too
     return records.at_times(times_ms).at_offsets(ranges(bases, counts))

@@ -29,7 +29,7 @@ from kfbench.broker.work import CREATE_TIMES, Built, NewLog, Work, build
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import Entries, Format
-from kfbench.kernels.formats import header_fields
+from kfbench.kernels.formats import batch_description
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.dictionaries import add_stored, uses_dictionary
@@ -371,7 +371,7 @@ def _stored_fields(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -
     starts = positions[:-1]
     if magic >= 2:
         rows = np.zeros(len(starts), NO_FIELDS.rows.dtype)
-        header_fields.read(data, positions, magic, rows)
+        batch_description.read_fields(data, positions, magic, rows)
         return BatchFields.trusted(rows, data)
     if magic == 0:
         return NO_FIELDS

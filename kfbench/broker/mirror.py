@@ -57,7 +57,6 @@ from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
 from kfbench.kernels.broker import mirroring
 from kfbench.kernels.formats.scan import ENRICHED, KIP98
-from kfbench.kernels.workload import partition
 from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind
@@ -272,7 +271,7 @@ class Source:
 
     def partitions_of(self, records: Records, partitions: int) -> Int64:
         out = np.empty(len(records), np.int64)
-        partition.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, out)
+        mirroring.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, out)
         return out
 
     def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Built:
@@ -357,7 +356,7 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
     target = batch_partitions[batch]
     if not is_kept:
         by_key = source.partitions_of(decoded.records, partitions)
-        target = np.where(by_key == partition.NO_PARTITION, target, by_key)
+        target = np.where(by_key == mirroring.NO_PARTITION, target, by_key)
     if pass_through:
         only = _only_partitions(target, decoded.bounds, batch_partitions[opened])
         has_one = may_pass[opened] & (only != REBUILT)

@@ -10,10 +10,10 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 from kfbench.broker.source import of_magic
 from kfbench.broker.topic import TopicSettings
-from kfbench.broker.validation import INVALID_RECORD, Columns, check, read
+from kfbench.broker.validation import INVALID_RECORD, check, claimed_times, read
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, Refused
-from kfbench.formats import Entries, Format
+from kfbench.formats import Entries, Format, Reading
 from kfbench.kernels.broker import request_checks
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT, TAGGED_BIT, V3_FEATURES_MASK
 from kfbench.log.writing import runs
@@ -41,7 +41,9 @@ class Run:
     """Consecutive valid requests of one format.
 
     Args:
-        columns: their batches and records.
+        fmt, read: their format, and the reader of their batches and records.
+        timestamps_ms: the timestamp of each record. An append time that a producer claims is ignored.
+        decompressed_bytes: number of bytes that were decompressed.
         bounds: the number of the first batch of each request, and the end, int64[requests + 1].
         record_bounds: the number of the first record of each request, and the end, int64[requests + 1].
         to: the log's format.
@@ -51,7 +53,10 @@ class Run:
         first: the number of the first request among all requests of the append.
     """
 
-    columns: Columns
+    fmt: Format
+    read: Reading
+    timestamps_ms: Int64
+    decompressed_bytes: int
     bounds: Int64
     record_bounds: Int64
     to: Format
@@ -68,7 +73,7 @@ class Run:
     @property
     def is_one_each(self) -> bool:
         """True if each request is one batch. A request of plain messages may have several."""
-        return len(self.bounds) == len(self.columns.positions)
+        return len(self.bounds) == len(self.read.positions)
 
 
 def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests:
@@ -157,8 +162,9 @@ def _checked(
     bounds = firsts - firsts[0]
     positions = requests.entries.positions[firsts[0] : firsts[-1] + 1]
     before = replace(allowance)
-    columns = read(fmt, data, positions, not is_same.all(), allowance, topic)
-    latest_ms, in_order = check(columns, topic)
+    found = read(fmt, data, positions, not is_same.all(), allowance, topic)
+    times_ms, decompressed_bytes = claimed_times(found), before.log_bytes - allowance.log_bytes
+    latest_ms, in_order = check(fmt, found, times_ms, decompressed_bytes > 0, topic)
     codecs, stays = topic.codecs(traits), is_same
     if fmt.appending.is_only_path and not in_order.all():
         promise = f"offsets do not rise by one, or the largest create time is not the maximum of the {fmt.name} batch"
@@ -169,15 +175,17 @@ def _checked(
         stays = is_same & in_order
         if topic.codec:
             codecs = np.where(in_order, codecs, topic.codec)
-        if columns.read.is_metadata and not stays.all():  # now the payload is needed
-            metadata_bytes = columns.decompressed_bytes
+        if found.is_metadata and not stays.all():  # now the payload is needed
             allowance.read_again(before)
-            columns = read(fmt, data, positions, True, allowance, topic)
-            columns = replace(columns, decompressed_bytes=columns.decompressed_bytes + metadata_bytes)
+            found = read(fmt, data, positions, True, allowance, topic)
+            decompressed_bytes += before.log_bytes - allowance.log_bytes
     return Run(
-        columns=columns,
+        fmt=fmt,
+        read=found,
+        timestamps_ms=times_ms,
+        decompressed_bytes=decompressed_bytes,
         bounds=bounds,
-        record_bounds=columns.bounds if len(bounds) == len(positions) else columns.bounds[bounds],
+        record_bounds=found.bounds if len(bounds) == len(positions) else found.bounds[bounds],
         to=to,
         codecs=codecs,
         latest_ms=latest_ms,

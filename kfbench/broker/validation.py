@@ -7,15 +7,12 @@ other than the given format's, an undecodable payload, more than the limits allo
 Batches of kip98 and v3 follow the rules of v2. Enriched messages follow the rules of v1.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BatchFields
 from kfbench.broker.topic import TopicSettings
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, MissingDictionary, Refused
@@ -23,7 +20,6 @@ from kfbench.formats import Format, Reading
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.wire import status
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.records import Records
 
 INVALID_RECORD: Final = "INVALID_RECORD"
 
@@ -37,46 +33,13 @@ _UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Batches of one format with the columns of their records. Batch b is data[positions[b]:positions[b + 1]].
-
-    Args:
-        read: the reader of the batches.
-        timestamps_ms: the timestamp of each record. An append time that a producer claims is ignored.
-        decompressed_bytes: number of bytes that were decompressed.
-    """
-
-    fmt: Format
-    data: Bytes
-    positions: Int64
-    read: Reading
-    timestamps_ms: Int64
-    decompressed_bytes: int
-
-    @property
-    def bounds(self) -> Int64:
-        """The index of the first record of each batch, and the end: int64[batches + 1]."""
-        return self.read.bounds
-
-    @cached_property
-    def records(self) -> Records:
-        """All records, with the timestamps that a consumer sees."""
-        return self.read.records()
-
-    @property
-    def batch_fields(self) -> BatchFields:
-        """The fields of each header that the producer sets. A broker keeps them in a batch that it rebuilds."""
-        return self.fmt.appending.producer_fields(self.data, self.positions, self.read)
-
-
 def read(
     fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, topic: TopicSettings
-) -> Columns:
+) -> Reading:
     """Read batches of one format with the same features (bits of v3's attributes). Raise Refused and CorruptLog.
 
     Args:
-        with_payload: False: decompress only the bytes that the columns need.
+        with_payload: False: decompress only the bytes that the checks need.
         topic: has the rules for headers. If a header breaks one, this is reported before damage in the records of its
             batch.
     """
@@ -87,23 +50,15 @@ def read(
         raise
     except CorruptLog as error:
         raise _refusal(fmt, data, positions, error, topic) or error from None
-    decompressed_bytes = before_bytes - allowance.log_bytes
-    if found.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
+    if found.plain_sets is not None and allowance.log_bytes < before_bytes and fmt.is_told_by_magic:
         batch = request_checks.other_magic(*found.plain_sets, fmt.magic)
         if batch >= 0:
             promise = f"a record's magic does not match the outer magic {fmt.magic}"
             raise Refused(INVALID_RECORD, int(positions[batch]), promise)
-    return Columns(
-        fmt=fmt,
-        data=data,
-        positions=positions,
-        read=found,
-        timestamps_ms=_claimed_times(found),
-        decompressed_bytes=decompressed_bytes,
-    )
+    return found
 
 
-def _claimed_times(read: Reading) -> Int64:
+def claimed_times(read: Reading) -> Int64:
     """Return the timestamp of each record, with create times where a producer set an append time in tag 0."""
     times_ms, created_ms = read.index.timestamps, read.index.created
     if not read.has_tags or times_ms is created_ms:
@@ -138,30 +93,35 @@ class Checked(NamedTuple):
     in_order: NDArray[np.bool_]
 
 
-def check(columns: Columns, topic: TopicSettings) -> Checked:
-    """Check headers and records of batches. Raise Refused for the first one that breaks a rule of the topic."""
-    fmt, read = columns.fmt, columns.read
+def check(fmt: Format, read: Reading, times_ms: Int64, any_codec: bool, topic: TopicSettings) -> Checked:
+    """Check headers and records of batches. Raise Refused for the first one that breaks a rule of the topic.
+
+    Args:
+        times_ms: the timestamp of each record, see `claimed_times`.
+        any_codec: True if a batch was decompressed.
+    """
+    data, positions = read.data, read.positions
     control = fmt.appending.control_sets(read) if topic.from_client else None
     if control is not None and (found := np.flatnonzero(control)).size:
-        raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH])
-    batches = len(columns.positions) - 1
+        raise Refused(INVALID_RECORD, int(positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH])
+    batches = len(positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
     batch, rule, late, keyless = request_checks.check(
-        columns.data, columns.positions, fmt.appending.kind, fmt.appending.rule_fields(columns.data, columns.positions),
-        columns.timestamps_ms, read.index.key_lengths, read.index.offsets,
+        data, positions, fmt.appending.kind, fmt.appending.rule_fields(data, positions),
+        times_ms, read.index.key_lengths, read.index.offsets,
         read.bounds, topic.from_client, topic.from_zero, topic.format_for(fmt).holds_messages, not topic.is_append,
         topic.earliest_ms, topic.latest_ms, topic.is_keyed, latest_ms, in_order,
     )  # fmt: skip
     if rule != request_checks.SOUND:
         count = int(read.bounds[batch + 1] - read.bounds[batch])
-        refusal = _header_refusal(fmt, columns.data, columns.positions[batch : batch + 2], count, topic)
+        refusal = _header_refusal(fmt, data, positions[batch : batch + 2], count, topic)
         assert refusal is not None
         raise refusal
     if batch >= 0:
-        raise _record_refusal(columns, topic, batch, late, keyless)
-    if (keeps_times := fmt.appending.keeps_times(columns.data, columns.positions, latest_ms)) is not None:
+        raise _record_refusal(read, times_ms, topic, batch, late, keyless)
+    if (keeps_times := fmt.appending.keeps_times(data, positions, latest_ms)) is not None:
         in_order &= keeps_times
-    misplaced = fmt.appending.misplaced_sets(read) if columns.decompressed_bytes else None
+    misplaced = fmt.appending.misplaced_sets(read) if any_codec else None
     if misplaced is not None:
         in_order &= ~misplaced
     return Checked(latest_ms, in_order)
@@ -197,18 +157,20 @@ def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, topi
     return Refused(error, at, _BROKEN[rule].format(**numbers, sequence=base_sequence, producer=producer_id))
 
 
-def _record_refusal(columns: Columns, topic: TopicSettings, batch: int, late: int, keyless: int) -> Refused:
+def _record_refusal(
+    read: Reading, times_ms: Int64, topic: TopicSettings, batch: int, late: int, keyless: int
+) -> Refused:
     """Return the refusal of a batch for one of its records.
 
     Args:
         late: the index of the first record with a refused timestamp; -1: there is none.
         keyless: the index of the first record without a key, used if late is -1.
     """
-    at, first = int(columns.positions[batch]), int(columns.bounds[batch])
+    at, first = int(read.positions[batch]), int(read.bounds[batch])
     if late < 0:
         promise = f"compacted topic cannot accept message without key: record {keyless - first}"
         return Refused(INVALID_RECORD, at, promise)
-    time_ms = int(columns.timestamps_ms[late])
+    time_ms = int(times_ms[late])
     if not topic.is_append and time_ms != NO_TIMESTAMP:
         promise = (
             f"timestamp {time_ms} of record {late - first} is out of range [{topic.earliest_ms}, {topic.latest_ms}]"

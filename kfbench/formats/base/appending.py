@@ -14,7 +14,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELDS, NO_FIELDS, BatchFields, EncodedLog
 from kfbench.formats.base.reading import Reading
 from kfbench.kernels.broker import assignment, request_checks
-from kfbench.kernels.formats import header_fields, kip98
+from kfbench.kernels.formats import batch_description, kip98
 from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
 
 Flags = NDArray[np.bool_]
@@ -76,10 +76,10 @@ class Appending:
     has_absolute_offsets: bool = False
     is_only_path: bool = False
 
-    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         """Return the header fields that producers set. A broker that writes a batch again copies these fields."""
-        rows = np.zeros(len(positions) - 1, FIELDS)
-        header_fields.read(data, positions, self.kind, rows)
+        rows = np.zeros(len(read.positions) - 1, FIELDS)
+        batch_description.read_fields(read.data, read.positions, self.kind, rows)
         tagged_fields = read.tags() if read.has_tags else None
         return BatchFields(**{name: rows[name] for name in PRODUCER_FIELDS}, tagged_fields=tagged_fields)
 
@@ -149,9 +149,9 @@ class Kip98Appending(Appending):
 
     kind: int = request_checks.KIP98
 
-    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         def field(at: int, size: int) -> Int64:
-            raw = data[positions[:-1, None] + np.arange(at, at + size)]
+            raw = read.data[read.positions[:-1, None] + np.arange(at, at + size)]
             return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
 
         bits = field(kip98.ATTRIBUTES, 2)
@@ -171,7 +171,7 @@ class MessageAppending(Appending):
     Compressed messages lie in an outer message, the wrapper. It has the offset of its last inner message.
     """
 
-    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         return NO_FIELDS
 
     def misplaced_sets(self, read: Reading) -> Flags | None:
@@ -199,7 +199,7 @@ class EnrichedAppending(MessageAppending):
 
     kind: int = request_checks.ENRICHED
 
-    def producer_fields(self, data: Bytes, positions: Int64, read: Reading) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         return BatchFields(is_control=self.control_sets(read))
 
     def control_sets(self, read: Reading) -> Flags:

@@ -12,9 +12,8 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, DecodedTimes
 from kfbench.codecs import Allowance
 from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.index import NO_HEADERS, Headers, Index, header_room
-from kfbench.formats.base.reading import Reading
-from kfbench.kernels.formats import batch, batch_description, batch_header, shared_headers
+from kfbench.formats.base.reading import NO_HEADERS, Headers, Index, Reading, header_room
+from kfbench.kernels.formats import batch, batch_description, batch_header, batch_tags
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 
@@ -153,7 +152,7 @@ class BatchReading(Reading):
         )  # fmt: skip
         if self.any_shared:  # our encoder shares as many headers as it can
             shared = np.empty(len(sound), np.int64)
-            shared_headers.count(records.columns, bounds, shared)
+            batch_tags.count_shared(records.columns, bounds, shared)
             rows["canonical"] &= (rows["shared_headers"] == 0) | (rows["shared_headers"] == shared)
         return rows
 

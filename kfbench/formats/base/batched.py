@@ -17,11 +17,10 @@ from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.format import log_bytes, shapes_of
-from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.formats.base.short_log import read_short
-from kfbench.kernels.formats import batch_header, batch_parts, headers_first, rows, shared_headers
+from kfbench.kernels.formats import batch_header, batch_parts, batch_tags, headers_first, rows
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes, unchecked
 
@@ -78,7 +77,7 @@ class BatchedFormat(SealedFormat):
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
             return NONE_SHARED
         shared = np.empty(len(bounds) - 1, np.int64)
-        shared_headers.count(records.columns, bounds, shared)
+        batch_tags.count_shared(records.columns, bounds, shared)
         return shared if len(shared) else NONE_SHARED
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:

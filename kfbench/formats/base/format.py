@@ -27,8 +27,7 @@ from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.index import NO_HEADERS, Index, header_counts
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.reading import NO_HEADERS, Index, Part, Reading, header_counts
 from kfbench.kernels.formats import control
 from kfbench.kernels.wire import frames, status
 from kfbench.limits import Limits

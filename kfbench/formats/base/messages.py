@@ -19,8 +19,7 @@ from kfbench.formats.base.appending import Appending, MessageAppending
 from kfbench.formats.base.capabilities import Checksum, Origin
 from kfbench.formats.base.damage import Bodies, Damage, OnError, PlainBodies
 from kfbench.formats.base.format import Format, compress_bodies, shapes_of
-from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.kernels.formats import legacy
 from kfbench.kernels.formats.messages import MESSAGE_TOO_LARGE, OUT_TOO_SMALL
 from kfbench.records import Records, Shapes

@@ -50,8 +50,7 @@ from kfbench.formats.base.appending import Appending, Assignment, BrokerFields, 
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.format import shapes_of
-from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.broker import request_checks
 from kfbench.records import Records, Shapes

@@ -10,8 +10,7 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance
 from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.index import NO_HEADERS, Index, header_room
-from kfbench.formats.base.reading import Reading
+from kfbench.formats.base.reading import NO_HEADERS, Index, Reading, header_room
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 from kfbench.research.columnar.kernels import (

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.kernels.workload import waits
-from kfbench.kernels.workload.arrivals import periodic_times, stratified
+from kfbench.kernels.workload.waits import periodic_times, stratified
 from kfbench.workloads.base.workload import BLOCK_RECORDS
 from kfbench.workloads.named.distributions import (
     Distribution,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench.kernels.formats.batch_description import last_sequence
-from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.formats.batch_tags import same_bytes
 from kfbench.kernels.jit import kernel
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u32
 from kfbench.kernels.wire.sealing import LENGTH
