@@ -34,13 +34,13 @@ from numpy.typing import ArrayLike
 
 from kfbench.arrays import Bytes, Int64, check_buffer, integers_of, ranges
 from kfbench.batches import APPEND_TIME, CREATE_TIME, BatchFields, EncodedLog
-from kfbench.broker.requests import Run, checked_runs, split
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.topic import LAST_INT64, Origin, TopicSettings, whole_number
+from kfbench.broker.validation import Run, checked_runs, split
 from kfbench.broker.work import NewLog, Slices, Work, build, spliced
 from kfbench.codecs import REBUILT_AS, Allowance, Dictionary
 from kfbench.errors import InvalidRecords, Refused
-from kfbench.formats import BrokerFields, Format, Offsets
+from kfbench.formats import BrokerFields, Format
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind, check_room
@@ -116,7 +116,7 @@ def append(
         InvalidRecords: offsets beyond int64.
     """
     source = None if fmt is None else find(fmt, for_append=True)
-    topic = TopicSettings.of(
+    topic = TopicSettings(
         to=to, codec=codec, level=level, timestamp_type=timestamp_type, now_ms=now_ms,
         partition_leader_epoch=partition_leader_epoch, origin=origin, before_max_ms=before_max_ms,
         after_max_ms=after_max_ms, compacted=compacted, from_zero=from_zero, lossy=lossy,
@@ -236,45 +236,44 @@ def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: 
         target: the buffer that is changed.
         moved: the list that gets the requests whose size changes.
     """
-    positions, times = run.read.positions, topic.times(run.latest_ms)
-    appending, offsets, chosen = run.fmt.appending, _offsets(run, bases), run.stays
+    positions, appending, chosen = run.read.positions, run.fmt.appending, run.stays
+    fields = _broker_fields(run, bases, topic)
     if not run.is_one_each:
         chosen = np.repeat(chosen, np.diff(run.bounds))
-    growth = appending.growth(run.read.data, positions, times)
+    growth = appending.growth(run.read.data, positions, fields)
     if growth is not None and len(grown := np.flatnonzero(chosen & (growth != 0))):
-        moved.append(_resized(run, offsets, grown, growth[grown], topic))
+        moved.append(_resized(run, fields.take(grown), grown, growth[grown]))
         chosen = chosen.copy()
         chosen[grown] = False
-    done = appending.assign(target, positions, BrokerFields(offsets, topic.epoch, times), chosen)
+    done = appending.assign(target, positions, fields, chosen)
     in_place = int(np.count_nonzero(chosen))
     size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
     return Work(in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes)
 
 
-def _offsets(run: Run, bases: Int64) -> Offsets:
-    """Return the first offset of each batch, and the offset after its last. bases: the first offset of each request."""
-    if run.is_one_each:
-        return Offsets(bases, bases + run.counts)
-    bounds = run.read.bounds
-    shift = np.repeat(bases - run.record_bounds[:-1], np.diff(run.bounds))
-    return Offsets(bounds[:-1] + shift, bounds[1:] + shift)
+def _broker_fields(run: Run, bases: Int64, topic: TopicSettings) -> BrokerFields:
+    """Return the fields that the broker sets in each batch. bases: the first offset of each request in the run."""
+    ends = bases + run.counts
+    if not run.is_one_each:
+        bounds, shift = run.read.bounds, np.repeat(bases - run.record_bounds[:-1], np.diff(run.bounds))
+        bases, ends = bounds[:-1] + shift, bounds[1:] + shift
+    return BrokerFields(bases, ends, topic.epoch, topic.is_append, topic.now_ms, run.latest_ms)
 
 
-def _resized(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: TopicSettings) -> MovedRequests:
+def _resized(run: Run, fields: BrokerFields, grown: Int64, growth: Int64) -> MovedRequests:
     """Set the fields in a new buffer, for batches whose size changes with the maximum timestamp.
 
     Here each batch is one request.
 
     Args:
+        fields: those of these batches.
         grown: the numbers of these batches.
         growth: the number of bytes that each grows; negative: it shrinks.
     """
-    read, times, appending = run.read, topic.times(run.latest_ms[grown]), run.fmt.appending
+    read, appending = run.read, run.fmt.appending
     starts, stops = read.positions[grown], read.positions[grown + 1]
-    log = appending.moved(read.data, starts, stops, times, growth)
-    own_offsets, everything = Offsets(offsets.bases[grown], offsets.ends[grown]), np.ones(len(grown), np.bool_)
-    fields = BrokerFields(own_offsets, topic.epoch, times)
-    done = appending.assign(log.data, log.positions, fields, everything, is_moved=True)
+    log = appending.moved(read.data, starts, stops, fields, growth)
+    done = appending.assign(log.data, log.positions, fields, np.ones(len(grown), np.bool_), is_moved=True)
     work = Work(
         shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(log.data)
     )

@@ -134,21 +134,21 @@ def _first_alive(
     """Find the first segment that is not old. Segments from number `end` on are not examined and stay."""
     work = Work()
     for number in range(end):
-        rows = headers(data[number], fmt) if indexes is None else None
-        if rows is None:
-            assert indexes is not None
-            index: TimeIndex | None = indexes[number]
-        else:
+        rows: NDArray[np.void] | None = None
+        if indexes is None:
+            rows = headers(data[number], fmt)
             index = TimeIndex.of_headers(rows, interval_bytes)
-            work += Work(read_bytes=index.work.read_bytes)
-        assert index is not None
+            work += Work(read_bytes=int(rows["header_bytes"].sum()))
+        else:
+            index = indexes[number]
         work += Work(read_bytes=ENTRY_BYTES)  # the last entry has the largest timestamp
         largest_ms = index.largest_ms
+        decisive: TimeIndex | None = index
         if largest_ms == NO_TIMESTAMP and len(data[number] if rows is None else rows):
             if modified_ms is None:
                 raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "no timestamp says how old the segment is")
-            largest_ms, index = modified_ms[number], None
+            largest_ms, decisive = modified_ms[number], None
         if largest_ms >= before_ms:
-            return _Alive(number, work, index, rows)
+            return _Alive(number, work, decisive, rows)
         work += Work(dropped=0 if rows is None else len(rows))
     return _Alive(max(end, 0), work)

@@ -134,10 +134,8 @@ def mirror(
     routes = _routes(source, partitions, keyed, pass_through)
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
     # A place is one number made of a partition and a source batch: partition * batches + batch. It gives the order.
-    handed_on_places, record_places = (
-        routes.goes[handed_on] * batches + handed_on,
-        routes.target * batches + routes.batch,
-    )
+    handed_on_places = routes.goes[handed_on] * batches + handed_on
+    record_places = routes.target * batches + routes.batch
     loose = np.flatnonzero(routes.goes[routes.batch] == REBUILT)
     loose = loose[np.argsort(routes.target[loose], kind="stable")]
     handed_on_before = np.searchsorted(np.sort(handed_on_places), record_places[loose])
@@ -147,8 +145,8 @@ def mirror(
         codec = REBUILT_AS[int(rebuilt[0])] if len(rebuilt) else "none"
     new = source.encode(routes.records, loose, firsts, codec, level)
     places = np.concatenate([handed_on_places, record_places[loose[firsts]]])
-    order = np.argsort(places, kind="stable")  # the batches in the result's order: forwarded ones first, then new ones
-    numbers = np.argsort(order)
+    order = np.argsort(places, kind="stable")
+    numbers = np.argsort(order)  # the number of each batch in the result: of the forwarded ones, then of the new ones
     starts, sizes = source.rows["position"][handed_on], source.rows["size_bytes"][handed_on]
     passed, made = numbers[: len(handed_on)], numbers[len(handed_on) :]
     produced = spliced(len(order), [Slices(source.data, starts, starts + sizes, passed), Slices.of(new.log, made)])
@@ -269,11 +267,6 @@ class Source:
         self.decompressed_bytes += before - self.allowance.log_bytes
         return decoded
 
-    def partitions_of(self, records: Records, partitions: int) -> Int64:
-        out = np.empty(len(records), np.int64)
-        mirroring.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, out)
-        return out
-
     def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Built:
         """Encode some records in new batches.
 
@@ -355,7 +348,8 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
     batch = np.repeat(opened, np.diff(decoded.bounds))
     target = batch_partitions[batch]
     if not is_kept:
-        by_key = source.partitions_of(decoded.records, partitions)
+        records, by_key = decoded.records, np.empty(len(decoded.records), np.int64)
+        mirroring.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, by_key)
         target = np.where(by_key == mirroring.NO_PARTITION, target, by_key)
     if pass_through:
         only = _only_partitions(target, decoded.bounds, batch_partitions[opened])

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,6 @@ from kfbench.log.writing import Kind, codec_bytes, write_batches
 from kfbench.records import Records
 
 CREATE_TIMES: Final = "create timestamps"  # the name of a loss: an append time replaced the producer's time
-_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,7 @@ class Work:
     written_bytes: int = 0  # fields that were set, bytes that moved, batches that were copied or built
     decompressed_bytes: int = 0  # number of bytes after decompression
     recompressed_bytes: int = 0  # number of bytes before compression
-    losses: Mapping[str, int] = field(default_factory=lambda: _NOTHING)  # see EncodedLog.losses
+    losses: Mapping[str, int] = field(default_factory=dict)  # see EncodedLog.losses
 
     @property
     def batches(self) -> int:

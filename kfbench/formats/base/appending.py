@@ -5,7 +5,7 @@ layouts.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,42 +14,36 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELDS, NO_FIELDS, BatchFields, EncodedLog
 from kfbench.formats.base.reading import Reading
 from kfbench.kernels.broker import assignment, request_checks
-from kfbench.kernels.formats import batch_description, kip98
-from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
+from kfbench.kernels.formats import batch_description
+from kfbench.layouts import CONTROL_BIT, KIP98_HEADER, TRANSACTIONAL_BIT
 
 Flags = NDArray[np.bool_]
 NO_RULE_FIELDS = np.zeros(0, np.int64)
 PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
 
 
-class BrokerTimes(NamedTuple):
-    """The timestamps that a broker sets, in ms since 1970.
+class BrokerFields(NamedTuple):
+    """The fields that a broker sets: offsets, leader epoch and timestamps in ms since 1970.
 
+    bases: int64[batches], the first offset of each batch. ends: int64[batches], the last offset of each batch plus 1.
     is_append: True if the topic uses log append time. now_ms: the time on the broker's clock. latest_ms:
     int64[batches], the largest timestamp of each batch, at least -1.
     """
 
+    bases: Int64
+    ends: Int64
+    epoch: int
     is_append: bool
     now_ms: int
     latest_ms: Int64
 
+    @property
+    def times(self) -> tuple[bool, int, Int64]:
+        """The timestamps, in the order in which kernels take them."""
+        return self.is_append, self.now_ms, self.latest_ms
 
-class Offsets(NamedTuple):
-    """The offsets that a broker assigns to batches.
-
-    bases: int64[batches], the first offset of each batch. ends: int64[batches], the last offset of each batch plus 1.
-    """
-
-    bases: Int64
-    ends: Int64
-
-
-class BrokerFields(NamedTuple):
-    """The fields that a broker sets: offsets, leader epoch and timestamps."""
-
-    offsets: Offsets
-    epoch: int
-    times: BrokerTimes
+    def take(self, batches: Int64) -> Self:
+        return self._replace(bases=self.bases[batches], ends=self.ends[batches], latest_ms=self.latest_ms[batches])
 
 
 class Assignment(NamedTuple):
@@ -102,14 +96,14 @@ class Appending:
         """Return bool[entries], True for compressed sets whose base offset cannot be set in place; None: all can."""
         return None
 
-    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
+    def growth(self, data: Bytes, positions: Int64, fields: BrokerFields) -> Int64 | None:
         """Return int64[batches], the number of bytes by which setting the timestamps makes each batch larger.
 
         Negative: the batch becomes smaller. None: no batch changes its size.
         """
         return None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> EncodedLog:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, fields: BrokerFields, growth: Int64) -> EncodedLog:
         """Copy the batches data[starts[b]:stops[b]] into a new buffer.
 
         Add growth[b] bytes of room for the timestamps.
@@ -123,8 +117,8 @@ class Appending:
 
         positions: int64[batches + 1]. chosen: bool[batches]. is_moved: True if `moved` made room in these batches.
         """
-        offsets, epoch, times = fields
-        done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
+        ends, times = fields.ends, fields.times
+        done = assignment.assign_batches(target, positions, self.kind, ends, fields.epoch, *times, chosen, is_moved)
         return Assignment(*done)
 
 
@@ -132,14 +126,14 @@ class Appending:
 class GrowingAppending(Appending):
     """The append steps of v3. Its maximum timestamp may be a varlong, whose size depends on its value."""
 
-    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
+    def growth(self, data: Bytes, positions: Int64, fields: BrokerFields) -> Int64 | None:
         growth = np.empty(len(positions) - 1, np.int64)
-        return growth if assignment.measure_room(data, positions, *times, growth) else None
+        return growth if assignment.measure_room(data, positions, *fields.times, growth) else None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> EncodedLog:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, fields: BrokerFields, growth: Int64) -> EncodedLog:
         out = np.empty(int((stops - starts).sum() + growth.sum()), np.uint8)
         positions = np.empty(len(starts) + 1, np.int64)
-        assignment.make_room(data, starts, stops, *times, growth, out, positions)
+        assignment.make_room(data, starts, stops, *fields.times, growth, out, positions)
         return EncodedLog(data=out, positions=positions)
 
 
@@ -150,17 +144,14 @@ class Kip98Appending(Appending):
     kind: int = request_checks.KIP98
 
     def producer_fields(self, read: Reading) -> BatchFields:
-        def field(at: int, size: int) -> Int64:
-            raw = read.data[read.positions[:-1, None] + np.arange(at, at + size)]
-            return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
-
-        bits = field(kip98.ATTRIBUTES, 2)
+        header_bytes = read.data[read.positions[:-1, None] + np.arange(KIP98_HEADER.itemsize)]
+        headers = header_bytes.view(KIP98_HEADER)[:, 0]
         return BatchFields(
-            producer_id=field(kip98.PRODUCER, 8),
-            producer_epoch=field(kip98.PRODUCER_EPOCH, 2),
-            base_sequence=field(kip98.SEQUENCE, 4),
-            is_transactional=bits & TRANSACTIONAL_BIT != 0,
-            is_control=bits & CONTROL_BIT != 0,
+            producer_id=headers["producer_id"],
+            producer_epoch=headers["producer_epoch"],
+            base_sequence=headers["base_sequence"],
+            is_transactional=headers["attributes"] & TRANSACTIONAL_BIT != 0,
+            is_control=headers["attributes"] & CONTROL_BIT != 0,
         )
 
 
@@ -185,8 +176,8 @@ class MessageAppending(Appending):
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        ends, times = fields.offsets.ends, fields.times
-        return Assignment(*assignment.assign_messages(target, positions, self.kind, ends, *times, chosen))
+        found = assignment.assign_messages(target, positions, self.kind, fields.ends, *fields.times, chosen)
+        return Assignment(*found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,5 +205,5 @@ class EnrichedAppending(MessageAppending):
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        bases, (is_append, now_ms, _) = fields.offsets.bases, fields.times
+        bases, is_append, now_ms = fields.bases, fields.is_append, fields.now_ms
         return Assignment(*assignment.assign_enriched(target, positions, bases, is_append, now_ms, chosen))

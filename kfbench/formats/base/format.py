@@ -26,8 +26,7 @@ from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords
 from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.reading import NO_HEADERS, Index, Part, Reading, header_counts
+from kfbench.formats.base.reading import NO_HEADERS, Entries, Index, Part, Reading
 from kfbench.kernels.formats import control
 from kfbench.kernels.wire import frames, status
 from kfbench.limits import Limits
@@ -222,13 +221,14 @@ class Format(ABC):
         entries = Entries.of(data)
         allowance = Allowance.of(len(data), limits, dictionaries)
         read = self._read(data, entries.positions, on_error, allowance, "metadata", check_crcs)
-        errors, index = read.damage.errors(), read.index
+        errors, index, header_bounds = read.damage.errors(), read.index, read.header_bounds
         return DecodedMetadata(
             timestamps_ms=index.timestamps,
             offsets=index.offsets,
             key_lengths=index.key_lengths,
             value_lengths=index.value_lengths,
-            header_counts=header_counts(read.header_bounds),
+            # Without headers all bounds are 0, so they are the counts.
+            header_counts=np.diff(header_bounds) if header_bounds[-1] else header_bounds[1:],
             bounds=read.sound_bounds if errors else read.bounds,
             plain_bytes=read.plain_bytes,
             errors=[*errors, *entries.errors(on_error)],

@@ -120,7 +120,7 @@ class ColumnarAppending(Appending):
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(appending.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
+        return Assignment(appending.assign(target, positions, fields.ends, fields.epoch, chosen), 0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
