@@ -24,7 +24,7 @@ With from_zero=False it is enough that offsets rise by one, so that the batches 
 rebuilt control batch stays a control batch. Kafka's builder would make plain records of it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, NamedTuple
@@ -32,20 +32,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kfbench.arrays import Bytes, Int64, check_buffer, integers_of
-from kfbench.batches import EncodedLog
-from kfbench.broker.in_place import Piece, assign
-from kfbench.broker.rebuild import rebuild
-from kfbench.broker.requests import Run, checked_runs, split
+from kfbench.arrays import Bytes, Int64, check_buffer, integers_of, ranges
+from kfbench.batches import APPEND_TIME, CREATE_TIME, BatchFields, EncodedLog
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.topic import LAST_INT64, Origin, Topic, whole_number
-from kfbench.broker.work import NewLog, Work
-from kfbench.codecs import Allowance, Dictionary
-from kfbench.errors import InvalidRecords
-from kfbench.formats import Format
-from kfbench.kernels.wire import frames
+from kfbench.broker.topic import LAST_INT64, Origin, TopicSettings, whole_number
+from kfbench.broker.validation import Run, checked_runs, split
+from kfbench.broker.work import NewLog, Slices, Work, build, spliced
+from kfbench.codecs import REBUILT_AS, Allowance, Dictionary
+from kfbench.errors import InvalidRecords, Refused
+from kfbench.formats import BrokerFields, Format
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
+from kfbench.log.writing import Kind, check_room
+from kfbench.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +116,7 @@ def append(
         InvalidRecords: offsets beyond int64.
     """
     source = None if fmt is None else find(fmt, for_append=True)
-    topic = Topic.of(
+    topic = TopicSettings(
         to=to, codec=codec, level=level, timestamp_type=timestamp_type, now_ms=now_ms,
         partition_leader_epoch=partition_leader_epoch, origin=origin, before_max_ms=before_max_ms,
         after_max_ms=after_max_ms, compacted=compacted, from_zero=from_zero, lossy=lossy,
@@ -128,56 +127,37 @@ def append(
     runs = checked_runs(requests, source, topic, allowance)
     counts = _concatenated([run.counts for run in runs])
     bases = _bases(given_bases, counts)
-    written = _written(runs, bases, topic, allowance, lambda: _writeable(log, in_place, data))
-    joined = _joined(written.target, requests.entries.positions[requests.firsts], written.pieces)
+    shares = [(run, bases[run.first : run.first + len(run.counts)]) for run in runs]
+    # Rebuilding may be refused for a loss, so it comes before anything is written into the caller's buffer.
+    moved = [_rebuilt(run, own, topic, allowance) for run, own in shares if not run.stays.all()]
+    staying = [(run, own) for run, own in shares if run.stays.any()]
+    target = _writeable(log, in_place, data) if staying else np.zeros(0, np.uint8)
+    works = [_assign(run, own, topic, target, moved) for run, own in staying] + [each.work for each in moved]
+    joined = _joined(target, requests.entries.positions[requests.firsts], moved)
+    copied_bytes = len(joined.data) - sum(len(each.log.data) for each in moved) if moved else 0
+    decompressed_bytes = sum(run.decompressed_bytes for run in runs)
     return Appended(
         data=joined.data,
         positions=joined.positions,
         next_offset=given_bases + int(counts.sum()) if isinstance(given_bases, int) else bases + counts,
         max_timestamp_ms=_concatenated([_latest_ms(run, topic) for run in runs]),
         converted_records=sum(int(run.counts[~run.stays].sum()) for run in runs if not run.stays.all()),
-        work=written.work + Work(written_bytes=joined.copied_bytes),
+        work=reduce(Work.__add__, works, Work(decompressed_bytes=decompressed_bytes, written_bytes=copied_bytes)),
     )
 
 
-class _Written(NamedTuple):
-    """All requests of one append after assignment.
+class MovedRequests(NamedTuple):
+    """Requests of an append that were rebuilt or have another size, in a buffer of their own.
 
     Args:
-        target: the buffer of the requests that are not rebuilt or resized.
-        pieces: buffers of all other requests.
+        requests: their numbers, rising.
+        log: the bytes, with a position for each request.
+        work: counters of writing them.
     """
 
-    target: Bytes
-    pieces: list[Piece]
+    requests: Int64
+    log: EncodedLog
     work: Work
-
-
-def _written(
-    runs: Sequence[Run], bases: Int64, topic: Topic, allowance: Allowance, writeable: Callable[[], Bytes]
-) -> _Written:
-    """Rebuild some requests, and set the fields of the others in place.
-
-    Args:
-        bases: the first offset of each request, int64[requests].
-        writeable: returns the buffer in which fields are set.
-    """
-    bases_of = [bases[run.first : run.first + len(run.counts)] for run in runs]
-    # Rebuilding may be refused for a loss, so it comes before anything is written into the caller's buffer.
-    pieces = [
-        rebuild(run, own, topic, allowance) for run, own in zip(runs, bases_of, strict=True) if not run.stays.all()
-    ]
-    works = [piece.work for piece in pieces]
-    staying = [(run, own) for run, own in zip(runs, bases_of, strict=True) if run.stays.any()]
-    target = writeable() if staying else np.zeros(0, np.uint8)
-    for run, own in staying:
-        assigned = assign(run, own, topic, target)
-        works.append(assigned.work)
-        if assigned.moved:
-            pieces.append(assigned.moved)
-            works.append(assigned.moved.work)
-    decompressed_bytes = sum(run.columns.decompressed_bytes for run in runs)
-    return _Written(target, pieces, reduce(Work.__add__, works, Work(decompressed_bytes=decompressed_bytes)))
 
 
 def _given_bases(base_offset: int | ArrayLike) -> int | Int64:
@@ -217,45 +197,28 @@ def _concatenated(columns: Sequence[Int64]) -> Int64:
     return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
 
-class _Joined(NamedTuple):
-    """All requests of one append, in order.
-
-    copied_bytes: bytes of unchanged requests, copied to a new buffer because other requests were rebuilt or resized.
-    """
-
-    data: Bytes
-    positions: Int64
-    copied_bytes: int
-
-
-def _joined(target: Bytes, spans: Int64, pieces: Sequence[Piece]) -> _Joined:
+def _joined(target: Bytes, spans: Int64, moved: Sequence[MovedRequests]) -> EncodedLog:
     """Put all requests into one buffer, in order.
 
-    Args:
-        target: the bytes of requests in place. Request r is target[spans[r]:spans[r + 1]], unless a piece has it.
-        pieces: buffers of rebuilt and resized requests, with their numbers.
+    target: the bytes of requests in place. Request r is target[spans[r]:spans[r + 1]], unless it is in `moved`.
     """
-    if not pieces:
-        return _Joined(target[: spans[-1]], spans, 0)
+    if not moved:
+        return EncodedLog(data=target[: spans[-1]], positions=spans)
     requests = len(spans) - 1
-    if len(pieces) == 1 and len(pieces[0].requests) == requests:
-        return _Joined(pieces[0].data, pieces[0].positions, 0)
-    sizes, stays = spans[1:] - spans[:-1], np.ones(requests, np.bool_)
-    for piece in pieces:
-        sizes[piece.requests] = np.diff(piece.positions)
-        stays[piece.requests] = False
-    positions = np.append(0, np.cumsum(sizes))
-    data = np.empty(positions[-1], np.uint8)
-    frames.scatter(target, spans[:-1][stays], spans[1:][stays], positions[:-1][stays], data)
-    for piece in pieces:
-        frames.scatter(piece.data, piece.positions[:-1], piece.positions[1:], positions[piece.requests], data)
-    return _Joined(data, positions, int(sizes[stays].sum()))
+    if len(moved[0].requests) == requests:
+        return moved[0].log
+    stays = np.ones(requests, np.bool_)
+    parts = []
+    for numbers, log, _ in moved:
+        stays[numbers] = False
+        parts.append(Slices.of(log, numbers))
+    return spliced(requests, [Slices(target, spans[:-1][stays], spans[1:][stays], np.flatnonzero(stays)), *parts])
 
 
-def _latest_ms(run: Run, topic: Topic) -> Int64:
+def _latest_ms(run: Run, topic: TopicSettings) -> Int64:
     """Return the largest timestamp of each request in ms, as Kafka's time index stores it; -1: none."""
     if topic.is_append:
-        has_no_time = run.stays & (not run.columns.fmt.capabilities.timestamps)
+        has_no_time = run.stays & (not run.fmt.capabilities.timestamps)
         return np.where(has_no_time, NO_TIMESTAMP, np.int64(topic.now_ms))
     if not run.to.capabilities.timestamps:
         return np.full(len(run.counts), NO_TIMESTAMP, np.int64)
@@ -263,3 +226,124 @@ def _latest_ms(run: Run, topic: Topic) -> Int64:
         return run.latest_ms
     latest: Int64 = np.maximum.reduceat(run.latest_ms, run.bounds[:-1])
     return latest
+
+
+def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: list[MovedRequests]) -> Work:
+    """Set the broker's fields in the requests that are not rebuilt.
+
+    Args:
+        bases: the first offset of each request in the run.
+        target: the buffer that is changed.
+        moved: the list that gets the requests whose size changes.
+    """
+    positions, appending, chosen = run.read.positions, run.fmt.appending, run.stays
+    fields = _broker_fields(run, bases, topic)
+    if not run.is_one_each:
+        chosen = np.repeat(chosen, np.diff(run.bounds))
+    growth = appending.growth(run.read.data, positions, fields)
+    if growth is not None and len(grown := np.flatnonzero(chosen & (growth != 0))):
+        moved.append(_resized(run, fields.take(grown), grown, growth[grown]))
+        chosen = chosen.copy()
+        chosen[grown] = False
+    done = appending.assign(target, positions, fields, chosen)
+    in_place = int(np.count_nonzero(chosen))
+    size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
+    return Work(in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes)
+
+
+def _broker_fields(run: Run, bases: Int64, topic: TopicSettings) -> BrokerFields:
+    """Return the fields that the broker sets in each batch. bases: the first offset of each request in the run."""
+    ends = bases + run.counts
+    if not run.is_one_each:
+        bounds, shift = run.read.bounds, np.repeat(bases - run.record_bounds[:-1], np.diff(run.bounds))
+        bases, ends = bounds[:-1] + shift, bounds[1:] + shift
+    return BrokerFields(bases, ends, topic.epoch, topic.is_append, topic.now_ms, run.latest_ms)
+
+
+def _resized(run: Run, fields: BrokerFields, grown: Int64, growth: Int64) -> MovedRequests:
+    """Set the fields in a new buffer, for batches whose size changes with the maximum timestamp.
+
+    Here each batch is one request.
+
+    Args:
+        fields: those of these batches.
+        grown: the numbers of these batches.
+        growth: the number of bytes that each grows; negative: it shrinks.
+    """
+    read, appending = run.read, run.fmt.appending
+    starts, stops = read.positions[grown], read.positions[grown + 1]
+    log = appending.moved(read.data, starts, stops, fields, growth)
+    done = appending.assign(log.data, log.positions, fields, np.ones(len(grown), np.bool_), is_moved=True)
+    work = Work(
+        shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(log.data)
+    )
+    return MovedRequests(run.first + grown, log, work)
+
+
+def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance) -> MovedRequests:
+    """Rebuild the requests of a run that cannot be set in place (`MemoryRecordsBuilder`).
+
+    Each becomes one batch, one compressed set (wrapper) or several plain messages. Raises Refused, CorruptLog if the
+    batches need more bytes than `allowance` has, and WouldLose.
+
+    bases: the first offset of each request in the run.
+    """
+    requests, to, positions = np.flatnonzero(~run.stays), run.to, run.read.positions
+    first, end = run.bounds[:-1][requests], run.bounds[1:][requests]
+    records = _stored_records(run, requests, bases[requests], topic)
+    fields = run.fmt.appending.producer_fields(run.read)
+    if len(fields.rows) > 1:
+        fields = fields.take(first)  # a request has the fields of its first batch
+    fields = _with_broker_fields(fields, bases[requests], topic, to)
+    bounds = np.append(0, np.cumsum(run.counts[requests]))
+    filled = np.flatnonzero(np.diff(bounds))  # Kafka's builder writes nothing for no records
+    bounds, fields = np.append(bounds[:-1][filled], bounds[-1]), fields.take(filled)
+    codecs, number = np.unique(run.codecs[requests][filled], return_inverse=True)
+    kinds = [Kind(fmt=to, codec=REBUILT_AS[codec], level=topic.level if codec else None) for codec in codecs]
+    check_room(to, records, bounds, fields, positions[first[filled]], allowance)
+    built = build(records, bounds, fields, number, kinds, topic.lossy)
+    allowance.built_bytes -= max(len(built.log.data), built.plain_bytes)
+    sizes = np.zeros(len(requests) + 1, np.int64)
+    sizes[filled + 1] = np.diff(built.log.positions)
+    work = Work(
+        rewritten=int((end - first).sum()),
+        read_bytes=int((positions[end] - positions[first]).sum()),
+        written_bytes=len(built.log.data),
+        recompressed_bytes=built.plain_bytes,
+        losses=built.log.losses,
+    )
+    log = EncodedLog(data=built.log.data, positions=np.cumsum(sizes))
+    return MovedRequests(run.first + requests, log, work)
+
+
+def _stored_records(run: Run, requests: Int64, bases: Int64, topic: TopicSettings) -> Records:
+    """Return the records of some requests of a run, with the offsets and times that the log stores.
+
+    bases: the first offset of each of these requests.
+    """
+    read, to, counts = run.read, run.to, run.counts[requests]
+    records, times_ms = read.records(), run.timestamps_ms
+    numbers = None  # indices of the selected records in the run; None: all records
+    if len(requests) < len(run.counts):
+        numbers = ranges(run.record_bounds[:-1][requests], counts)
+        records, times_ms = records.take(numbers), times_ms[numbers]
+    if (negative := np.flatnonzero(times_ms < NO_TIMESTAMP)).size:
+        record = negative[0] if numbers is None else numbers[negative[0]]
+        batch = int(np.searchsorted(read.bounds, record, side="right")) - 1
+        promise = f"invalid negative timestamp {times_ms[negative[0]]}"
+        raise Refused("UNKNOWN_SERVER_ERROR", int(read.positions[batch]), promise)
+    if to.holds_messages and topic.is_append and to.capabilities.timestamps:
+        times_ms = np.full(len(times_ms), topic.now_ms, np.int64)  # Kafka's builder sets them in inner messages too
+    return records.at_times(times_ms).at_offsets(ranges(bases, counts))
+
+
+def _with_broker_fields(fields: BatchFields, bases: Int64, topic: TopicSettings, to: Format) -> BatchFields:
+    """Set the header fields that the broker decides, as far as the format `to` has them."""
+    set_by_broker: dict[str, Any] = {
+        "base_offset": bases,
+        "partition_leader_epoch": topic.epoch,
+        "timestamp_type": APPEND_TIME if topic.is_append else CREATE_TIME,
+        "append_time_ms": topic.now_ms if topic.is_append else NO_TIMESTAMP,
+    }
+    known = to.capabilities.batch_fields
+    return fields.replace(**{name: value for name, value in set_by_broker.items() if name in known})

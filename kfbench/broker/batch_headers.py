@@ -1,6 +1,5 @@
 """Read the headers of batches without their records, to find a batch."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -64,15 +63,8 @@ def headers(
         stop, target = scan.AT_OFFSET, to_offset
     elif to_ms is not None:
         stop, target = scan.AT_TIME, to_ms
-    parts = list(_parts(data, fmt, position, stop, target, from_offset))
-    return parts[0] if len(parts) == 1 else rows_joined(parts)
-
-
-def _parts(
-    data: Bytes, fmt: Format | None, position: int, stop: int, target: int, from_offset: int
-) -> Iterator[NDArray[np.void]]:
     dialect, magic = dialect_of(fmt), scan.ANY_MAGIC if fmt is None else fmt.magic
-    room, done = FIRST_ROWS, False
+    parts, room, done = list[NDArray[np.void]](), FIRST_ROWS, False
     while not done:
         rows = np.zeros(room, HEADER)
         found, position, state, done = scan.scan(data, position, dialect, magic, stop, target, from_offset, rows)
@@ -82,8 +74,9 @@ def _parts(
             of_magic(int(data[position + MAGIC_AT]), position)
         if state != status.SOUND:
             raise CorruptLog(position, *status.PROMISES[state])
-        yield rows[:found]
+        parts.append(rows[:found])
         room = min(4 * room, MOST_ROWS)
+    return parts[0] if len(parts) == 1 else rows_joined(parts)
 
 
 def dialect_of(fmt: Format | None) -> int:

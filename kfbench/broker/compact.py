@@ -10,23 +10,23 @@ another format (KIP-724).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64, ranges
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
-from kfbench.broker.retention import Flags, history_of, retained
-from kfbench.broker.source import bytes_of, find, read
-from kfbench.broker.work import NewLog, Work
+from kfbench.broker.retention import Flags, Retention, history_of, retained
+from kfbench.broker.source import bytes_of, find
+from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
-from kfbench.kernels.wire import frames
 from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import BatchKinds, check_room, codec_bytes, kinds_of, write_batches
+from kfbench.log import read_log
+from kfbench.log.writing import BatchKinds, check_room, kinds_of
 from kfbench.records import Records
 
 DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
@@ -84,7 +84,9 @@ def compact(
     source, target = bytes_of(log), None if to is None else find(to)
     whole = _whole(source, fmt, limits, dictionaries)
     history = history_of(whole)
-    end = min(history.first_undecided, _first_beyond(whole, end_offset))
+    end = history.first_undecided
+    if end_offset is not None and (beyond := np.flatnonzero(_last_offsets(whole) >= end_offset)).size:
+        end = min(end, int(beyond[0]))
     decoded = _head(whole, end)
     kinds = _kinds(decoded, fmt)
     decided = retained(
@@ -95,11 +97,8 @@ def compact(
         keep_legacy_tombstones=keep_legacy_tombstones,
         retain_last=retain_last,
     )
-    allowance = Allowance.of(len(source), limits)
-    compacted = _Rewriting(source, decoded, decided.keep, kinds, target, allowance).compacted(
-        decided.retain_empty, decided.emptied_transaction, now_ms + delete_retention_ms, merge_bytes, lossy
-    )
-    compacted = replace(compacted, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
+    rewriting = _Rewriting(source, decoded, decided, kinds, target, Allowance.of(len(source), limits))
+    compacted = rewriting.compacted(now_ms + delete_retention_ms, merge_bytes, lossy)
     if end == len(whole):
         return compacted
     return _followed_by(compacted, source, whole.batch_rows[end:])
@@ -132,13 +131,14 @@ def filtered(
     """
     source = bytes_of(log)
     decoded = _whole(source, fmt, limits, dictionaries)
-    kept = _flags("keep", keep, len(decoded.records))
-    allowance = Allowance.of(len(source), limits)
-    return _Rewriting(source, decoded, kept, _kinds(decoded, fmt), None, allowance).compacted(
-        _flags("retain_empty", retain_empty, len(decoded)),
-        _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"],
-        now_ms + delete_retention_ms,
+    emptied = _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"]
+    decided = Retention(
+        keep=_flags("keep", keep, len(decoded.records)),
+        retain_empty=_flags("retain_empty", retain_empty, len(decoded)),
+        emptied_transaction=emptied,
     )
+    rewriting = _Rewriting(source, decoded, decided, _kinds(decoded, fmt), None, Allowance.of(len(source), limits))
+    return rewriting.compacted(now_ms + delete_retention_ms)
 
 
 def sizes_with_holes(
@@ -160,44 +160,39 @@ def sizes_with_holes(
 
 
 class _Rewriting:
-    """Writes the result of one round of cleaning. keep: the records that stay, bool[records]."""
+    """Writes the result of one round of cleaning."""
 
     def __init__(
         self,
         source: Bytes,
         log: DecodedLog,
-        keep: Flags,
+        decided: Retention,
         kinds: BatchKinds,
         target: Format | None,
         allowance: Allowance,
     ) -> None:
-        self.source, self.log, self.keep, self.rows = source, log, keep, log.batch_rows
+        self.source, self.log, self.decided, self.rows = source, log, decided, log.batch_rows
         self.own, self.number, self.target, self.allowance = kinds.kinds, kinds.number, target, allowance
         self.kinds = [kind if target is None else replace(kind, fmt=target) for kind in kinds.kinds]
-        before = np.append(0, np.cumsum(keep))
+        before = np.append(0, np.cumsum(decided.keep))
         self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
 
-    def compacted(
-        self,
-        retain_empty: Flags,
-        emptied_transaction: Flags,
-        horizon_ms: int,
-        merge_bytes: int = 0,
-        lossy: bool = False,
-    ) -> Compacted:
-        rows, shapes, number = self.rows, self.log.records.shapes, self.number
+    def compacted(self, horizon_ms: int, merge_bytes: int = 0, lossy: bool = False) -> Compacted:
+        rows, decided, shapes, number = self.rows, self.decided, self.log.records.shapes, self.number
         is_same = _of_kinds([a.fmt == b.fmt for a, b in zip(self.own, self.kinds, strict=True)], number)
         has_horizon = _of_kinds([_has_horizon(kind.fmt) for kind in self.kinds], number)
         can_empty = _of_kinds([kind.fmt.capabilities.empty_batches for kind in self.kinds], number)
-        tombstones = np.append(0, np.cumsum(self.keep & (shapes.value_lengths == NULL_LENGTH)))
+        tombstones = np.append(0, np.cumsum(self.decided.keep & (shapes.value_lengths == NULL_LENGTH)))
         has_tombstone = np.diff(tombstones[self.log.bounds]) > 0
         is_held = self.survivors > 0
-        gets_horizon = has_horizon & is_held & (has_tombstone | emptied_transaction) & (rows["delete_horizon_ms"] == -1)
+        gets_horizon = (
+            has_horizon & is_held & (has_tombstone | decided.emptied_transaction) & (rows["delete_horizon_ms"] == -1)
+        )
         horizons = np.where(gets_horizon, horizon_ms, np.where(is_held, rows["delete_horizon_ms"], NO_TIMESTAMP))
         is_copied = is_same & is_held & (self.survivors == np.diff(self.log.bounds)) & ~gets_horizon
         is_copied &= ~rows["mixed_magic"]  # KAFKA-4298: rewriting corrects it
 
-        kept = np.flatnonzero(is_held | retain_empty & can_empty)
+        kept = np.flatnonzero(is_held | decided.retain_empty & can_empty)
         groups = np.arange(len(kept) + 1)
         if merge_bytes:
             groups = self._groups(kept, horizons, merge_bytes)
@@ -206,7 +201,11 @@ class _Rewriting:
         is_rewritten = np.repeat(is_written, np.diff(groups))
         rebuilt = self._rebuilt(kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy)
         written = rebuilt.log
-        spliced = _spliced(self.source, rows, written, leaders, is_written)
+        copied, new = np.flatnonzero(~is_written), np.flatnonzero(is_written)
+        starts, sizes = rows["position"][leaders[copied]], rows["size_bytes"][leaders[copied]]
+        parts = [Slices.of(written, new), Slices(self.source, starts, starts + sizes, copied)]
+        result = spliced(len(leaders), parts)
+        positions = result.positions[np.append(True, np.diff(result.positions) > 0)]
         compressed, rewritten = rows["codec"] > 0, int(np.count_nonzero(is_rewritten))
         lost = leaders[is_written][np.diff(written.positions) == 0]  # control batches in a format without them
         work = Work(
@@ -214,13 +213,19 @@ class _Rewriting:
             rewritten=rewritten - len(lost),
             dropped=len(rows) - len(kept) + len(lost),
             read_bytes=int(rows["size_bytes"].sum()),
-            written_bytes=len(spliced.data),
+            written_bytes=len(result.data),
             decompressed_bytes=int(rows["records_size_bytes"][compressed].sum()),
             recompressed_bytes=rebuilt.plain_bytes,
             losses=written.losses,
         )
-        kept_records = int(self.survivors.sum() - self.survivors[lost].sum())
-        return Compacted(data=spliced.data, positions=spliced.positions, kept_records=kept_records, work=work)
+        return Compacted(
+            data=result.data,
+            positions=positions,
+            work=work,
+            kept_records=int(self.survivors.sum() - self.survivors[lost].sum()),
+            keyless_records=decided.keyless_records,
+            aborted_records=decided.aborted_records,
+        )
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
         """Choose the batches to join. Return the indices in `kept` at which each joined batch begins, and the end.
@@ -240,7 +245,7 @@ class _Rewriting:
         payload = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
         headers = np.append(0, np.cumsum(shapes.header_key_lengths + np.maximum(shapes.header_value_lengths, 0)))
         payload += np.diff(headers[shapes.header_bounds])
-        totals = np.append(0, np.cumsum(payload * self.keep))
+        totals = np.append(0, np.cumsum(payload * self.decided.keep))
         sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept]))
         ends = np.append(np.flatnonzero(~is_alike) + 1, len(kept))  # the end of each run of batches that may be joined
         end = np.repeat(ends, np.diff(ends, prepend=0))
@@ -251,15 +256,15 @@ class _Rewriting:
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
         return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
-    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> "_Rebuilt":
+    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> Built:
         """Encode the batches that are not copied. New batch i joins the batches from leaders[i] to followers[i]."""
         if not len(leaders):
-            return _Rebuilt(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
+            return Built(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
         filled = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
         bounds = before[np.append(np.searchsorted(batches, leaders), len(batches))]
-        survivors = np.flatnonzero(self.keep)[ranges(self.first[batches], self.survivors[batches])]
+        survivors = np.flatnonzero(self.decided.keep)[ranges(self.first[batches], self.survivors[batches])]
 
         kinds, number = self.kinds, self.number[leaders]
         keeps_range = _of_kinds([kind.fmt.magic >= 2 for kind in kinds], number)
@@ -272,8 +277,7 @@ class _Rewriting:
             self.log.create_timestamps_ms[survivors],
             self.log.records.timestamps_ms[survivors],
         )
-        records = self.log.records.take(survivors)
-        records = replace(records, shapes=replace(records.shapes, timestamps_ms=times))
+        records = self.log.records.take(survivors).at_times(times)
         fields = self.log.batch_fields.take(leaders).replace(
             base_offset=np.where(keeps_range, of_leader["base_offset"], UNSET),
             last_offset=np.where(keeps_range, _last_offsets(self.log)[followers], UNSET),
@@ -283,15 +287,7 @@ class _Rewriting:
         )
         if self.target is not None:
             check_room(self.target, records, bounds, fields, of_leader["position"], self.allowance)
-        made = write_batches(records, bounds, fields, number, kinds, lossy)
-        return _Rebuilt(made, codec_bytes(records, bounds, fields, number, kinds))
-
-
-class _Rebuilt(NamedTuple):
-    """Newly encoded batches. plain_bytes: their number of bytes before compression, in batches with a codec."""
-
-    log: EncodedLog
-    plain_bytes: int
+        return build(records, bounds, fields, number, kinds, lossy)
 
 
 def _reached(starts: Int64, following: Int64) -> Int64:
@@ -308,23 +304,6 @@ def _reached(starts: Int64, following: Int64) -> Int64:
         if np.count_nonzero(is_reached) == len(known):
             return known
         following = following[following]
-
-
-def _spliced(
-    source: Bytes, rows: NDArray[np.void], written: EncodedLog, leaders: Int64, is_written: Flags
-) -> EncodedLog:
-    """Join the batches of the result. is_written bool[batches]: True: take it from `written`; False: from `source`.
-
-    leaders: for each batch of the result, the number of its first batch in `source` (a row of `rows`).
-    """
-    starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
-    sizes[is_written] = np.diff(written.positions)
-    positions = np.append(0, np.cumsum(sizes))
-    targets, data = positions[:-1], np.empty(positions[-1], np.uint8)
-    copied = starts[~is_written]
-    frames.scatter(written.data, written.positions[:-1], written.positions[1:], targets[is_written], data)
-    frames.scatter(source, copied, copied + sizes[~is_written], targets[~is_written], data)
-    return EncodedLog(data=data, positions=positions[np.append(True, sizes > 0)])
 
 
 def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
@@ -352,7 +331,10 @@ def _whole(
     source: Bytes, fmt: Format | str | None, limits: Limits | None, dictionaries: Iterable[Dictionary] = ()
 ) -> DecodedLog:
     """Read the whole log. Raise CorruptLog, also for an incomplete last batch: the result would not have it."""
-    log = read(source, fmt, limits, dictionaries)
+    if fmt is None:
+        log = read_log(source, limits=limits, dictionaries=dictionaries)
+    else:
+        log = find(fmt).decode(source, limits=limits, dictionaries=dictionaries)
     if log.trailing_bytes:
         raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
     return log
@@ -371,12 +353,6 @@ def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
     kinds = [replace(kind, fmt=find(fmt)) for kind in found.kinds]
     distinct = list(dict.fromkeys(kinds))
     return BatchKinds(np.array([distinct.index(kind) for kind in kinds], np.int64)[found.number], distinct)
-
-
-def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
-    """Return the number of the first batch that ends at `end_offset` or later; else the number of batches."""
-    beyond = np.full(len(log), False) if end_offset is None else _last_offsets(log) >= end_offset
-    return int(np.argmax(beyond)) if beyond.any() else len(log)
 
 
 def _last_offsets(log: DecodedLog) -> Int64:

@@ -12,10 +12,10 @@ Up-conversion follows KIP-724: a compressed set becomes one batch, and each plai
 that convert independently have equal batches. Everything that the target format can carry is kept.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,15 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
 from kfbench.broker.source import bytes_of, find, of_magic
-from kfbench.broker.work import CREATE_TIMES, NewLog, Work
+from kfbench.broker.work import CREATE_TIMES, Built, NewLog, Work, build
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import Entries, Format
-from kfbench.kernels.formats import header_fields
+from kfbench.kernels.formats import batch_description
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.dictionaries import add_stored, uses_dictionary
-from kfbench.log.writing import BatchKinds, Kind, chained, check_room, codec_bytes, runs, write_batches
+from kfbench.log.writing import BatchKinds, Kind, chained, check_room, runs
 from kfbench.records import Records
 
 HEADER_BYTES: Final = MAGIC_AT + 1  # offset, length and everything up to the magic
@@ -194,14 +194,16 @@ class Conversion:
     def _rewritten(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> Converted:
         before_bytes, to = allowance.log_bytes, self.to
         read = self._read(data, positions, magic, allowance, at)
-        headers = _headers(read, data, positions, magic)
+        covered = None
+        if to.magic < 2 and to.capabilities.timestamps and read.records.timestamps_ms is not read.create_timestamps_ms:
+            covered = read.records.timestamps_ms != read.create_timestamps_ms
         given = _Batches(
             # Kafka's builder writes the times that readers see to v0 and v1. Later headers have room for both times.
             records=read.source_records if to.magic >= 2 else read.records,
-            covered=read.records.timestamps_ms != read.create_timestamps_ms if _hides(read, to) else None,
+            covered=covered,
             bounds=read.bounds,
-            fields=_fields_for(headers.fields, magic, to),
-            codecs=headers.codecs,
+            fields=_fields_for(_stored_fields(read, data, positions, magic), magic, to),
+            codecs=_stored_codecs(read, data, positions, magic),
             positions=at + positions[:-1],
         )
         if to.magic < min(magic, 2):
@@ -210,12 +212,11 @@ class Conversion:
         dropped = is_control & ("is_control" not in to.capabilities.batch_fields)
         number, kinds = self._kinds(given, dropped)
         check_room(to, given.records, given.bounds, given.fields, given.positions, allowance)
-        log = given.written(number, kinds)
-        recompressed_bytes = codec_bytes(given.records, given.bounds, given.fields, number, kinds)
+        log, recompressed_bytes = given.built(number, kinds)
         allowance.built_bytes -= max(len(log.data), recompressed_bytes)
-        losses = given.losses(log)
+        losses = given.losses(to)
         if losses and not self.lossy:
-            given.refuse(number, kinds)
+            given.refuse(to)
         sizes, counts = np.diff(log.positions), np.diff(given.bounds)
         rewritten = int(np.count_nonzero(sizes))
         return Converted(
@@ -299,38 +300,35 @@ class _Batches:
             positions=self.positions[first:end],
         )
 
-    def written(self, number: Int64, kinds: list[Kind]) -> EncodedLog:
+    def built(self, number: Int64, kinds: list[Kind]) -> Built:
         """Encode the batches. Raise Refused for the first batch that the target format cannot store."""
         try:
-            return write_batches(self.records, self.bounds, self.fields, number, kinds, lossy=True)
+            return build(self.records, self.bounds, self.fields, number, kinds, lossy=True)
         except InvalidRecords as error:
             if len(self) == 1:
                 position = int(self.positions[0])
                 raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", position, str(error)) from None
             for b in range(len(self)):
-                self.part(b, b + 1).written(number[b : b + 1], kinds)
+                self.part(b, b + 1).built(number[b : b + 1], kinds)
             raise
 
-    def losses(self, log: EncodedLog) -> Mapping[str, int]:
+    def losses(self, to: Format) -> dict[str, int]:
         covered = 0 if self.covered is None else int(np.count_nonzero(self.covered))
-        return dict(log.losses) | ({CREATE_TIMES: covered} if covered else {})
+        return to.losses(self.records, self.bounds, self.fields) | ({CREATE_TIMES: covered} if covered else {})
 
-    def refuse(self, number: Int64, kinds: list[Kind]) -> None:
+    def refuse(self, to: Format) -> None:
         """Raise WouldLose with the position and the losses of the first batch that loses anything."""
         first, end = 0, len(self)
         while end - first > 1:
             middle = (first + end) // 2
-            if self.part(first, middle).losses_as(number[first:middle], kinds):
+            if self.part(first, middle).losses(to):
                 end = middle
             else:
                 first = middle
         one = self.part(first, end)
-        losses = ", ".join(f"{name} ({n:,})" for name, n in one.losses_as(number[first:end], kinds).items())
-        fmt = kinds[0].fmt.name
-        raise WouldLose(f"batch at byte {one.positions[0]}: {fmt} cannot carry {losses}; lossy=True leaves that out")
-
-    def losses_as(self, number: Int64, kinds: list[Kind]) -> Mapping[str, int]:
-        return self.losses(self.written(number, kinds))
+        losses = ", ".join(f"{name} ({n:,})" for name, n in one.losses(to).items())
+        promise = f"{to.name} cannot carry {losses}; lossy=True leaves that out"
+        raise WouldLose(f"batch at byte {one.positions[0]}: {promise}")
 
 
 def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
@@ -356,36 +354,34 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
     return Converted(data=data[:at], positions=chained(bounds), converted_records=records, work=work)
 
 
-def _hides(read: DecodedLog, to: Format) -> bool:
-    if to.magic >= 2 or not to.capabilities.timestamps:
-        return False
-    return read.records.timestamps_ms is not read.create_timestamps_ms
-
-
-class _Headers(NamedTuple):
-    fields: BatchFields
-    codecs: NDArray[np.integer[Any]]
-
-
-def _headers(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> _Headers:
+def _stored_codecs(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> NDArray[np.integer[Any]]:
+    """Return the number of each batch's codec."""
     if log.format_name is not None:  # enriched, kip98
-        return _Headers(log.batch_fields, log.batch_rows["codec"])
+        codecs: NDArray[np.integer[Any]] = log.batch_rows["codec"]
+        return codecs
+    at = layouts.position(_V2, "attributes") + 1 if magic >= 2 else layouts.position(_V0, "attributes")
+    return data[positions[:-1] + at] & layouts.CODEC_MASK
+
+
+def _stored_fields(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> BatchFields:
+    """Return the header fields of all batches. In v0 and v1 these are only append times."""
+    if log.format_name is not None:  # enriched, kip98
+        return log.batch_fields
     starts = positions[:-1]
     if magic >= 2:
         rows = np.zeros(len(starts), NO_FIELDS.rows.dtype)
-        header_fields.read(data, positions, magic, rows)
-        low = data[starts + layouts.position(_V2, "attributes") + 1]
-        return _Headers(BatchFields.trusted(rows, data), low & layouts.CODEC_MASK)
-    bits = data[starts + layouts.position(_V0, "attributes")]
-    appended = np.flatnonzero(bits & layouts.TIMESTAMP_TYPE_BIT) if magic == 1 else starts[:0]
-    fields = NO_FIELDS
-    if len(appended):
-        rows = np.repeat(NO_FIELDS.rows, len(starts))
-        stamps = data[starts[appended, None] + layouts.position(_V1, "timestamp_ms") + np.arange(8)]
-        rows["timestamp_type"][appended] = APPEND_TIME
-        rows["append_time_ms"][appended] = stamps.view(">i8")[:, 0]
-        fields = BatchFields.trusted(rows)
-    return _Headers(fields, bits & layouts.CODEC_MASK)
+        batch_description.read_fields(data, positions, magic, rows)
+        return BatchFields.trusted(rows, data)
+    if magic == 0:
+        return NO_FIELDS
+    appended = np.flatnonzero(data[starts + layouts.position(_V1, "attributes")] & layouts.TIMESTAMP_TYPE_BIT)
+    if not len(appended):
+        return NO_FIELDS
+    rows = np.repeat(NO_FIELDS.rows, len(starts))
+    stamps = data[starts[appended, None] + layouts.position(_V1, "timestamp_ms") + np.arange(8)]
+    rows["timestamp_type"][appended] = APPEND_TIME
+    rows["append_time_ms"][appended] = stamps.view(">i8")[:, 0]
+    return BatchFields.trusted(rows)
 
 
 def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:

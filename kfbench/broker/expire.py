@@ -15,8 +15,7 @@ counts as old as the batches before it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,6 @@ from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
 
 By = Literal["segment", "head"]
-Granularity = Literal["segment", "index entry", "batch"]
-BLOCK_BYTES: Final = 4096  # the size of a block in a file system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +42,6 @@ class Expired:
             without its head.
         deleted_segments: number of segments that were deleted as a whole.
         head_bytes: number of bytes cut off the first remaining segment.
-        deleted_bytes: number of all deleted bytes.
-        granularity: the log now begins at a segment's start, at the position of an index entry, or at a batch that was
-            searched.
-        before_ms: records older than this time were to be deleted.
         work: index entries and headers that were read, and the bytes of the copied segment. Batches count only if their
             headers were read, which is not necessary with indexes.
     """
@@ -56,24 +49,7 @@ class Expired:
     segments: tuple[Bytes, ...]
     deleted_segments: int
     head_bytes: int
-    deleted_bytes: int
-    granularity: Granularity
-    before_ms: int
-    fmt: Format | None
     work: Work
-
-    @property
-    def collapsed_bytes(self) -> int:
-        """The part of `head_bytes` that a file system could remove in whole blocks, without copying the rest."""
-        return self.head_bytes // BLOCK_BYTES * BLOCK_BYTES
-
-    @cached_property
-    def overdue_bytes(self) -> int:
-        """Number of bytes in remaining batches whose records are all older than before_ms.
-
-        The first use reads all remaining headers. `work` does not count this. Raises CorruptLog.
-        """
-        return sum(_old_bytes(headers(segment, self.fmt), self.before_ms) for segment in self.segments)
 
 
 def expire(
@@ -112,9 +88,8 @@ def expire(
     end = len(data) if active and data and len(data[-1]) else len(data) - 1
     alive = _first_alive(data, before_ms, end, known, indexes, interval_bytes, modified_ms)
     first, head, rows, work = alive.number, 0, alive.rows, alive.work
-    granularity: Granularity = "segment"
     if by == "head" and alive.time_index is not None:
-        head, granularity = alive.time_index.by_time(before_ms), "batch" if exact else "index entry"
+        head = alive.time_index.by_time(before_ms)
         work += Work(read_bytes=alive.time_index.lookup_bytes)
         if exact:
             passed = headers(data[first], known, head, to_ms=before_ms)
@@ -129,16 +104,7 @@ def expire(
         gone = int(np.searchsorted(rows["position"], head))
         left = len(rows) - gone
         work += Work(dropped=gone, shifted=left if head else 0, untouched=0 if head else left)
-    return Expired(
-        segments=tuple(kept),
-        deleted_segments=first,
-        head_bytes=head,
-        deleted_bytes=sum(map(len, data[:first])) + head,
-        granularity=granularity,
-        before_ms=before_ms,
-        fmt=known,
-        work=work,
-    )
+    return Expired(segments=tuple(kept), deleted_segments=first, head_bytes=head, work=work)
 
 
 class _Alive(NamedTuple):
@@ -168,26 +134,21 @@ def _first_alive(
     """Find the first segment that is not old. Segments from number `end` on are not examined and stay."""
     work = Work()
     for number in range(end):
-        rows = headers(data[number], fmt) if indexes is None else None
-        if rows is None:
-            assert indexes is not None
-            index: TimeIndex | None = indexes[number]
-        else:
+        rows: NDArray[np.void] | None = None
+        if indexes is None:
+            rows = headers(data[number], fmt)
             index = TimeIndex.of_headers(rows, interval_bytes)
-            work += Work(read_bytes=index.work.read_bytes)
-        assert index is not None
+            work += Work(read_bytes=int(rows["header_bytes"].sum()))
+        else:
+            index = indexes[number]
         work += Work(read_bytes=ENTRY_BYTES)  # the last entry has the largest timestamp
         largest_ms = index.largest_ms
+        decisive: TimeIndex | None = index
         if largest_ms == NO_TIMESTAMP and len(data[number] if rows is None else rows):
             if modified_ms is None:
                 raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "no timestamp says how old the segment is")
-            largest_ms, index = modified_ms[number], None
+            largest_ms, decisive = modified_ms[number], None
         if largest_ms >= before_ms:
-            return _Alive(number, work, index, rows)
+            return _Alive(number, work, decisive, rows)
         work += Work(dropped=0 if rows is None else len(rows))
     return _Alive(max(end, 0), work)
-
-
-def _old_bytes(rows: NDArray[np.void], before_ms: int) -> int:
-    old = (rows["max_timestamp_ms"] < before_ms) & (rows["max_timestamp_ms"] != NO_TIMESTAMP)
-    return int(rows["size_bytes"][old].sum())

@@ -39,28 +39,27 @@ A forwarded batch is changed to one that a producer may send:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
-from kfbench.batches import EncodedLog
-from kfbench.broker.batch_headers import dialect_of
-from kfbench.broker.mirror_source import Source
+from kfbench.arrays import Bytes, Int64, read_only
+from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
+from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
+from kfbench.broker.retention import history_of
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import NewLog, Work
-from kfbench.codecs import REBUILT_AS, Dictionary
-from kfbench.errors import InvalidConfig
+from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
+from kfbench.codecs import REBUILT_AS, Allowance, Dictionary
+from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
 from kfbench.kernels.broker import mirroring
 from kfbench.kernels.formats.scan import ENRICHED, KIP98
-from kfbench.kernels.wire import frames
-from kfbench.kernels.workload import partition
-from kfbench.layouts import HEADERS_FIRST_BIT, UNSET
+from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
+from kfbench.log.writing import Kind
 from kfbench.records import Records
 
 MESSAGE_MAX_BYTES: Final = 1_048_588  # message.max.bytes
@@ -136,11 +135,22 @@ def mirror(
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
     # A place is one number made of a partition and a source batch: partition * batches + batch. It gives the order.
     handed_on_places = routes.goes[handed_on] * batches + handed_on
-    new = _new_batches(source, routes, handed_on_places, batch_size, codec, level)
-    places = np.concatenate([handed_on_places, new.places])
+    record_places = routes.target * batches + routes.batch
+    loose = np.flatnonzero(routes.goes[routes.batch] == REBUILT)
+    loose = loose[np.argsort(routes.target[loose], kind="stable")]
+    handed_on_before = np.searchsorted(np.sort(handed_on_places), record_places[loose])
+    firsts = _first_of_batches(routes.target[loose], handed_on_before, batch_size)
+    if codec is None:
+        rebuilt = source.rows["codec"][routes.goes == REBUILT]
+        codec = REBUILT_AS[int(rebuilt[0])] if len(rebuilt) else "none"
+    new = source.encode(routes.records, loose, firsts, codec, level)
+    places = np.concatenate([handed_on_places, record_places[loose[firsts]]])
     order = np.argsort(places, kind="stable")
-    produced = _produced(source, handed_on, new.log, order)
-    changes = _make_ready(source, produced, source.sent_offsets(first_offset)[handed_on], order, reset_offsets)
+    numbers = np.argsort(order)  # the number of each batch in the result: of the forwarded ones, then of the new ones
+    starts, sizes = source.rows["position"][handed_on], source.rows["size_bytes"][handed_on]
+    passed, made = numbers[: len(handed_on)], numbers[len(handed_on) :]
+    produced = spliced(len(order), [Slices(source.data, starts, starts + sizes, passed), Slices.of(new.log, made)])
+    changes = _make_ready(source.fmt, produced, passed, source.sent_offsets(first_offset)[handed_on], reset_offsets)
     source.is_read[handed_on] = True
     return Mirrored(
         data=produced.data,
@@ -149,18 +159,145 @@ def mirror(
         handed_on=len(handed_on),
         aborted=int(routes.aborted.sum()),
         too_large=int((np.diff(new.log.positions) > max_bytes).sum()),
-        work=Work(
-            untouched=len(handed_on) - changes.in_place,
-            in_place=changes.in_place,
+        work=changes
+        + Work(
             rewritten=int((routes.goes == REBUILT).sum()),
             dropped=int((routes.goes == DROPPED).sum()),
-            read_bytes=source.read_bytes + changes.checksum_bytes,
+            read_bytes=source.read_bytes,
             written_bytes=len(produced.data),
             decompressed_bytes=source.decompressed_bytes,
             recompressed_bytes=new.plain_bytes,
             losses=source.losses,
         ),
     )
+
+
+class Source:
+    """The log that is mirrored, with counters of the parts that were read."""
+
+    def __init__(self, data: Bytes, fmt: Format, limits: Limits | None, dictionaries: Iterable[Dictionary]) -> None:
+        self.data, self.fmt = data, fmt
+        self.rows = headers(data, fmt)
+        self.allowance = Allowance.of(len(data), limits, dictionaries)
+        self.is_read = np.zeros(len(self.rows), np.bool_)  # batches that were read beyond their headers
+        self.decompressed_bytes = 0
+
+    @property
+    def read_bytes(self) -> int:
+        return int(np.where(self.is_read, self.rows["size_bytes"], self.rows["header_bytes"]).sum())
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """True for each batch without records."""
+        rows = self.rows
+        bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])
+        is_counted = rows["count"] != NOT_IN_HEADER  # kip98 stores no count
+        empty: NDArray[np.bool_] = np.where(is_counted, rows["count"] == 0, bare)
+        return empty
+
+    @property
+    def has_holes(self) -> NDArray[np.bool_]:
+        """True for each batch of v2 and later whose range of offsets is larger than its number of records."""
+        rows = self.rows
+        span = rows["last_offset"] - rows["base_offset"] + 1
+        holed: NDArray[np.bool_] = (rows["magic"] > 1) & (rows["count"] != NOT_IN_HEADER) & (span != rows["count"])
+        return holed
+
+    @property
+    def aborted(self) -> NDArray[np.bool_]:
+        """True for each batch of a transaction that a marker in the log aborts. Only the markers are decoded."""
+        rows = self.rows
+        markers = np.flatnonzero(rows["is_control"] & (rows["producer_id"] != NO_PRODUCER_ID))
+        if not len(markers) or not rows["is_transactional"].any():
+            return np.zeros(len(rows), np.bool_)
+        opened = self.open(markers)
+        counts, seen = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows), BATCH)
+        counts[markers + 1] = np.diff(opened.bounds)
+        for name in ("producer_id", "is_transactional", "is_control"):
+            seen[name] = rows[name]
+        return history_of(replace(opened, bounds=np.cumsum(counts), rows=lambda: seen)).aborted
+
+    def sent_offsets(self, first_offset: int) -> Int64:
+        """Return the offset that a producer writes in the header of each batch; UNSET: the stored offset stays.
+
+        first_offset: the offset from which the log was read.
+        """
+        rows, magic = self.rows, self.fmt.magic
+        if magic > 1:
+            return np.zeros(len(rows), np.int64)
+        if dialect_of(self.fmt) == ENRICHED:
+            return np.where(rows["codec"] > 0, 0, UNSET)
+        before = np.concatenate([[first_offset - 1], rows["last_offset"][:-1]])
+        last = rows["last_offset"] - before - 1
+        return np.where((magic == 1) & (rows["codec"] > 0) & (last >= 0), last, UNSET)
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """The properties that belong to the source cluster, each with the number of batches that have it."""
+        rows = self.rows
+        found = {
+            "is_control": rows["is_control"],
+            "is_transactional": rows["is_transactional"],
+            "producer_id": rows["producer_id"] != NO_PRODUCER_ID,
+        }
+        return {name: int(flags.sum()) for name, flags in found.items() if flags.any()}
+
+    def any_key(self, batches: Int64) -> NDArray[np.bool_]:
+        """Return for each of these batches True if one of its records has a key. Only metadata is decompressed."""
+        try:
+            found = self.fmt.decode_metadata(
+                self._picked(batches).data,
+                limits=self.allowance.limits,
+                dictionaries=self.allowance.dictionary_codec.dictionaries.values(),
+            )
+        except CorruptLog as error:
+            raise self._placed(error, batches) from None
+        self.decompressed_bytes += found.plain_bytes
+        keys = np.concatenate([[0], np.cumsum(found.key_lengths >= 0)])
+        some: NDArray[np.bool_] = keys[found.bounds[1:]] > keys[found.bounds[:-1]]
+        return some
+
+    def open(self, batches: Int64) -> DecodedLog:
+        """Decode the batches with these numbers. Raise CorruptLog."""
+        picked, before = self._picked(batches), self.allowance.log_bytes
+        try:
+            decoded = self.fmt.decode_at(picked.data, picked.positions, "raise", self.allowance)
+        except CorruptLog as error:
+            raise self._placed(error, batches) from None
+        self.decompressed_bytes += before - self.allowance.log_bytes
+        return decoded
+
+    def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Built:
+        """Encode some records in new batches.
+
+        Args:
+            wanted: the indices of the records.
+            firsts: the indices in `wanted` at which the batches begin.
+        """
+        bounds = np.append(firsts, len(wanted))
+        offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # a producer counts from 0 in each batch
+        picked = records.take(wanted).at_offsets(offsets)
+        if not len(wanted):
+            bounds = np.zeros(1, np.int64)
+        kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]
+        number = np.zeros(len(bounds) - 1, np.int64)
+        return build(picked, bounds, NO_FIELDS, number, kinds)
+
+    def _picked(self, batches: Int64) -> EncodedLog:
+        """Return the batches with these numbers, one after another. If all are wanted, no byte is copied."""
+        self.is_read[batches] = True
+        starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
+        if len(batches) == len(self.rows):
+            positions = np.append(0, np.cumsum(sizes))
+            return EncodedLog(data=read_only(self.data[: positions[-1]]), positions=positions)
+        numbers = np.arange(len(batches))
+        log = spliced(len(batches), [Slices(self.data, starts, starts + sizes, numbers)])
+        return EncodedLog(data=read_only(log.data), positions=log.positions)
+
+    def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
+        ends = np.cumsum(self.rows["size_bytes"][batches])
+        batch = batches[int(np.searchsorted(ends, error.position, side="right"))]
+        return error.at(int(self.rows["position"][batch]))
 
 
 class _Routes(NamedTuple):
@@ -211,8 +348,9 @@ def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: b
     batch = np.repeat(opened, np.diff(decoded.bounds))
     target = batch_partitions[batch]
     if not is_kept:
-        by_key = source.partitions_of(decoded.records, partitions)
-        target = np.where(by_key == partition.NO_PARTITION, target, by_key)
+        records, by_key = decoded.records, np.empty(len(decoded.records), np.int64)
+        mirroring.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, by_key)
+        target = np.where(by_key == mirroring.NO_PARTITION, target, by_key)
     if pass_through:
         only = _only_partitions(target, decoded.bounds, batch_partitions[opened])
         has_one = may_pass[opened] & (only != REBUILT)
@@ -233,34 +371,6 @@ def _only_partitions(target: Int64, bounds: Int64, batch_partitions: Int64) -> I
     return only
 
 
-class _NewBatches(NamedTuple):
-    """Rebuilt batches.
-
-    Args:
-        places: partition * (number of source batches) + (source batch of the first record), for each new batch.
-        plain_bytes: number of bytes before compression, in batches with a codec.
-    """
-
-    log: EncodedLog
-    places: Int64
-    plain_bytes: int
-
-
-def _new_batches(
-    source: Source, routes: _Routes, handed_on_places: Int64, batch_size: int, codec: str | None, level: int | None
-) -> _NewBatches:
-    if codec is None:
-        rebuilt = source.rows["codec"][routes.goes == REBUILT]
-        codec = REBUILT_AS[int(rebuilt[0])] if len(rebuilt) else "none"
-    loose = np.flatnonzero(routes.goes[routes.batch] == REBUILT)
-    loose = loose[np.argsort(routes.target[loose], kind="stable")]
-    places = routes.target[loose] * len(source.rows) + routes.batch[loose]
-    handed_on_before = np.searchsorted(np.sort(handed_on_places), places)
-    firsts = _first_of_batches(routes.target[loose], handed_on_before, batch_size)
-    encoded = source.encode(routes.records, loose, firsts, codec, level)
-    return _NewBatches(encoded.log, places[firsts], encoded.plain_bytes)
-
-
 def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: int) -> Int64:
     """Return the indices of the records that begin a new batch. The records are sorted by partition.
 
@@ -274,50 +384,19 @@ def _first_of_batches(partition_of: Int64, handed_on_before: Int64, batch_size: 
     return np.flatnonzero(rank % batch_size == 0)
 
 
-class _Produced(NamedTuple):
-    """All batches in the order of the destination. is_new bool[batches]: True if the batch was rebuilt."""
-
-    data: Bytes
-    positions: Int64
-    is_new: NDArray[np.bool_]
-
-
-def _produced(source: Source, handed_on: Int64, new: EncodedLog, order: Int64) -> _Produced:
-    """Copy forwarded and new batches into one buffer.
-
-    order: the batches in the result's order. An index counts forwarded batches first, then new ones.
-    """
-    starts = np.concatenate([source.rows["position"][handed_on], new.positions[:-1]])[order]
-    sizes = np.concatenate([source.rows["size_bytes"][handed_on], np.diff(new.positions)])[order]
-    is_new = order >= len(handed_on)
-    data, positions = np.empty(sizes.sum(), np.uint8), np.concatenate([[0], np.cumsum(sizes)])
-    for given, picked in ((source.data, ~is_new), (new.data, is_new)):
-        frames.scatter(given, starts[picked], (starts + sizes)[picked], positions[:-1][picked], data)
-    return _Produced(data, positions, is_new)
-
-
-class _Changes(NamedTuple):
-    """Counts of changes. in_place: changed batches. checksum_bytes: bytes read for checksums."""
-
-    in_place: int
-    checksum_bytes: int
-
-
-def _make_ready(
-    source: Source, produced: _Produced, sent_offsets: Int64, order: Int64, reset_offsets: bool
-) -> _Changes:
+def _make_ready(fmt: Format, produced: EncodedLog, passed: Int64, sent_offsets: Int64, reset_offsets: bool) -> Work:
     """Change the forwarded batches in `produced` so that a producer may send them.
 
     Args:
-        sent_offsets: the new offset field in the header of each forwarded batch; UNSET: it stays.
-        order: see `_produced`.
+        passed: the numbers of these batches.
+        sent_offsets: the new offset field in the header of each of them; UNSET: it stays.
         reset_offsets: turn tag 33 of enriched sets off.
     """
-    passed, is_set = ~produced.is_new, np.zeros(len(order), np.bool_)
-    offsets = np.full(len(order), UNSET)
-    offsets[passed] = sent_offsets[order[passed]]
+    batches = len(produced)
+    is_passed, is_set, offsets = np.zeros(batches, np.bool_), np.zeros(batches, np.bool_), np.full(batches, UNSET)
+    is_passed[passed], offsets[passed] = True, sent_offsets
     checksum_bytes = mirroring.make_ready(
-        produced.data, produced.positions, passed, offsets, reset_offsets, dialect_of(source.fmt), source.fmt.magic,
-        is_set,
-    )  # fmt: skip
-    return _Changes(int(is_set.sum()), checksum_bytes)
+        produced.data, produced.positions, is_passed, offsets, reset_offsets, dialect_of(fmt), fmt.magic, is_set
+    )
+    in_place = int(is_set.sum())
+    return Work(untouched=len(passed) - in_place, in_place=in_place, read_bytes=checksum_bytes)

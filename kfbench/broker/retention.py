@@ -29,8 +29,8 @@ class Retention:
     keep: Flags  # bool[records]: the record stays
     retain_empty: Flags  # bool[batches]: the batch stays as a header, even without records
     emptied_transaction: Flags  # bool[batches]: a marker whose transaction has no records left
-    keyless_records: int  # number of records removed because they have no key
-    aborted_records: int
+    keyless_records: int = 0  # number of records removed because they have no key
+    aborted_records: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,35 +1,16 @@
 """The input of a broker operation: an encoded log, or the bytes of a real one."""
 
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import DecodedLog, EncodedLog
-from kfbench.codecs import Dictionary
+from kfbench.arrays import Bytes, as_bytes
+from kfbench.batches import EncodedLog
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BY_MAGIC, FORMATS, Format, unknown_magic
-from kfbench.kernels.wire import frames
-from kfbench.limits import Limits
-from kfbench.log import read_log
 
 
 def bytes_of(log: EncodedLog | Any) -> Bytes:
     """Return the log's bytes without copying them. Raise InvalidRecords."""
     return as_bytes("log", log.data if isinstance(log, EncodedLog) else log)
-
-
-def read(
-    log: EncodedLog | Any,
-    fmt: Format | str | None = None,
-    limits: Limits | None = None,
-    dictionaries: Iterable[Dictionary] = (),
-) -> DecodedLog:
-    """Decode a log. fmt: its format; None: found by the magic of each batch. Raise CorruptLog."""
-    if fmt is None:
-        return read_log(bytes_of(log), limits=limits, dictionaries=dictionaries)
-    return find(fmt).decode(log, limits=limits, dictionaries=dictionaries)
 
 
 def find(fmt: Format | str, *, for_append: bool = False) -> Format:
@@ -56,11 +37,3 @@ def of_magic(magic: int, position: int, *, for_append: bool = False) -> Format:
     if magic not in BY_MAGIC:
         raise unknown_magic(magic, position)
     return find(BY_MAGIC[magic], for_append=for_append)
-
-
-def picked(data: Bytes, starts: Int64, ends: Int64) -> EncodedLog:
-    """Copy the bytes from starts[i] to ends[i] for each i, one after another. Each is a batch of the result."""
-    positions = np.append(0, np.cumsum(ends - starts))
-    out = np.empty(positions[-1], np.uint8)
-    frames.scatter(data, starts, ends, positions[:-1], out)
-    return EncodedLog(data=out, positions=positions)

@@ -23,7 +23,6 @@ from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
 
 ENTRY_BYTES: Final = 16
-OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12  # Kafka's `OffsetIndex` and `TimeIndex`
 INTERVAL_BYTES: Final = 4096  # index.interval.bytes
 
 
@@ -36,7 +35,6 @@ class TimeIndex:
         timestamps_ms: timestamps_ms[i] is the largest timestamp from the segment's start to the end of this batch.
         positions: see `offsets`.
         largest_ms: the largest timestamp of the whole segment; -1: no batch has a timestamp.
-        time_entries: number of entries in Kafka's time index, which adds one only for a later timestamp.
         work: counters of building the index.
     """
 
@@ -44,7 +42,6 @@ class TimeIndex:
     timestamps_ms: Int64
     positions: Int64
     largest_ms: int
-    time_entries: int
     work: Work = field(default_factory=Work)
 
     @classmethod
@@ -63,29 +60,16 @@ class TimeIndex:
         """Build the index from the header rows (dtype HEADER) of all batches."""
         largest = np.maximum.accumulate(rows["max_timestamp_ms"])
         entries = _spaced(rows["position"], interval_bytes)
-        last = int(largest[-1]) if len(rows) else NO_TIMESTAMP
-        timestamps = np.append(largest[entries], last)  # Kafka writes the last entry when it closes a segment
         return cls(
             offsets=rows["last_offset"][entries],
             timestamps_ms=largest[entries],
             positions=rows["position"][entries],
-            largest_ms=last,
-            time_entries=len(np.unique(timestamps[timestamps > NO_TIMESTAMP])),
+            largest_ms=int(largest[-1]) if len(rows) else NO_TIMESTAMP,
             work=Work(untouched=len(rows), read_bytes=int(rows["header_bytes"].sum())),
         )
 
     def __len__(self) -> int:
         return len(self.offsets)
-
-    @property
-    def index_bytes(self) -> int:
-        """The size on disk in bytes, with a last entry for the segment's largest timestamp."""
-        return ENTRY_BYTES * (len(self) + 1)
-
-    @property
-    def kafka_bytes(self) -> int:
-        """The size of Kafka's two indexes for the same segment, in bytes."""
-        return OFFSET_ENTRY_BYTES * len(self) + TIME_ENTRY_BYTES * self.time_entries
 
     @cached_property
     def lookup_bytes(self) -> int:

@@ -1,52 +1,42 @@
 """The settings of a topic and its broker that decide how `append` works."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.broker.source import find
-from kfbench.broker.validation import ANY_TIME, Rules
 from kfbench.codecs import find as find_codec
 from kfbench.errors import InvalidConfig
-from kfbench.formats import BrokerTimes, Format
+from kfbench.formats import Format
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
 
 Origin = Literal["client", "coordinator"]
 ORIGINS: Final = ("client", "coordinator")
 TIMESTAMP_TYPES: Final = ("create", "append")
-LAST_INT64: Final = 2**63 - 1
+LAST_INT32, FIRST_INT64, LAST_INT64 = 2**31 - 1, -(2**63), 2**63 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Topic:
+class TopicSettings:
     """The options of `append`, after they were checked.
 
-    Args:
+    Attributes:
         to: the log's format; None: each request keeps its format.
         codec: the number of the log's codec; None: each request keeps its codec.
         level: the codec's level.
         is_append: True: the topic stores append times. False: create times.
         now_ms: the broker's clock.
         epoch: the partition leader epoch.
-        common_rules: the rules that do not depend on the log's format.
+        from_client: the sender is a client, which may not write control records.
+        from_zero: the offsets of a request must begin at 0.
+        earliest_ms, latest_ms: the first and the last create time that is accepted.
+        is_keyed: the topic is compacted, so each record needs a key.
     """
 
-    to: Format | None
-    codec: int | None
-    level: int | None
-    is_append: bool
-    now_ms: int
-    epoch: int
-    common_rules: Rules
-    lossy: bool
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         *,
         to: Format | str | None,
         codec: str | None,
@@ -60,37 +50,24 @@ class Topic:
         compacted: bool,
         from_zero: bool,
         lossy: bool,
-    ) -> Self:
+    ) -> None:
         """Check the options of `append`. Raise InvalidConfig, IllegalCombination."""
-        is_append = _one_of("timestamp_type", timestamp_type, TIMESTAMP_TYPES) == "append"
-        if now_ms is None and (is_append or before_max_ms is not None or after_max_ms is not None):
+        self.is_append = _one_of("timestamp_type", timestamp_type, TIMESTAMP_TYPES) == "append"
+        if now_ms is None and (self.is_append or before_max_ms is not None or after_max_ms is not None):
             raise InvalidConfig("now_ms: append time and limits of create time need the broker's clock")
-        clock_ms = NO_TIMESTAMP if now_ms is None else whole_number("now_ms", now_ms)
-        earliest_ms, latest_ms = ANY_TIME
+        self.now_ms = NO_TIMESTAMP if now_ms is None else whole_number("now_ms", now_ms)
+        self.earliest_ms, self.latest_ms = FIRST_INT64, LAST_INT64
         if before_max_ms is not None:
-            earliest_ms = clock_ms - whole_number("before_max_ms", before_max_ms)
+            self.earliest_ms = self.now_ms - whole_number("before_max_ms", before_max_ms)
         if after_max_ms is not None:
-            latest_ms = min(clock_ms + whole_number("after_max_ms", after_max_ms), LAST_INT64)
-        return cls(
-            to=None if to is None else find(to),
-            codec=None if codec is None else find_codec(codec, level).id,
-            level=level,
-            is_append=is_append,
-            now_ms=clock_ms,
-            epoch=whole_number("partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, 2**31 - 1),
-            common_rules=Rules(
-                from_client=_one_of("origin", origin, ORIGINS) == "client",
-                from_zero=from_zero,
-                is_create=not is_append,
-                earliest_ms=earliest_ms,
-                latest_ms=latest_ms,
-                is_keyed=compacted,
-            ),
-            lossy=lossy,
+            self.latest_ms = min(self.now_ms + whole_number("after_max_ms", after_max_ms), LAST_INT64)
+        self.to = None if to is None else find(to)
+        self.codec = None if codec is None else find_codec(codec, level).id
+        self.epoch = whole_number(
+            "partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, LAST_INT32
         )
-
-    def times(self, latest_ms: Int64) -> BrokerTimes:
-        return BrokerTimes(self.is_append, self.now_ms, latest_ms)
+        self.from_client = _one_of("origin", origin, ORIGINS) == "client"
+        self.level, self.from_zero, self.is_keyed, self.lossy = level, from_zero, compacted, lossy
 
     def is_plain_marker(self, traits: Int64) -> NDArray[np.bool_]:
         """Return for each request True if it is a control batch without a codec.
@@ -105,9 +82,6 @@ class Topic:
         if self.codec is None:
             return traits & CODEC_MASK
         return np.where(self.is_plain_marker(traits), 0, self.codec)
-
-    def rules(self, to: Format) -> Rules:
-        return replace(self.common_rules, to_messages=to.holds_messages)
 
 
 def _one_of(name: str, value: str, choices: Sequence[str]) -> str:

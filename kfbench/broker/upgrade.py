@@ -91,11 +91,11 @@ def upgrade(
     conversion = Conversion(to=target, codec=codec, level=level, lossy=lossy, check=True)
     try:
         with _locked(name) as segment:
-            _remove(name + SUFFIX)
+            Path(name + SUFFIX).unlink(missing_ok=True)
             try:
                 return _upgraded(name, segment, conversion, chunk_bytes, limits)
             except BaseException:
-                _remove(name + SUFFIX)
+                Path(name + SUFFIX).unlink(missing_ok=True)
                 raise
     except CorruptLog as error:
         raise error.at(error.position, name) from None
@@ -192,13 +192,9 @@ def _replace_segment(name: str) -> None:
     try:
         if name.endswith(LOG_SUFFIX):
             for suffix in INDEXES:
-                _remove(name.removesuffix(LOG_SUFFIX) + suffix)
+                Path(name.removesuffix(LOG_SUFFIX) + suffix).unlink(missing_ok=True)
             os.fsync(folder)  # without this, the old index may be next to the new segment after a crash
         Path(name + SUFFIX).replace(name)
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _remove(name: str) -> None:
-    Path(name).unlink(missing_ok=True)

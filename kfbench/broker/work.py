@@ -1,15 +1,18 @@
-"""Counters of the work that an operation of a broker does: evidence for claims such as "in place"."""
+"""The results of broker operations: new logs, and counters of the work, as evidence for claims such as "in place"."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
+
+import numpy as np
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import EncodedLog
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.kernels.wire import frames
+from kfbench.log.writing import Kind, codec_bytes, write_batches
+from kfbench.records import Records
 
 CREATE_TIMES: Final = "create timestamps"  # the name of a loss: an append time replaced the producer's time
-_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,7 @@ class Work:
     written_bytes: int = 0  # fields that were set, bytes that moved, batches that were copied or built
     decompressed_bytes: int = 0  # number of bytes after decompression
     recompressed_bytes: int = 0  # number of bytes before compression
-    losses: Mapping[str, int] = field(default_factory=lambda: _NOTHING)  # see EncodedLog.losses
+    losses: Mapping[str, int] = field(default_factory=dict)  # see EncodedLog.losses
 
     @property
     def batches(self) -> int:
@@ -66,3 +69,43 @@ class NewLog:
     def encoded(self) -> EncodedLog:
         """The same log as an EncodedLog, with its losses."""
         return EncodedLog(data=self.data, positions=self.positions, losses=dict(self.work.losses))
+
+
+class Built(NamedTuple):
+    """Newly encoded batches. plain_bytes: their number of bytes before compression, in batches with a codec."""
+
+    log: EncodedLog
+    plain_bytes: int
+
+
+def build(
+    records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind], lossy: bool = False
+) -> Built:
+    """Encode batches as `write_batches` does. Raise its errors."""
+    log = write_batches(records, bounds, fields, number, kinds, lossy)
+    return Built(log, codec_bytes(records, bounds, fields, number, kinds))
+
+
+class Slices(NamedTuple):
+    """Some items (batches or requests) of a result: item numbers[i] is data[starts[i]:ends[i]]."""
+
+    data: Bytes
+    starts: Int64
+    ends: Int64
+    numbers: Int64
+
+    @classmethod
+    def of(cls, log: EncodedLog, numbers: Int64) -> Self:
+        return cls(log.data, log.positions[:-1], log.positions[1:], numbers)
+
+
+def spliced(items: int, parts: Sequence[Slices]) -> EncodedLog:
+    """Copy the items of all parts into a new buffer, in the order of their numbers. Each item is in one part."""
+    positions = np.zeros(items + 1, np.int64)
+    for part in parts:
+        positions[part.numbers + 1] = part.ends - part.starts
+    np.cumsum(positions, out=positions)
+    data = np.empty(positions[-1], np.uint8)
+    for part in parts:
+        frames.scatter(part.data, part.starts, part.ends, positions[part.numbers], data)
+    return EncodedLog(data=data, positions=positions)

@@ -11,13 +11,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kfbench.errors import CorruptLog
-from kfbench.formats.base.appending import Appending, BrokerFields, BrokerTimes, Offsets
+from kfbench.formats.base.appending import Appending, BrokerFields
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.damage import OnError
-from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.format import Format
-from kfbench.formats.base.reading import BatchColumns
+from kfbench.formats.base.reading import Entries, Reading
 from kfbench.plugins import Registry
 
 
@@ -78,14 +77,12 @@ __all__ = [
     "RESEARCH",
     "SHIPPED",
     "Appending",
-    "BatchColumns",
     "BrokerFields",
-    "BrokerTimes",
     "Capabilities",
     "Entries",
     "Format",
-    "Offsets",
     "OnError",
+    "Reading",
     "format_of",
     "unknown_magic",
 ]

@@ -25,11 +25,10 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.formats.base.appending import Appending, Kip98Appending
-from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.format import shapes_of
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.formats import kip98 as kernels
 from kfbench.kernels.wire import status

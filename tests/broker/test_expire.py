@@ -1,8 +1,9 @@
-"""`expire` deletes old records, keeps young ones and counts overdue bytes.
+"""`expire` deletes old records and keeps young ones.
 
 Its indexes have the same entries as Kafka's.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfbench.arrays import Bytes
 from kfbench.batches import EncodedLog
 from kfbench.broker.batch_headers import headers
 from kfbench.broker.expire import expire
@@ -34,29 +36,21 @@ def segment(name: str, stamps: list[int], batch_size: int = 2, codec: str = "non
     return FORMATS[name].encode(records, batch_size, codec, lossy=True)
 
 
-class KafkaIndexes(NamedTuple):
-    by_offset: list[tuple[int, int]]  # (offset, byte position)
-    by_time: list[tuple[int, int]]  # (timestamp, offset)
-
-
-def kafka_indexes(positions: list[int], lasts: list[int], latest: list[int], interval: int) -> KafkaIndexes:
-    """Return the index entries that Kafka's `LogSegment.recover` writes batch by batch."""
-    found = KafkaIndexes([], [])
-    largest_ms, its_offset, last_entry = -1, -1, 0
-
-    def maybe_append() -> None:
-        if largest_ms > (found.by_time[-1][0] if found.by_time else -1):
-            found.by_time.append((largest_ms, its_offset))
-
-    for position, last, stamp in zip(positions, lasts, latest, strict=True):
-        if stamp > largest_ms:
-            largest_ms, its_offset = stamp, last
+def index_entries(positions: list[int], lasts: list[int], interval: int) -> list[tuple[int, int]]:
+    """Return the entries (offset, byte position) that Kafka's `LogSegment.recover` writes batch by batch."""
+    found: list[tuple[int, int]] = []
+    last_entry = 0
+    for position, last in zip(positions, lasts, strict=True):
         if position - last_entry > interval:
-            found.by_offset.append((last, position))
-            maybe_append()
+            found.append((last, position))
             last_entry = position
-    maybe_append()
     return found
+
+
+def overdue_bytes(segments: Iterable[Bytes], before_ms: int) -> int:
+    """Return the number of bytes in batches whose records are all older than before_ms."""
+    rows = [headers(each) for each in segments]
+    return sum(int(each["size_bytes"][each["max_timestamp_ms"] < before_ms].sum()) for each in rows)
 
 
 @given(
@@ -67,14 +61,9 @@ def kafka_indexes(positions: list[int], lasts: list[int], latest: list[int], int
 def test_an_index_has_kafkas_entries(stamps: list[int], batch_size: int, interval: int) -> None:
     log = segment("v2", stamps, batch_size)
     rows = headers(log.data)
-    by_offset, by_time = kafka_indexes(
-        rows["position"].tolist(), rows["last_offset"].tolist(), rows["max_timestamp_ms"].tolist(), interval
-    )
+    by_offset = index_entries(rows["position"].tolist(), rows["last_offset"].tolist(), interval)
     index = TimeIndex.build(log, interval)
     assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
-    assert index.time_entries == len(by_time)
-    assert index.kafka_bytes == 8 * len(by_offset) + 12 * len(by_time)
-    assert index.index_bytes == 16 * (len(by_offset) + 1)
     assert index.largest_ms == max(stamps, default=-1)
     assert index.work.read_bytes == 61 * len(rows)
     for entry, (position, stamp) in enumerate(zip(index.positions, index.timestamps_ms, strict=True)):
@@ -99,7 +88,7 @@ def test_an_index_needs_no_record(name: str) -> None:
 
 def test_an_index_of_nothing() -> None:
     index = TimeIndex.build(b"")
-    assert (len(index), index.largest_ms, index.by_offset(5), index.by_time(5), index.kafka_bytes) == (0, -1, 0, 0, 0)
+    assert (len(index), index.largest_ms, index.by_offset(5), index.by_time(5)) == (0, -1, 0, 0)
 
 
 @pytest.mark.compiled_only
@@ -108,9 +97,8 @@ def test_an_index_of_nothing() -> None:
 def test_indexes_of_recorded_segments(name: str) -> None:
     batches = facts(name).batches
     index = TimeIndex.build((FOLDER / name).read_bytes())
-    by_offset, by_time = kafka_indexes(batches["position"], batches["last_offset"], batches["max_timestamp_ms"], 4096)
+    by_offset = index_entries(batches["position"], batches["last_offset"], 4096)
     assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
-    assert index.time_entries == len(by_time)
     assert index.largest_ms == max(batches["max_timestamp_ms"])
 
 
@@ -182,9 +170,6 @@ def test_expiry(name: str, data: st.DataObject) -> None:
     assert [part.tobytes() for part in done.segments] == [part.tobytes() for part in left]
     for number, (part, source) in enumerate(zip(done.segments, segments[gone:], strict=True)):
         assert not len(part) or np.shares_memory(part, source.data) == (number > 0 or not head)
-    assert done.deleted_bytes + sum(map(len, left)) == sum(len(each.data) for each in segments)
-    kept = [batch for number, each in enumerate(batches[gone:]) for batch in each if number or batch.position >= head]
-    assert done.overdue_bytes == sum(batch.size_bytes for batch in kept if batch.latest_ms < before)
     seen = batches[: gone + alive]
     assert done.work.batches == sum(map(len, seen))
     assert done.work.dropped == sum(map(len, batches[:gone])) + sum(
@@ -192,14 +177,13 @@ def test_expiry(name: str, data: st.DataObject) -> None:
     )
     assert (done.work.shifted > 0) == (done.work.written_bytes > 0) == (head > 0)
     assert done.work.written_bytes == (len(left[0]) if head else 0)
-    assert done.collapsed_bytes == head - head % 4096
     indexes = [TimeIndex.build(each, interval, fmt=fmt) for each in segments]
     again = expire(segments, before, by, fmt=fmt, indexes=indexes, exact=exact, active=active)  # type: ignore[arg-type]
     assert (again.deleted_segments, again.head_bytes) == (gone, head)
     assert again.work.read_bytes <= done.work.read_bytes
 
 
-def test_granularity_and_bytes_read() -> None:
+def test_old_bytes_that_stay_and_bytes_read() -> None:
     stamps = [NOW_MS + 1000 * i for i in range(4000)]
     segments = [segment("v2", stamps[i : i + 1000], 10, first=i) for i in range(0, 4000, 1000)]
     indexes = [TimeIndex.build(each) for each in segments]
@@ -209,19 +193,19 @@ def test_granularity_and_bytes_read() -> None:
         expire(segments, before, "head", indexes=indexes),
         expire(segments, before, "head", indexes=indexes, exact=True),
     )
-    assert [done.granularity for done in (whole, head, exact)] == ["segment", "index entry", "batch"]
     assert [done.deleted_segments for done in (whole, head, exact)] == [2, 2, 2]
     size = len(segments[0].data) // 100
-    assert whole.overdue_bytes == 60 * size
-    assert 0 < head.overdue_bytes <= 4096 + 2 * size
-    assert exact.overdue_bytes == 0
+    overdue = [overdue_bytes(done.segments, before) for done in (whole, head, exact)]
+    assert overdue[0] == 60 * size
+    assert 0 < overdue[1] <= 4096 + 2 * size
+    assert overdue[2] == 0
     assert whole.work.read_bytes == 3 * 16
     assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # no header was read
     copied = [len(done.segments[0]) for done in (head, exact)]
     assert [done.work.written_bytes for done in (head, exact)] == copied
     looked_up = 3 * 16 + 16 * len(indexes[2]).bit_length()
     assert head.work.read_bytes == looked_up + copied[0]
-    passed = head.overdue_bytes // size + 1
+    passed = overdue[1] // size + 1
     assert exact.work.read_bytes == looked_up + 61 * passed + copied[1]
     assert (exact.work.dropped, exact.work.shifted) == (passed - 1, 1)
     built = expire(segments, before)
@@ -238,8 +222,6 @@ def test_only_necessary_headers_are_read() -> None:
     for by in ("segment", "head"):
         done = expire(broken, 150, by, indexes=indexes)
         assert (done.deleted_segments, done.work.dropped) == (1, 0)
-        with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
-            _ = expire(broken, 150, indexes=indexes).overdue_bytes
     sound_first = [segments[0].data, *broken[1:]]
     assert expire(sound_first, 50).work.batches == 50
     with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
@@ -254,7 +236,7 @@ def test_one_young_record_keeps_its_segment() -> None:
     segments = [segment("v2", [NOW_MS + 10**12, 5, 6, 7, 8, 9]), segment("v2", [10, 11], first=6)]
     done = expire(segments, NOW_MS, "head", exact=True)
     assert (done.deleted_segments, done.head_bytes) == (0, 0)
-    assert done.overdue_bytes == 2 * len(segments[1].data) + len(segments[1].data)
+    assert overdue_bytes(done.segments, NOW_MS) == 2 * len(segments[1].data) + len(segments[1].data)
 
 
 def test_v0_goes_by_its_files_or_not_at_all() -> None:
@@ -263,8 +245,7 @@ def test_v0_goes_by_its_files_or_not_at_all() -> None:
         with pytest.raises(Refused, match="UNSUPPORTED_FOR_MESSAGE_FORMAT: no timestamp says how old"):
             expire(segments, NOW_MS, by)
         done = expire(segments, NOW_MS, by, modified_ms=[NOW_MS - 2, NOW_MS - 1, NOW_MS])
-        assert (done.deleted_segments, done.head_bytes, done.granularity) == (2, 0, "segment")
-        assert done.overdue_bytes == 0  # no timestamp proves that a record is too old
+        assert (done.deleted_segments, done.head_bytes) == (2, 0)
 
 
 def test_options_that_are_refused() -> None:

@@ -6,7 +6,7 @@ import pytest
 from kfbench import FORMATS, EncodedLog, Records
 from kfbench.arrays import Bytes
 from kfbench.codecs import Allowance
-from kfbench.formats.base.batch_reading import BatchReading
+from kfbench.formats.base.batched import BatchReading
 from kfbench.kernels.formats import batch
 from kfbench.kernels.formats.batch_header import TAIL_COUNT, V2_COUNT
 

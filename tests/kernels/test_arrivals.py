@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from kfbench.kernels.workload.arrivals import periodic_times, stratified
+from kfbench.kernels.workload.waits import periodic_times, stratified
 
 TABLE = np.arange(65_536, dtype=np.float64)
 LENGTHS = st.lists(st.integers(0, 1_000), min_size=8, max_size=8)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from kfbench.kernels import COMPILED, FAST_CRC
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.wire import crc
-from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
-from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
+from kfbench.kernels.wire.crc import CRC32C_START, copy_and_crc32, copy_and_crc32c, crc32c_copy, crc32c_finish
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
 # Above 600: 3 x 128, 3 x 1024, and folds of 64 and 256 bytes; each exact and one byte off.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.kernels.workload import partition
+from kfbench.kernels.broker import mirroring
 from kfbench.records import Records
 
 # values of Kafka's `UtilsTest.testMurmur2`
@@ -23,7 +23,7 @@ def partitions_of(keys: list[bytes | None], partitions: int) -> list[int]:
     records = Records.from_lists([None] * len(keys), keys=keys)
     out = np.empty(len(keys), np.int64)
     lengths = records.shapes.key_lengths
-    partition.partitions_of(records.key_data, records.key_starts, lengths, partitions, out)
+    mirroring.partitions_of(records.key_data, records.key_starts, lengths, partitions, out)
     return out.tolist()
 
 
@@ -35,7 +35,7 @@ def test_known_values(partitions: int) -> None:
 
 @given(st.lists(st.none() | st.binary(max_size=40)))
 def test_as_another_client(keys: list[bytes | None]) -> None:
-    """The partition of a key equals aiokafka's, for keys of all lengths. A null key has no partition."""
+    """The partition of a key equals aiokafka's, for keys of all lengths. A null key has no mirroring."""
     murmur2 = pytest.importorskip("aiokafka.partitioner").murmur2
     expected = [-1 if key is None else (murmur2(key) & 0x7FFFFFFF) for key in keys]
     assert partitions_of(keys, 2**31) == expected

@@ -24,8 +24,8 @@ from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries, Format
-from kfbench.formats.base import index, short_log
-from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
+from kfbench.formats.base import reading, short_log
+from kfbench.kernels.wire.crc import copy_and_crc32, copy_and_crc32c
 from kfbench.research.columnar import format as columnar
 from kfbench.research.columnar import reader as columnar_reading
 from tests.common import MESSAGES, records_of
@@ -135,7 +135,7 @@ class GuardedRooms:
 
 def check(name: str, rng: random.Random) -> None:
     fmt = FORMATS[name]
-    for module in (columnar, columnar_reading, index, short_log):
+    for module in (columnar, columnar_reading, reading, short_log):
         vars(module)["np"] = GuardedRooms()
     for records in samples(rng, fmt):
         size = max(2, len(records) // 2)

@@ -9,7 +9,7 @@ import numpy as np
 from kfbench import formats
 from kfbench.arrays import Bytes
 from kfbench.formats import BASE_FORMAT
-from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
+from kfbench.kernels.wire.crc import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
 from kfbench.report.topics.peers import FORMATS, LIMIT
 from tools.peers.base.arm import Arm, Differs, Task, sampling

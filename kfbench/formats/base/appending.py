@@ -5,52 +5,45 @@ layouts.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
-from kfbench.formats.base.compression import BatchBytes
-from kfbench.formats.base.reading import BatchColumns
+from kfbench.batches import FIELDS, NO_FIELDS, BatchFields, EncodedLog
+from kfbench.formats.base.reading import Reading
 from kfbench.kernels.broker import assignment, request_checks
-from kfbench.kernels.formats import header_fields, kip98
-from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
+from kfbench.kernels.formats import batch_description
+from kfbench.layouts import CONTROL_BIT, KIP98_HEADER, TRANSACTIONAL_BIT
 
 Flags = NDArray[np.bool_]
 NO_RULE_FIELDS = np.zeros(0, np.int64)
 PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
 
 
-class BrokerTimes(NamedTuple):
-    """The timestamps that a broker sets, in ms since 1970.
+class BrokerFields(NamedTuple):
+    """The fields that a broker sets: offsets, leader epoch and timestamps in ms since 1970.
 
+    bases: int64[batches], the first offset of each batch. ends: int64[batches], the last offset of each batch plus 1.
     is_append: True if the topic uses log append time. now_ms: the time on the broker's clock. latest_ms:
     int64[batches], the largest timestamp of each batch, at least -1.
     """
 
+    bases: Int64
+    ends: Int64
+    epoch: int
     is_append: bool
     now_ms: int
     latest_ms: Int64
 
+    @property
+    def times(self) -> tuple[bool, int, Int64]:
+        """The timestamps, in the order in which kernels take them."""
+        return self.is_append, self.now_ms, self.latest_ms
 
-class Offsets(NamedTuple):
-    """The offsets that a broker assigns to batches.
-
-    bases: int64[batches], the first offset of each batch. ends: int64[batches], the last offset of each batch plus 1.
-    """
-
-    bases: Int64
-    ends: Int64
-
-
-class BrokerFields(NamedTuple):
-    """The fields that a broker sets: offsets, leader epoch and timestamps."""
-
-    offsets: Offsets
-    epoch: int
-    times: BrokerTimes
+    def take(self, batches: Int64) -> Self:
+        return self._replace(bases=self.bases[batches], ends=self.ends[batches], latest_ms=self.latest_ms[batches])
 
 
 class Assignment(NamedTuple):
@@ -77,14 +70,14 @@ class Appending:
     has_absolute_offsets: bool = False
     is_only_path: bool = False
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         """Return the header fields that producers set. A broker that writes a batch again copies these fields."""
-        rows = np.zeros(len(positions) - 1, FIELDS)
-        header_fields.read(data, positions, self.kind, rows)
-        tagged_fields = columns.make_tags() if columns.make_tags else None
+        rows = np.zeros(len(read.positions) - 1, FIELDS)
+        batch_description.read_fields(read.data, read.positions, self.kind, rows)
+        tagged_fields = read.tags() if read.has_tags else None
         return BatchFields(**{name: rows[name] for name in PRODUCER_FIELDS}, tagged_fields=tagged_fields)
 
-    def control_sets(self, columns: BatchColumns) -> Flags | None:
+    def control_sets(self, read: Reading) -> Flags | None:
         """Return bool[entries], True for entries with control records. None: each batch header has a bit for that."""
         return None
 
@@ -99,18 +92,18 @@ class Appending:
         """
         return None
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
         """Return bool[entries], True for compressed sets whose base offset cannot be set in place; None: all can."""
         return None
 
-    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
+    def growth(self, data: Bytes, positions: Int64, fields: BrokerFields) -> Int64 | None:
         """Return int64[batches], the number of bytes by which setting the timestamps makes each batch larger.
 
         Negative: the batch becomes smaller. None: no batch changes its size.
         """
         return None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, fields: BrokerFields, growth: Int64) -> EncodedLog:
         """Copy the batches data[starts[b]:stops[b]] into a new buffer.
 
         Add growth[b] bytes of room for the timestamps.
@@ -124,8 +117,8 @@ class Appending:
 
         positions: int64[batches + 1]. chosen: bool[batches]. is_moved: True if `moved` made room in these batches.
         """
-        offsets, epoch, times = fields
-        done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
+        ends, times = fields.ends, fields.times
+        done = assignment.assign_batches(target, positions, self.kind, ends, fields.epoch, *times, chosen, is_moved)
         return Assignment(*done)
 
 
@@ -133,15 +126,15 @@ class Appending:
 class GrowingAppending(Appending):
     """The append steps of v3. Its maximum timestamp may be a varlong, whose size depends on its value."""
 
-    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
+    def growth(self, data: Bytes, positions: Int64, fields: BrokerFields) -> Int64 | None:
         growth = np.empty(len(positions) - 1, np.int64)
-        return growth if assignment.measure_room(data, positions, *times, growth) else None
+        return growth if assignment.measure_room(data, positions, *fields.times, growth) else None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, fields: BrokerFields, growth: Int64) -> EncodedLog:
         out = np.empty(int((stops - starts).sum() + growth.sum()), np.uint8)
         positions = np.empty(len(starts) + 1, np.int64)
-        assignment.make_room(data, starts, stops, *times, growth, out, positions)
-        return BatchBytes(out, positions)
+        assignment.make_room(data, starts, stops, *fields.times, growth, out, positions)
+        return EncodedLog(data=out, positions=positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,18 +143,15 @@ class Kip98Appending(Appending):
 
     kind: int = request_checks.KIP98
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
-        def field(at: int, size: int) -> Int64:
-            raw = data[positions[:-1, None] + np.arange(at, at + size)]
-            return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
-
-        bits = field(kip98.ATTRIBUTES, 2)
+    def producer_fields(self, read: Reading) -> BatchFields:
+        header_bytes = read.data[read.positions[:-1, None] + np.arange(KIP98_HEADER.itemsize)]
+        headers = header_bytes.view(KIP98_HEADER)[:, 0]
         return BatchFields(
-            producer_id=field(kip98.PRODUCER, 8),
-            producer_epoch=field(kip98.PRODUCER_EPOCH, 2),
-            base_sequence=field(kip98.SEQUENCE, 4),
-            is_transactional=bits & TRANSACTIONAL_BIT != 0,
-            is_control=bits & CONTROL_BIT != 0,
+            producer_id=headers["producer_id"],
+            producer_epoch=headers["producer_epoch"],
+            base_sequence=headers["base_sequence"],
+            is_transactional=headers["attributes"] & TRANSACTIONAL_BIT != 0,
+            is_control=headers["attributes"] & CONTROL_BIT != 0,
         )
 
 
@@ -172,22 +162,22 @@ class MessageAppending(Appending):
     Compressed messages lie in an outer message, the wrapper. It has the offset of its last inner message.
     """
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+    def producer_fields(self, read: Reading) -> BatchFields:
         return NO_FIELDS
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
-        if self.has_absolute_offsets or columns.plain_sets is None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
+        if self.has_absolute_offsets or read.plain_sets is None:
             return None
         # The wrapper has the last inner offset. If inner offsets do not begin at 0, they may exceed a newly set offset.
-        source, starts, _ = columns.plain_sets
+        source, starts, _ = read.plain_sets
         found: Flags = source[starts[:, None] + np.arange(8)].any(axis=1)
         return found
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        ends, times = fields.offsets.ends, fields.times
-        return Assignment(*assignment.assign_messages(target, positions, self.kind, ends, *times, chosen))
+        found = assignment.assign_messages(target, positions, self.kind, fields.ends, *fields.times, chosen)
+        return Assignment(*found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,20 +190,20 @@ class EnrichedAppending(MessageAppending):
 
     kind: int = request_checks.ENRICHED
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
-        return BatchFields(is_control=self.control_sets(columns))
+    def producer_fields(self, read: Reading) -> BatchFields:
+        return BatchFields(is_control=self.control_sets(read))
 
-    def control_sets(self, columns: BatchColumns) -> Flags:
-        assert columns.plain_sets is not None
-        found = np.empty(len(columns.bounds) - 1, np.bool_)
-        request_checks.find_control(*columns.plain_sets, found)
+    def control_sets(self, read: Reading) -> Flags:
+        assert read.plain_sets is not None
+        found = np.empty(len(read.bounds) - 1, np.bool_)
+        request_checks.find_control(*read.plain_sets, found)
         return found
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
+    def misplaced_sets(self, read: Reading) -> Flags | None:
         return None
 
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        bases, (is_append, now_ms, _) = fields.offsets.bases, fields.times
+        bases, is_append, now_ms = fields.bases, fields.is_append, fields.now_ms
         return Assignment(*assignment.assign_enriched(target, positions, bases, is_append, now_ms, chosen))

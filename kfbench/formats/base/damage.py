@@ -11,6 +11,7 @@ from kfbench.arrays import Bytes, Int64, freeze
 from kfbench.codecs import (
     Allowance,
     Codec,
+    Stream,
     Undecodable,
     UnknownDictionary,
     ZstdDictionary,
@@ -63,16 +64,6 @@ class PlainMetadata(NamedTuple):
     made_bytes: int
 
 
-class MetadataHead(NamedTuple):
-    """The metadata of one body with its length in front.
-
-    made_bytes: the number of bytes that were decompressed to get it.
-    """
-
-    head: bytes
-    made_bytes: int
-
-
 def check_on_error(on_error: str) -> None:
     """Raise InvalidRecords unless `on_error` is "raise" or "skip"."""
     if on_error not in ON_ERROR:
@@ -122,8 +113,9 @@ class Damage:
             nonlocal surplus_bytes
             if not is_prefix[b]:
                 return self._decompress(codec, body, b, allowance)
-            head, made_bytes = self._decompress_metadata(codec, body, b, allowance)
-            surplus_bytes += made_bytes - len(head)
+            stream = codec.stream(body, allowance.next_bytes)
+            head = self._decompress_metadata(stream, b, allowance)
+            surplus_bytes += stream.plain_bytes - len(head)
             return head
 
         source, starts, ends = self._replace_bodies(bodies, plain_body, appendix, allowance)
@@ -174,20 +166,20 @@ class Damage:
         if isinstance(error, UnknownDictionary):
             self._missing[batch] = error.number
 
-    def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> MetadataHead:
+    def _decompress_metadata(self, stream: Stream, batch: int, allowance: Allowance) -> bytes:
+        """Read the metadata of one body with its length in front."""
         limit_bytes, spent = allowance.next_bytes, 0
-        stream = codec.stream(body, limit_bytes)
         try:
             head = stream.read(UVARINT_BYTES)
             with suppress(ValueError):  # the length is missing: the kernel reports that
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
-            return MetadataHead(head, stream.plain_bytes)
+            return head
         except Undecodable as error:
             allowance.name_limit(error, limit_bytes)
             self._note(batch, status.COMPRESSED, error)
             spent = error.spent_bytes
-            return MetadataHead(b"", stream.plain_bytes)
+            return b""
         finally:
             allowance.log_bytes -= max(spent, stream.plain_bytes)
 

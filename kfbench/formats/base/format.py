@@ -18,19 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
-from kfbench.arrays import Bytes, Int64, check_buffer, integers_of
-from kfbench.batches import BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog, chunks, plan
-from kfbench.codecs import Allowance, Codec, Dictionary, Level, ZstdDictionary
+from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog, chunks, plan
+from kfbench.codecs import Allowance, Codec, Dictionary, Level, Payloads, ZstdDictionary, join_payloads
 from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending
-from kfbench.formats.base.arguments import check_control, check_entries, default_fields, log_bytes, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.compression import BatchBytes, join_batches
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.index import NO_HEADERS, Index, header_counts
-from kfbench.formats.base.reading import BatchColumns, Part, Reading
-from kfbench.kernels.wire import status
+from kfbench.formats.base.reading import NO_HEADERS, Entries, Index, Part, Reading
+from kfbench.kernels.formats import control
+from kfbench.kernels.wire import frames, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
@@ -137,8 +134,8 @@ class Format(ABC):
                 needed = int(self.size(records, bounds, fields).sum())
                 raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
             return EncodedLog(data=target[: positions[-1]], positions=positions, losses=losses)
-        data, positions = self._write_compressed(records, bounds, fields, chosen, level, out)
-        return EncodedLog(data=data, positions=positions, losses=losses)
+        log = self._write_compressed(records, bounds, fields, chosen, level, out)
+        return EncodedLog(data=log.data, positions=log.positions, losses=losses)
 
     def size(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
@@ -223,13 +220,14 @@ class Format(ABC):
         entries = Entries.of(data)
         allowance = Allowance.of(len(data), limits, dictionaries)
         read = self._read(data, entries.positions, on_error, allowance, "metadata", check_crcs)
-        errors, index = read.damage.errors(), read.index
+        errors, index, header_bounds = read.damage.errors(), read.index, read.header_bounds
         return DecodedMetadata(
             timestamps_ms=index.timestamps,
             offsets=index.offsets,
             key_lengths=index.key_lengths,
             value_lengths=index.value_lengths,
-            header_counts=header_counts(read.header_bounds),
+            # Without headers all bounds are 0, so they are the counts.
+            header_counts=np.diff(header_bounds) if header_bounds[-1] else header_bounds[1:],
             bounds=read.sound_bounds if errors else read.bounds,
             plain_bytes=read.plain_bytes,
             errors=[*errors, *entries.errors(on_error)],
@@ -311,7 +309,7 @@ class Format(ABC):
         rows["dictionary"] = read.damage.dictionary_numbers(read.sound)
         return rows
 
-    def read_columns(self, data: Bytes, positions: Int64, allowance: Allowance, with_payload: bool) -> BatchColumns:
+    def read_columns(self, data: Bytes, positions: Int64, allowance: Allowance, with_payload: bool) -> Reading:
         """Read the columns that a broker validates, of the entries data[positions[i]:positions[i + 1]].
 
         Raises CorruptLog.
@@ -320,7 +318,7 @@ class Format(ABC):
         """
         read = self._read(data, positions, "raise", allowance, "all" if with_payload else "columns", check_crcs=True)
         read.damage.errors()
-        return BatchColumns.of(read)
+        return read
 
     @abstractmethod
     def _read(
@@ -361,20 +359,29 @@ class Format(ABC):
 
     def _write_compressed(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, out: Bytes | None
-    ) -> BatchBytes:
-        """Write compressed batches. They are compressed chunk by chunk, so that memory stays bounded."""
+    ) -> EncodedLog:
+        """Write compressed batches. They are compressed chunk by chunk, so that memory stays bounded.
+
+        out: the buffer for the result; None: a new one. Raises InvalidRecords if it is too small.
+        """
         pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
         self._sizes(records, bounds, fields, sizes)
         for lo, hi in chunks(sizes):
             room = np.empty(int(sizes[lo:hi].sum()), np.uint8)
             part = bounds[lo : hi + 1], fields.part(lo, hi)
             pieces.append(self._compress_chunk(records, *part, codec, level, room, first=lo))
-        return join_batches(pieces, out)
+        if out is not None:
+            total = sum(len(piece.data) for piece in pieces)
+            check_buffer(out, total)
+            out = out[:total]
+        data = np.concatenate([np.empty(0, np.uint8), *(piece.data for piece in pieces)], out=out)
+        sizes = np.concatenate([sizes[:0], *(np.diff(piece.positions) for piece in pieces)])
+        return EncodedLog(data=data, positions=np.append(0, np.cumsum(sizes)))
 
     @abstractmethod
     def _compress_chunk(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> BatchBytes:
+    ) -> EncodedLog:
         """Write some compressed batches.
 
         room: a uint8 buffer of exactly their size without the codec. first: the number of the first batch in the whole
@@ -413,3 +420,58 @@ class Format(ABC):
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
+
+
+def log_bytes(data: Any) -> Bytes:
+    """Return the bytes of an EncodedLog or of an object with a buffer. Raises InvalidRecords."""
+    return as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+
+
+def check_control(records: Records, bounds: Int64, fields: BatchFields) -> None:
+    """Raise InvalidRecords for control records that Kafka's readers refuse."""
+    if "is_control" not in fields.set_fields:
+        return
+    i = control.first_broken(records.columns, bounds, fields.rows)
+    if i >= 0:
+        field, promise = status.PROMISES[status.CONTROL_RECORD]
+        raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
+
+
+def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
+    """Return the positions as int64.
+
+    Raise InvalidRecords if they are not positions of neighbouring entries in `data`.
+    """
+    checked: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
+    if not frames.are_entries(data, checked):
+        raise InvalidRecords(
+            "positions: must be those of neighbouring entries, as `Entries.of(data)` returns them "
+            "(in v0 and v1 each message is an entry)"
+        )
+    return checked
+
+
+def default_fields(batch_fields: BatchFields | None) -> BatchFields:
+    """Return `batch_fields`, or the default fields for None. Raise InvalidRecords for another type."""
+    if batch_fields is None:
+        return NO_FIELDS
+    if not isinstance(batch_fields, BatchFields):
+        raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
+    return batch_fields
+
+
+def shapes_of(records: Records | Shapes) -> Shapes:
+    """Return the shapes of Records, or Shapes unchanged. Raise InvalidRecords for another type."""
+    if not isinstance(records, Records | Shapes):
+        raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
+    return records.shapes if isinstance(records, Records) else records
+
+
+def compress_bodies(codec: Codec, level: Level, plain: Bytes, starts: Int64, ends: Int64) -> Payloads:
+    """Compress plain[starts[b]:ends[b]] of each batch b as one payload. An empty body stays empty."""
+    return join_payloads(
+        [
+            codec.compress(plain[start:end], level) if start < end else b""
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+    )

@@ -3,27 +3,77 @@
 A wrapper is an outer message around a compressed set of messages.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BatchFields
+from kfbench.batches import BATCH, BatchFields, EncodedLog
 from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, Level, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, MessageAppending
-from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Checksum, Origin
-from kfbench.formats.base.compression import BatchBytes, compress_bodies
-from kfbench.formats.base.damage import OnError
-from kfbench.formats.base.format import Format
-from kfbench.formats.base.message_reading import MessageReading
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.damage import Bodies, Damage, OnError, PlainBodies
+from kfbench.formats.base.format import Format, compress_bodies, shapes_of
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.kernels.formats import legacy
 from kfbench.kernels.formats.messages import MESSAGE_TOO_LARGE, OUT_TOO_SMALL
 from kfbench.records import Records, Shapes
+
+
+class MessageReading(Reading):
+    """Reader of messages and compressed sets of one format. The constructor reads everything.
+
+    kernels: the module whose kernels read this format. variant: the number that selects the format in these kernels.
+    """
+
+    def __init__(
+        self,
+        kernels: Any,
+        variant: int,
+        find_codec: Callable[[int], Codec],
+        data: Bytes,
+        positions: Int64,
+        on_error: OnError,
+        allowance: Allowance,
+    ) -> None:
+        entries = len(positions) - 1
+        self.data, self.positions, self.kernels, self.variant = data, positions, kernels, variant
+        self.damage = Damage(positions, on_error)
+        state = self.damage.state
+        codecs, bodies, stops = np.empty(entries, np.int8), np.empty(entries, np.int64), np.empty(entries, np.int64)
+        self.source, self.starts, self.ends = data, positions[:-1], positions[1:]
+        any_codec = kernels.survey(data, positions, variant, codecs, bodies, stops, state)
+        if any_codec:
+            compressed = Bodies(data, bodies, stops, codecs, find_codec)
+            self.source, self.starts, self.ends = self.damage.plain(compressed, allowance)
+        counts = np.empty(entries, np.int64)
+        limits = allowance.limits.batch_records, allowance.limits.field_bytes
+        kernels.count(self.source, self.starts, self.ends, codecs, limits, state, counts)
+        self.index = Index(int(counts.sum()), two_clocks=any_codec)
+        self.bounds = np.empty(entries + 1, np.int64)
+        kernels.index(data, positions, self.source, self.starts, codecs, counts, state, self.index.columns, self.bounds)
+        records = int(self.bounds[-1])
+        self.index.cut(records)
+        self.header_bounds = np.zeros(records + 1, np.int64)
+
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
+        sound = self.sound
+        rows = np.zeros(len(sound), BATCH)
+        self.kernels.describe(
+            self.data, self.positions, self.variant, self.source, self.starts, self.ends, sound, bounds,
+            records.offsets, rows,
+        )  # fmt: skip
+        rows["records_size_bytes"] = (self.ends - self.starts)[sound]
+        return rows
+
+    @property
+    def plain_sets(self) -> PlainBodies:
+        return PlainBodies(self.source, self.starts, self.ends)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,7 +124,7 @@ class MessageFormat(Format):
 
     def _compress_chunk(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> BatchBytes:
+    ) -> EncodedLog:
         positions, given = np.empty(len(bounds), np.int64), (records.columns, bounds, fields.rows, self._variant)
         is_written = _is_written(self._kernels.encode(*given, True, room, positions), first)
         assert is_written, "sizes and encode disagree"
@@ -82,7 +132,7 @@ class MessageFormat(Format):
         payloads = compress_bodies(codec, level, room, positions[:-1], positions[1:])
         data = np.empty((len(bounds) - 1) * self._wrapper_bytes + len(payloads.data), np.uint8)
         _is_written(self._kernels.wrap(*given, codec.id, *payloads, data, positions), first)
-        return BatchBytes(data[: positions[-1]], positions)
+        return EncodedLog(data=data[: positions[-1]], positions=positions)
 
     def _codec_of(self, number: int) -> Codec:
         return LEGACY_LZ4 if self.magic == 0 and number == LEGACY_LZ4.id else codec_of(number)

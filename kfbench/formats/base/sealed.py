@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import NO_FIELDS, BatchFields, plan
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog, plan
 from kfbench.codecs import Codec, Level
 from kfbench.errors import InvalidRecords
-from kfbench.formats.base.compression import BatchBytes, compress_bodies
-from kfbench.formats.base.format import Format
+from kfbench.formats.base.format import Format, compress_bodies
 from kfbench.kernels.wire import sealing
 from kfbench.records import Records
 
@@ -73,7 +72,7 @@ class SealedFormat(Format):
 
     def _compress_chunk(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> BatchBytes:
+    ) -> EncodedLog:
         plain = PlainBatches.room(room, len(bounds) - 1)
         is_written = self._encode(records, bounds, fields, codec.id, plain).is_written(first)
         assert is_written, "sizes and encode disagree"
@@ -89,4 +88,4 @@ class SealedFormat(Format):
             positions,
         )
         Outcome(*sealed).is_written(first)
-        return BatchBytes(data, positions)
+        return EncodedLog(data=data, positions=positions)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, freeze
 from kfbench.batches import BATCH
-from kfbench.formats.base.index import NO_HEADERS
+from kfbench.formats.base.reading import NO_HEADERS
 from kfbench.kernels.formats import batch_description, short_log
 from kfbench.records import Records, Shapes
 

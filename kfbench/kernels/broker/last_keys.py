@@ -7,7 +7,7 @@ search then reads 1.5 slots on average.
 
 import numpy as np
 
-from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.formats.batch_tags import same_bytes
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_u8, load_le64
 

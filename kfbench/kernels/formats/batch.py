@@ -20,6 +20,7 @@ from kfbench.kernels.formats.batch_header import (
     UNSIGNED,
     V2_SIZE,
     V3_SIZE,
+    RecordRun,
     attribute_bytes_of,
     crc_holds,
     least_record_bytes,
@@ -27,7 +28,6 @@ from kfbench.kernels.formats.batch_header import (
 )
 from kfbench.kernels.formats.batch_tags import read_shared, read_tags
 from kfbench.kernels.formats.control import is_sound
-from kfbench.kernels.formats.record_run import RecordRun
 from kfbench.kernels.jit import kernel, leaf, variant
 from kfbench.kernels.simd.intrinsics import get_i8, get_i64
 from kfbench.kernels.wire import status

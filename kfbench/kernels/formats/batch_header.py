@@ -213,3 +213,23 @@ def least_record_bytes(bits, magic):
 def crc_holds(data, at, end):
     """Return whether the stored CRC-32C matches the bytes of the batch data[at:end]."""
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
+
+
+class RecordRun(NamedTuple):
+    """The position of a batch's records, the output rows for them, and the batch header fields that readers need.
+
+    Fields are int64 except is_append.
+    """
+
+    start: int  # the uncompressed records are source[start:end]
+    end: int
+    payload_end: int  # `end`, or `sealing.NEVER` if only the metadata was decompressed
+    row: int  # the first row to fill
+    count: int
+    attribute_bytes: int  # the size of each record's attributes, 0 or 1
+    base_offset: int
+    base_time_ms: int
+    is_append: bool  # readers return the append time instead of the create times
+    append_time_ms: int
+    shared: int  # the number of headers per record in tag 1
+    most_bytes: int  # the size limit of a header key or value

@@ -11,8 +11,8 @@ import numpy as np
 
 from kfbench import layouts
 from kfbench.kernels.formats.batch_header import APPEND_TAG, NO_TIMESTAMP
-from kfbench.kernels.jit import leaf
-from kfbench.kernels.simd.intrinsics import get_i64, move, put_i64, put_u8
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_i64, get_u8, load_le64, move, put_i64, put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.lengths import get_count, get_length, header_list_bytes, put_header_list
 from kfbench.kernels.wire.varint import get_uvarint, put_uvarint, uvarint_bytes
@@ -145,3 +145,49 @@ def read_shared(source, p, stop, most_bytes, unsigned):
     if state != status.SOUND:
         return SharedList(state, np.int64(0), start)
     return SharedList(np.int64(status.SOUND if p == stop else status.SHARED_HEADERS), np.int64(count), start)
+
+
+@leaf
+def same_bytes(one, at, other, start, length):
+    """Return whether one[at : at + length] equals other[start : start + length].
+
+    Eight bytes are compared at a time. The last eight may overlap the eight before them.
+    """
+    if length < 8:
+        for k in range(length):
+            if get_u8(one, at + k) != get_u8(other, start + k):
+                return False
+        return True
+    last = length - 8
+    for k in range(0, last, 8):
+        if load_le64(one, at + k) != load_le64(other, start + k):
+            return False
+    return load_le64(one, at + last) == load_le64(other, start + last)
+
+
+@kernel
+def count_shared(columns, bounds, shared):
+    """Count the headers (key and value) that all records of a batch begin with. Fill shared, int64[batches]."""
+    header_bounds, key_lengths, value_lengths = columns[4:7]
+    keys, key_starts, values, value_starts = columns[11:15]
+    for b in range(len(bounds) - 1):
+        first, end = bounds[b], bounds[b + 1]
+        common = header_bounds[first + 1] - header_bounds[first] if first < end else np.int64(0)
+        start = header_bounds[first]
+        for i in range(first + 1, end):
+            if common == 0:
+                break
+            other = header_bounds[i]
+            common = min(common, header_bounds[i + 1] - other)
+            for h in range(common):
+                one, two = np.uint64(start + h), np.uint64(other + h)
+                key_length, value_length = np.int64(key_lengths[one]), np.int64(value_lengths[one])
+                if not (
+                    key_lengths[two] == key_length
+                    and value_lengths[two] == value_length
+                    and same_bytes(keys, key_starts[one], keys, key_starts[two], key_length)
+                    and same_bytes(values, value_starts[one], values, value_starts[two], value_length)
+                ):
+                    common = np.int64(h)
+                    break
+        shared[b] = common

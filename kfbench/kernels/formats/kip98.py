@@ -5,7 +5,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.formats import batch_header, control
 from kfbench.kernels.formats.batch_description import describe_header, describe_producer, has_unset
-from kfbench.kernels.formats.record_run import RecordRun
+from kfbench.kernels.formats.batch_header import RecordRun
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import (
     get_i8,

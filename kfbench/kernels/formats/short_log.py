@@ -13,12 +13,12 @@ from kfbench.kernels.formats.batch_header import (
     UNSIGNED,
     V2_SIZE,
     V3_SIZE,
+    RecordRun,
     attribute_bytes_of,
     crc_holds,
     least_record_bytes,
     read_header,
 )
-from kfbench.kernels.formats.record_run import RecordRun
 from kfbench.kernels.jit import kernel
 from kfbench.kernels.simd.intrinsics import get_i8, get_i32, get_i64
 from kfbench.kernels.wire import status

@@ -47,11 +47,10 @@ from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, Assignment, BrokerFields, Flags
-from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.format import shapes_of
+from kfbench.formats.base.reading import Index, Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.broker import request_checks
 from kfbench.records import Records, Shapes
@@ -117,7 +116,7 @@ class ColumnarAppending(Appending):
     def assign(
         self, target: Bytes, positions: Int64, fields: BrokerFields, chosen: Flags, is_moved: bool = False
     ) -> Assignment:
-        return Assignment(batch_header.assign(target, positions, fields.offsets.ends, fields.epoch, chosen), 0)
+        return Assignment(batch_header.assign(target, positions, fields.ends, fields.epoch, chosen), 0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

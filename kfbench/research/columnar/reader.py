@@ -9,8 +9,7 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance
 from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.index import NO_HEADERS, Index, header_room
-from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.reading import NO_HEADERS, Index, Part, Reading, header_room
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 from kfbench.research.columnar.kernels import (

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.kernels.workload import waits
-from kfbench.kernels.workload.arrivals import periodic_times, stratified
+from kfbench.kernels.workload.waits import periodic_times, stratified
 from kfbench.workloads.base.workload import BLOCK_RECORDS
 from kfbench.workloads.named.distributions import (
     Distribution,

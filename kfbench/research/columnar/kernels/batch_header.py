@@ -10,7 +10,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.formats.batch_description import describe_header, describe_producer
 from kfbench.kernels.formats.batch_header import BatchHeader
-from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.formats.batch_tags import same_bytes
 from kfbench.kernels.jit import kernel, leaf, part
 from kfbench.kernels.simd.intrinsics import (
     bit_count,

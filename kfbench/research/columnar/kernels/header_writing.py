@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.formats.batch_tags import same_bytes
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import bit_count, put_u8, trailing_zeros
 from kfbench.kernels.wire.sealing import FULL
