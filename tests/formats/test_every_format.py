@@ -377,12 +377,6 @@ def test_on_error_is_one_of_two(name: str) -> None:
 
 
 @every_format
-def test_a_description(name: str) -> None:
-    assert name in repr(FORMATS[name])
-    assert FORMATS[name].summary in repr(FORMATS[name])
-
-
-@every_format
 @given(data=st.data())
 def test_fields_come_back_ready_to_encode(name: str, data: st.DataObject) -> None:
     fmt, case = FORMATS[name], data.draw(strategies.cases_of(name))

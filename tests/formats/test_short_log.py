@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, DecodedLog, Records
-from kfbench.arrays import as_bytes
 from kfbench.errors import CorruptLog
 from kfbench.formats.base.format import Format
-from kfbench.formats.base.short_log import read_short
-from kfbench.workloads.grid import GridPoint
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.formats.fuzz import mutations
 from tests.reference.model import Message
@@ -50,16 +47,6 @@ def test_the_general_reader_reads_the_same(name: str, data: st.DataObject) -> No
     check_same(name, bytes(log))
 
 
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-header-only", "v3-attributes-only"])
-def test_plain_batches_are_read_in_one_call(name: str) -> None:
-    data = encoded(name)
-    short = read_short(as_bytes("data", data), FORMATS[name].magic)
-    assert short and short.records == records_of(PLAIN) and short.bounds.tolist() == [0, 2, 4]
-    assert all(not column.flags.writeable for column in short.records.columns)
-    empty = read_short(as_bytes("data", b""), FORMATS[name].magic)
-    assert empty and not len(empty.records) and empty.bounds.tolist() == [0]
-
-
 def outcome(read: Callable[[bytes], DecodedLog], data: bytes) -> str | tuple[Records, int]:
     """Return the error's text, or the records and the size of an incomplete batch."""
     try:
@@ -84,14 +71,3 @@ def test_damage_is_reported_as_by_the_general_reader(name: str) -> None:
 def test_damage_under_a_correct_checksum_is_reported_as_by_the_general_reader(name: str, data: st.DataObject) -> None:
     damaged = data.draw(mutations(encoded(name, batch_size=4)))
     assert outcome(FORMATS[name].decode, damaged) == outcome(partial(general, name), damaged)
-
-
-def test_no_more_than_the_columns_is_kept() -> None:
-    sample = GridPoint(batch_size=100).generate(records=100, seed=1)
-    log = FORMATS["v2"].encode(sample.records, sample.bounds)
-    short = read_short(log.data, 2)
-    assert short
-    base = short.records.value_starts
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    assert base.nbytes <= 6 * 8 * 100

@@ -3,7 +3,6 @@
 import struct
 import tracemalloc
 
-import numpy as np
 import pytest
 
 from kfbench import FORMATS, BatchFields, Limits, Records, read_log, write_log
@@ -81,12 +80,6 @@ def test_an_append_time_of_another_size(size: int) -> None:
 
 
 # Unknown tags
-
-
-@every_name
-def test_one_mapping_is_for_all_batches(name: str) -> None:
-    log = FORMATS[name].encode(RECORDS, 1, batch_fields=BatchFields(tagged_fields={7: b"x"}))
-    assert [dict(each) for each in FORMATS[name].decode(log).tagged_fields] == [{7: b"x"}] * 2
 
 
 @every_name
@@ -272,8 +265,3 @@ def test_tags_of_each_batch_in_logs_of_several_chunks(codec: str, monkeypatch: p
     back = FORMATS["v3-tagged"].decode(log)
     assert [dict(fields) for fields in back.tagged_fields] == given
     assert back.records == records
-
-
-def test_tags_may_be_numpys_integers() -> None:
-    log = FORMATS["v3-tagged"].encode(RECORDS, batch_fields=BatchFields(tagged_fields={np.int64(7): b"x"}))  # type: ignore[dict-item]
-    assert dict(FORMATS["v3-tagged"].decode(log).tagged_fields[0]) == {7: b"x"}

@@ -146,15 +146,6 @@ def test_the_widest_header_is_66_bytes() -> None:
         assert row["max_timestamp_ms"] == INT64 // 2
 
 
-@pytest.mark.parametrize("records", [1, 2, 10, 100])
-def test_bytes_that_batch_headers_save(records: int) -> None:
-    """A header that all records share is stored once. This saves 15 bytes per record and costs 18 bytes per batch."""
-    header = ("trace", b"12345678")  # two length bytes and 13 bytes of text
-    messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
-    assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
-    check_against_reference("v3-batch-headers", one_batch(*messages))
-
-
 # The header
 
 
