@@ -90,15 +90,6 @@ class TestAssigns:
         plain = 2 * int(FORMATS["v2"].size(records(5))[0] - 61)
         assert (done.work.decompressed_bytes, done.work.recompressed_bytes, done.work.rewritten) == (plain, plain, 2)
 
-    def test_requests_that_stay_next_to_rebuilt_ones(self) -> None:
-        log = joined(*(encoded("v2", codec) for codec in ("gzip", "none", "gzip")))
-        done = append(log, None, codec="gzip", base_offset=3)
-        assert (done.work.in_place, done.work.rewritten, done.converted_records) == (4, 2, 10)
-        back = FORMATS["v2"].decode(done.encoded)
-        assert back.records.offsets.tolist() == list(range(3, 33))
-        assert set(back.batches["codec"]) == {"gzip"}
-        assert back.batch_rows["position"].tolist() == done.positions[:-1].tolist()
-
     @pytest.mark.sampled
     @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
     @pytest.mark.parametrize("codec", [None, "none", "gzip"])

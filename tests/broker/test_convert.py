@@ -253,30 +253,6 @@ def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
     assert bytes(made.encoded) == log
 
 
-@pytest.mark.parametrize("name", ["v0", "v1", "enriched-ms"])
-def test_plain_messages_become_batches_of_one(name: str) -> None:
-    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, so replicas are equal."""
-    fmt = source_of(name)
-    for to in ("v2", "v3", "kip98"):
-        plain = convert(written(name), to, fmt=fmt)
-        assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
-        sets = convert(written(name, "gzip"), to, fmt=fmt)
-        read = FORMATS[to].decode(sets.data)
-        assert read.bounds.tolist() == [0, 2, 4, 6]
-        assert read.batches["codec"].tolist() == ["gzip"] * 3
-        assert read.batches["base_offset"].tolist() == [0, 2, 4]
-
-
-def test_append_time_goes_up_with_its_batch() -> None:
-    for codec in ("none", "gzip"):
-        log = written("v1", codec, append_time_ms=NOW_MS + 99)
-        read = read_log(convert(log, "v2").data)
-        assert set(read.batches["timestamp_type"]) == {"append"}
-        assert set(read.records.timestamps_ms.tolist()) == {NOW_MS + 99}
-        created = [message.timestamp_ms for message in SAMPLE] if codec == "gzip" else [NOW_MS + 99] * 6
-        assert read.create_timestamps_ms.tolist() == created
-
-
 def test_zstd_is_refused_below_magic_2() -> None:
     """zstd needs magic 2. A lower target is refused even if no record is converted, unless a codec is given."""
     log = written("v2") + written("v2", "zstd")
@@ -393,11 +369,6 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
     log[start + 8 : start + 12] = bytes(4)
     with pytest.raises(CorruptLog, match="length"):
         convert(log, "v2")
-
-
-def test_an_incomplete_last_batch_is_left_out() -> None:
-    log = written("v1", batch_size=6)
-    assert convert(log[:-1], "v2").converted_records == 5
 
 
 def test_an_empty_log() -> None:
