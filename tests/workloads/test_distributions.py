@@ -28,7 +28,6 @@ from kfbench.workloads.named.distributions import (
     draw_lengths,
     lengths_table,
     mean,
-    mean_length,
     table,
 )
 
@@ -104,25 +103,6 @@ def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
         return model.cdf(np.floor(value) + up)
 
     assert distance(draw_lengths(d, SEED, PURPOSE, 0, SAMPLE), cdf) < CRITICAL
-
-
-def test_the_distance_tells_a_wrong_sign_and_a_wrong_rounding() -> None:
-    """A public copy of the ETC key sizes has a wrong sign of the shape parameter.
-
-    The test above would find this, and a scale that is 2 % off.
-    """
-    drawn = draw(ETC_KEYS, SEED, PURPOSE, 0, SAMPLE)
-    assert distance(drawn, stats.genextreme(0.078688, 30.7984, 8.20449).cdf) > 5 * CRITICAL
-    assert distance(drawn, stats.genextreme(-0.078688, 30.7984, 8.20449 * 1.02).cdf) > CRITICAL
-    lengths = draw_lengths(ETC_KEYS, SEED, PURPOSE, 0, SAMPLE)
-    assert distance(lengths, lambda value: MODELS["etc keys"][1].cdf(np.floor(value) + 1)) > 5 * CRITICAL
-
-
-@pytest.mark.parametrize(("whole", "off"), [("round", 0.0), ("floor", -0.5), ("ceil", 0.5)])
-def test_rounding_moves_the_mean_by_what_it_says(whole: Any, off: float) -> None:
-    for d in (ETC_KEYS, MIXGRAPH, ETC_TAIL, MODELS["lognormal by mean"][0]):
-        rounded = msgspec.structs.replace(d, whole=whole)
-        assert mean_length(rounded) - mean(d) == pytest.approx(off, abs=0.01)
 
 
 def test_discrete_part_and_tail_have_their_shares() -> None:
@@ -212,18 +192,6 @@ def test_a_record_has_its_length_whatever_else_is_drawn(
     assert np.array_equal(whole[skipped:], draw_lengths(d, seed, purpose, start + skipped, count))
     gaps = draw(d, seed, purpose, start, skipped + count)
     assert np.array_equal(gaps[skipped:], draw(d, seed, purpose, start + skipped, count))
-
-
-def test_lengths_of_neighbours_and_of_purposes_are_unrelated() -> None:
-    """Neighbouring draws share a random word in groups of four.
-
-    Their rank correlation is still within 5 standard deviations of 0. So is that of two purposes (streams).
-    """
-    ranks = Uniform(low=0, high=1)
-    one, other = (draw(ranks, SEED, purpose, 0, SAMPLE) for purpose in (1, 2))
-    for ahead in (1, 2, 3, 4, 5):
-        assert abs(np.corrcoef(one[ahead:], one[:-ahead])[0, 1]) < 5 / SAMPLE**0.5
-    assert abs(np.corrcoef(one, other)[0, 1]) < 5 / SAMPLE**0.5
 
 
 @pytest.mark.parametrize("d", DISTRIBUTIONS, ids=lambda d: type(d).__name__)
