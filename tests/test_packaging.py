@@ -219,25 +219,6 @@ def test_a_base_installation_has_the_api(base: Base) -> None:
     assert (same, compared) == ("True", "True")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", "smoke"],
-        ["sweep", "smoke"],
-        ["pack", "environment.tar.gz"],
-        ["what-if", "kafka://127.0.0.1:9/orders", "--linger-ms", "5", "--all"],
-        ["what-if", "00000000000000000000.log", "--master", "local[2]"],
-    ],
-    ids=" ".join,
-)
-def test_commands_that_need_spark_name_the_extra(base: Base, segment: Path, command: list[str]) -> None:
-    done = base.kfbench(*command)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("kfbench: needs the extra 'sweep': ") and line.endswith(" -m pip install 'kfbench[sweep]'")
-
-
 def test_the_doctor_gives_a_command_that_brings_the_extra(base: Base) -> None:
     """pip accepts the command that the doctor prints for a missing extra (a dry run)."""
     done = base.kfbench("doctor", "--json")

@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -296,16 +296,6 @@ def test_a_folder_of_tables(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_kinds_by_name(name: str, kind: str | None) -> None:
     assert kind_of(name) == kind
-
-
-@pytest.mark.parametrize("write", [parquet, None], ids=["parquet", "json"])
-def test_the_same_chunks_every_time(tmp_path: Path, write: Callable[..., Path] | None) -> None:
-    rows = [str(i) * 30 for i in range(20_000)]
-    path = (
-        parquet(tmp_path / "t.parquet", {"v": rows}) if write else lines(tmp_path / "t.json", [{"v": r} for r in rows])
-    )
-    once, twice = chunks(path, Columns(value="v")), chunks(path, Columns(value="v"))
-    assert [each.records for each in once] == [each.records for each in twice]
 
 
 TEXT_RULE = {

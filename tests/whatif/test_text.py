@@ -182,26 +182,6 @@ def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
         assert [arm.batching for arm in found.headline[TODAY]] == [None, two][: len(batchings)]
 
 
-def test_a_month(answer: WhatIf) -> None:
-    now, v3 = answer.month(), answer.month(answer.size("v3", "none"))
-    assert now is not None and v3 is not None
-    saved = shown(answer)["month-saved"]
-    assert by_format(saved)["v3"][0] == now.total - v3.total
-    assert by_format(shown(answer)["month"])["v3"][0] == v3.total
-    values = answer.to_dict()
-    arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
-    assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
-    without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
-    assert without.rate is None and without.to_dict()["month_now"] is None and "month" not in shown(without)
-
-
-def test_the_table_of_break_evens_is_that_of_the_answer() -> None:
-    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
-    table = shown(found)["break-even"]
-    crossings = {(each.format, each.other): each.words for each in found.break_even}
-    assert table.rows == (("v3", crossings["v3", "v2"]),)
-
-
 def test_batchings_are_all_pairs() -> None:
     assert batchings_of(None, []) is None
     assert batchings_of([1, 2], None) == (Batching(1.0, 16_384), Batching(2.0, 16_384))
