@@ -1,4 +1,4 @@
-"""`append` assigns the right header fields and counts its work. test_append_golden compares it with Kafka."""
+"""`append` assigns the right header fields and counts its work. tests/test_golden.py compares it with Kafka."""
 
 import gzip
 import subprocess
