@@ -124,36 +124,6 @@ def test_each_format_and_codec_has_its_cell() -> None:
     assert [row[-3:] for row in table["sources"].rows] == [(20, 120, "v2 none"), (30, 600, "v2 lz4")]
 
 
-def test_fields_and_overhead_add_up() -> None:
-    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"], batchings=[])
-    fields, overhead = by_format(shown(found)["fields"]), by_format(shown(found)["overhead-bytes"])
-    for i, name in enumerate(found.breakdown):
-        of_format = {str(field): cell for field, *cells in fields.items() if (cell := cells[0][i])}
-        assert of_format == {field: size for field, size in found.breakdown[name].items() if size}
-        total_bytes, overhead_bytes, per_record, saved_bytes = overhead[name]
-        assert (
-            total_bytes == found.size(name, "none") == sum(size for size in of_format.values() if isinstance(size, int))
-        )
-        assert overhead_bytes == total_bytes - found.payload_of(name)
-        assert per_record == pytest.approx(overhead_bytes / found.records)
-        assert saved_bytes == (found.size("v2", "none") or 0) - total_bytes
-
-
-def test_other_batches(answer: WhatIf) -> None:
-    assert {arm.batching for arm in answer.rebatched} == set(BATCHINGS)
-    arms = {(arm.batching, arm.format, arm.codec): arm for arm in answer.rebatched}
-    sizes = [arms[batching, "v3", "none"].size_bytes or 0 for batching in BATCHINGS]
-    assert sizes == sorted(sizes, reverse=True)  # a longer linger.ms gives fewer bytes
-    rows = shown(answer)["rebatched"].rows, shown(answer)["rebatched-savings"].rows
-    assert len(rows[0]) == len(rows[1]) == len(BATCHINGS) * 3
-    for row, savings in zip(*rows, strict=True):
-        batching = next(each for each in BATCHINGS if row[1:3] == (each.linger_ms, each.batch_size_bytes))
-        of_row = [arms[batching, str(row[0]), codec] for codec in ("none", "lz4")]
-        assert row[3] == pytest.approx(answer.sent_records / (of_row[0].batches or 1))
-        assert list(row[4:]) == [arm.size_bytes for arm in of_row]
-        assert list(savings[4:]) == [100 * (answer.saving(arm) or 0) for arm in of_row]
-
-
 def test_formats_compete_in_other_batches_if_they_were_tried_there() -> None:
     path = FOLDER / "activity-lz4.log"
     few, chosen = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
