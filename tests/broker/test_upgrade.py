@@ -245,11 +245,7 @@ def test_no_such_file_and_no_such_format(segment: Path, tmp_path: Path) -> None:
 
 def test_a_segment_that_is_cut_off_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = segment.read_bytes()
-
-    def none_left(*_: object) -> int:
-        return 0
-
-    monkeypatch.setattr(os, "sendfile", none_left)
+    monkeypatch.setattr(os, "sendfile", lambda *_: 0)
     segment.write_bytes(bytes(FORMATS["v2"].encode(Records.from_lists([b"new"]))) + whole)
     with pytest.raises(KfbenchError, match="truncated at byte 0"):
         upgrade(segment)
@@ -291,18 +287,12 @@ def test_the_order_of_writes_to_the_disk(segment: Path, monkeypatch: pytest.Monk
     ]
 
 
-def deaths(mode: str, folder: Path) -> list[dict[str, Any]]:
-    folder.mkdir()
-    run = [sys.executable, "-m", "tests.broker.dying", mode, str(folder)]
+@pytest.mark.thorough
+def test_after_a_kill_the_old_or_the_new_segment_is_complete(tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "tests.broker.dying", str(tmp_path)]
     made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    return [json.loads(line) for line in made.stdout.splitlines()]
-
-
-@pytest.mark.parametrize("mode", ["calls", "moments"])
-@pytest.mark.thorough
-def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path: Path) -> None:
-    outcomes = deaths(mode, tmp_path / "folder")
+    outcomes = [json.loads(line) for line in made.stdout.splitlines()]
     for outcome in outcomes:
         left = outcome["left"]
         assert left["segment"] in ("old", "new")
@@ -313,14 +303,12 @@ def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path
             ".timeindex" in left["beside"] or ".index" not in left["beside"]
         )  # a broker rebuilds the indexes only if .index is missing
         assert outcome["then"] == {"segment": "new", "beside": [".txnindex"], "leftover": False}
-    assert any(outcome["killed"] for outcome in outcomes)
-    if mode == "calls":
-        killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
-        assert {left["segment"] for left in killed} == {"old", "new"}
-        assert any(left["leftover"] for left in killed)
-        assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
-        assert len(killed) > 40
-        assert not outcomes[-1]["killed"]
+    killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
+    assert {left["segment"] for left in killed} == {"old", "new"}
+    assert any(left["leftover"] for left in killed)
+    assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
+    assert len(killed) > 40
+    assert not outcomes[-1]["killed"]
 
 
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])
