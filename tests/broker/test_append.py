@@ -1,8 +1,6 @@
 """`append` assigns the right header fields and counts its work. tests/test_golden.py compares it with Kafka."""
 
 import gzip
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
 from kfbench.errors import IllegalCombination, InvalidRecords
-from kfbench.kernels import COMPILED
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
@@ -226,16 +223,6 @@ class TestInPlace:
             counted.append((work.written_bytes, work.in_place))
         assert counted[0] == counted[1]
 
-    @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
-    @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "kip98"])
-    def test_the_payload_may_be_in_read_only_pages(self, name: str) -> None:
-        """Run `append` in another process, where only the pages with headers are writeable.
-
-        A write to any other page would kill it.
-        """
-        done = subprocess.run([sys.executable, "-c", PROTECTED, name], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (0, "assigned\n"), done.stderr
-
     @pytest.mark.parametrize("name", VARIABLE)
     def test_a_varlong_that_grows_shifts_the_batch(self, name: str) -> None:
         log = encoded(name)
@@ -304,29 +291,6 @@ class TestInPlace:
         with pytest.raises(IllegalCombination):
             append(log, to="v1", codec="zstd", in_place=True)
         assert (data == before).all()
-
-
-PROTECTED = """
-import ctypes, mmap, sys
-import numpy as np
-from kfbench import FORMATS, Records
-from kfbench.batches import EncodedLog
-from kfbench.broker.append import append
-
-fmt, page = FORMATS[sys.argv[1]], mmap.PAGESIZE
-log = fmt.encode(Records.from_lists([bytes(9 * page)], keys=[b"k"], timestamps_ms=[1], offsets=[0]))
-place = mmap.mmap(-1, 12 * page)
-buffer = np.frombuffer(place, np.uint8)[: len(log.data)]
-buffer[:] = log.data
-protect = ctypes.CDLL(None, use_errno=True).mprotect
-assert protect(ctypes.c_void_p(buffer.ctypes.data + page), ctypes.c_size_t(11 * page), 1) == 0
-done = append(
-    EncodedLog(data=buffer, positions=log.positions), fmt, base_offset=7, timestamp_type="append", now_ms=9,
-    in_place=True,
-)
-assert np.shares_memory(done.data, buffer) and fmt.decode(done.data).records.offsets.tolist() == [7]
-print("assigned")
-"""
 
 
 @pytest.mark.sampled
