@@ -219,6 +219,16 @@ def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
     assert bytes(made.encoded) == log
 
 
+def test_append_time_goes_up_with_its_batch() -> None:
+    for codec in ("none", "gzip"):
+        log = written("v1", codec, append_time_ms=NOW_MS + 99)
+        read = read_log(convert(log, "v2").data)
+        assert set(read.batches["timestamp_type"]) == {"append"}
+        assert set(read.records.timestamps_ms.tolist()) == {NOW_MS + 99}
+        created = [message.timestamp_ms for message in SAMPLE] if codec == "gzip" else [NOW_MS + 99] * 6
+        assert read.create_timestamps_ms.tolist() == created
+
+
 def test_zstd_is_refused_below_magic_2() -> None:
     """zstd needs magic 2. A lower target is refused even if no record is converted, unless a codec is given."""
     log = written("v2") + written("v2", "zstd")

@@ -205,20 +205,6 @@ def test_positions_stand_for_offsets_after_a_compaction() -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
-def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
-    fmt = FORMATS[name]
-    fields = BatchFields(producer_id=7, producer_epoch=1, base_sequence=5, is_transactional=True)
-    log = fmt.encode(steady(), 100, "gzip", batch_fields=fields)
-    done = mirror(log, fmt, partitions=2)
-    assert (done.work.in_place, done.work.written_bytes) == (10, len(log.data))
-    assert done.work.read_bytes > 1.5 * len(log.data)  # bytes are read a second time for the checksums
-    assert dict(done.work.losses) == {"is_transactional": 10, "producer_id": 10}
-    check(fmt, bytes(log), done, 2)
-    rows = fmt.decode(done.data).batch_rows
-    assert {(row["producer_id"], row["producer_epoch"], row["base_sequence"]) for row in rows} == {(-1, -1, -1)}
-
-
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_only_committed_transactions_are_sent(name: str, partitions: int) -> None:
     fmt = FORMATS[name]

@@ -50,6 +50,12 @@ def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: 
     assert said in kfbench("what-if", segment, *arguments).refused(status=2)
 
 
+def test_what_if_refuses_columns_without_a_table(kfbench: Run, segment: Path) -> None:
+    assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
+    assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
+    assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
+
+
 def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment: Path, tmp_path: Path) -> None:
     folder = tmp_path / "orders-3"
     folder.mkdir()

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, DecodedLog, Records
+from kfbench.arrays import as_bytes
 from kfbench.errors import CorruptLog
 from kfbench.formats.base.format import Format
+from kfbench.formats.base.short_log import read_short
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.formats.fuzz import mutations
 from tests.reference.model import Message
@@ -35,6 +37,16 @@ def check_same(name: str, data: bytes) -> None:
     assert np.array_equal(one.batch_rows, other.batch_rows)
     assert (one.trailing_bytes, one.format_name) == (other.trailing_bytes, other.format_name)
     assert one.errors == other.errors == []
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-header-only", "v3-attributes-only"])
+def test_plain_batches_are_read_in_one_call(name: str) -> None:
+    data = encoded(name)
+    short = read_short(as_bytes("data", data), FORMATS[name].magic)
+    assert short and short.records == records_of(PLAIN) and short.bounds.tolist() == [0, 2, 4]
+    assert all(not column.flags.writeable for column in short.records.columns)
+    empty = read_short(as_bytes("data", b""), FORMATS[name].magic)
+    assert empty and not len(empty.records) and empty.bounds.tolist() == [0]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -85,11 +85,6 @@ def test_a_cut_tail_is_counted(data: bytes, draw: st.DataObject) -> None:
     assert bytes(write_log(log))[:8] == data[: min(8, cut - trailing)]
 
 
-@pytest.mark.parametrize("source", [bytes, bytearray, memoryview])
-def test_from_memory(source: Any) -> None:
-    assert messages_of(read_log(source(written("v2"))).records) == SAMPLE
-
-
 def test_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(written("v2") + written("v1"))

@@ -66,6 +66,13 @@ def test_every_path_runs_in_every_format_that_has_it(path: str, codec: str) -> N
         assert [each.format for each in found if each.arm == "aa"] == [base]
 
 
+def test_a_fetch_of_the_same_version_reads_nothing() -> None:
+    for name, columns in columns_of(measured("fetch")).items():
+        assert columns["read_bytes"] == columns["written_bytes"] == 0, name
+        assert columns["batches_untouched"] == columns["batches"]
+        assert columns["size_bytes"] == columns["source_bytes"]
+
+
 def test_reasons_why_a_format_lacks_a_path() -> None:
     shapes = POINT.generate(records=10, seed=0).shapes
     assert PATHS["seek-time"].missing(FORMATS["v0"], shapes) == "v0 has no timestamps"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kfbench.errors import InvalidConfig
 from kfbench.migration.bills import (
     GIB,
-    ONLY_CPU,
     Bill,
     Cost,
     Costs,
@@ -267,22 +266,6 @@ def test_a_format_that_saves_nothing_never_pays_and_one_that_costs_nothing_alway
     for costs, pays in ((larger, "never"), (free, "always")):
         found = break_even(V3, costs, Traffic(), Prices())
         assert (found.pays, found.share) == (pays, None)
-
-
-def test_in_cpu_alone_a_conversion_is_never_free() -> None:
-    costs = costs_of(V3, {"v2": 1_000, "v3": 500}, DEARER)
-    found = break_even(V3, costs, Traffic(old_producers=0), ONLY_CPU, "everything")
-    assert found.saved_with_all < 0
-
-
-def test_kip31_pays_on_the_append() -> None:
-    cheap = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
-    costs = costs_of(KIP31, SIZES, cheap)
-    operation = Operation("append", "v0", "v0")
-    recompressing = {**costs.operations, operation: replace(costs.of(operation), cpu_ns=5_000.0)}
-    costs = replace(costs, operations=recompressing)
-    found = break_even(KIP31, costs, Traffic(old_producers=0), ONLY_CPU, "everything")
-    assert 0 < (found.share or 0) < 1
 
 
 def test_the_span_of_a_break_even_follows_from_the_intervals_of_costs() -> None:

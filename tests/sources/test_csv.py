@@ -49,6 +49,13 @@ def test_rows_of_another_width_are_left_out_each_with_its_number(
     assert sum(each.size_bytes for each in found) + sum(each.size_bytes for each in damage) == path.stat().st_size
 
 
+def test_rows_of_another_width_alone_leave_no_byte_unaccounted(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "a,b\n1\n2\n")
+    [found] = chunks(path, Columns())
+    assert count([found]) == 0 and [each.position for each in found.damage] == [1, 2]
+    assert found.size_bytes + sum(each.size_bytes for each in found.damage) == path.stat().st_size
+
+
 def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", b"a,b\n1,x\n2,\xff\n3,y\n")
     found = chunks(path, Columns())
@@ -171,3 +178,11 @@ def test_names_and_cells_of_any_bytes(tmp_path: Path) -> None:
     assert str(raised.value) == rf"{path}: no column `v` (columns: caf\xe9, \x1b[31m)"
     path = written(tmp_path / "u.csv", b"caf\xe9\nx\n")
     assert [json.loads(value or b"") for value in values(path, Columns())] == [{"caf\ufffd": "x"}]
+
+
+def test_spaces_are_a_blank_row_unless_they_are_inside_quotes(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", 'a\n  \n1\n\t \r\n"\n  \n"\n \n x\n   ')
+    assert values(path, Columns(value="a")) == [b"1", b"\n  \n", b" x"]
+    path = written(tmp_path / "t.tsv", "a\tb\n  \n\t\n1\t\n")
+    found = chunks(path, Columns(key="a"))
+    assert [each.key for each in messages(found)] == [None, b"1"] and not damage_of(found)

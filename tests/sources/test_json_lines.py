@@ -1,5 +1,6 @@
 """JSON lines: values keep their text. A line that is not JSON is reported with its line number."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -81,6 +82,12 @@ def test_shares_of_json_lines_have_every_line_once_with_its_number(
         assert [each.value for each in messages(found)] == [each.value for each in messages(whole)]
         assert damage_of(found) == damage_of(whole) and len(damage_of(whole)) == 9
         assert sum(each.size_bytes for each in found) == sum(each.size_bytes for each in whole)
+
+
+def test_compressed_text_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part, "SHARE_BYTES", 10)
+    path = written(tmp_path / "t.jsonl.gz", gzip.compress(b'{"v": 1}\n' * 20))
+    assert [each.value for each in messages(chunks(path, Columns(value="v")))] == [b"1"] * 20
 
 
 DEEP = "[" * 50_000 + "]" * 50_000

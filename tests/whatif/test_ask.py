@@ -64,7 +64,7 @@ def test_plain_bytes_equal_kafkas(name: str) -> None:
         assert found.size(fmt, "none") > found.now_bytes  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
+@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "transactions.log", "append-time-zstd.log"])
 def test_every_size_is_that_of_the_bytes(name: str) -> None:
     found, log = what_if(FOLDER / name, "all", batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}

@@ -105,17 +105,6 @@ def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
     assert distance(draw_lengths(d, SEED, PURPOSE, 0, SAMPLE), cdf) < CRITICAL
 
 
-def test_discrete_part_and_tail_have_their_shares() -> None:
-    lengths = draw_lengths(ETC_VALUES, SEED, PURPOSE, 0, MANY)
-    counts = np.bincount(lengths[lengths < 15], minlength=15)
-    deviation = np.sqrt(MANY * np.array(BELOW_15))
-    assert np.all(np.abs(counts - MANY * np.array(BELOW_15)) < 4 * deviation + MANY / 65_536 / 2)
-    assert counts.sum() / MANY == pytest.approx(0.44155, rel=0.002)
-    tail = lengths[lengths >= 15]
-    cdf = stats.genpareto(0.348238, 15, 214.476).cdf
-    assert distance(tail, lambda value: cdf(np.floor(value) + 1)) < stats.kstwobign.isf(SIGNIFICANCE) / len(tail) ** 0.5
-
-
 def test_choice_follows_its_weights() -> None:
     assert np.unique(lengths_table(Choice(values=(5, 0, 9), weights=(3, 0, 1))), return_counts=True)[1].tolist() == [
         49_152, 16_384,
