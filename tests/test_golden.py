@@ -37,12 +37,13 @@ def index(folder: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def vectors() -> list[Any]:
-    """Return (folder, name) of all golden vectors as test parameters."""
+def vectors(refused: bool | None = None) -> list[Any]:
+    """Return (folder, name) of golden vectors as test parameters: those that Kafka's reader refuses or not, or all."""
     return [
         pytest.param(folder, entry["name"], id=f"{entry['name']}-further" if number else entry["name"])
         for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])])
         for entry in index(folder)
+        if refused in (None, entry["error"] is not None)
     ]
 
 
@@ -65,12 +66,20 @@ def test_the_folder_is_whole() -> None:
         assert (entry["sha256"], entry["size"]) == (sidecar["sha256"], len(data))
 
 
-@pytest.mark.sampled(150)
-@pytest.mark.parametrize(("folder", "name"), vectors())
-def test_kfbench_reads_writes_and_refuses_as_kafka_does(folder: Path, name: str) -> None:
-    """The broker's steps are repeated as well: validation, down-conversion and compaction."""
+def check(folder: Path, name: str) -> None:
     (entry,) = [entry for entry in index(folder) if entry["name"] == name]
     assert not [outcome.line for outcome in check_vector(folder, entry) if outcome.problem]
+
+
+@pytest.mark.sampled(150)
+@pytest.mark.parametrize(("folder", "name"), vectors(refused=False))
+def test_reads_writes_appends_converts_and_compacts_as_kafka_does(folder: Path, name: str) -> None:
+    check(folder, name)
+
+
+@pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
+def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
+    check(folder, name)
 
 
 @pytest.mark.sampled(60)

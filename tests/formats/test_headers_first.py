@@ -1,5 +1,6 @@
 """v3-headers-first stores the metadata of all records before their payload. Inconsistent metadata is refused."""
 
+import struct
 from typing import NamedTuple
 
 import pytest
@@ -60,6 +61,39 @@ def test_a_wrong_metadata_length_is_refused(name: str, codec: str) -> None:
     for claim in (b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b"\x80", b"\xff" * 6):
         with pytest.raises(CorruptLog):
             FORMATS[name].decode(rebuilt(header, claim + metadata + payload, codec))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("name", NAMES)
+def test_metadata_and_payload_that_disagree(name: str, codec: str) -> None:
+    """Add or remove bytes of metadata or payload and correct the stored metadata length.
+
+    The reader refuses the batch.
+    """
+    header, metadata, payload = parts(name)
+    for changed, content in [
+        (metadata + b"\0", payload),
+        (metadata[:-1], payload),
+        (metadata, payload + b"\0"),
+        (metadata, payload[:-1]),
+        (metadata, b""),
+        (b"", payload),
+        (b"", b""),
+    ]:
+        with pytest.raises(CorruptLog):
+            FORMATS[name].decode(rebuilt(header, unsigned(len(changed)) + changed + content, codec))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_count_that_the_metadata_cannot_hold(name: str) -> None:
+    header, metadata, payload = parts(name)
+    section = unsigned(len(metadata)) + metadata + payload
+    count = header.index(struct.pack(">i", 2), 37)
+    for claimed in (1, 3, 100, 2**31 - 1):
+        lie = header[:count] + struct.pack(">i", claimed) + header[count + 4 :]
+        for codec in CODECS:
+            with pytest.raises(CorruptLog):
+                FORMATS[name].decode(rebuilt(lie, section, codec))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,6 @@ Exactly one failure names it.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,6 @@ from kfbench.measure.golden.steps import ON_PURPOSE, REMADE
 from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.verify import Outcome
 from tests.vectors import write_vectors
-
-FURTHER = os.environ.get("KFBENCH_GOLDEN")
-FOLDERS = [GOLDEN, *([Path(FURTHER)] if FURTHER else [])]
 
 Sidecar = dict[str, Any]
 
@@ -91,12 +87,10 @@ def failures(found: list[Outcome]) -> list[Outcome]:
     return [outcome for outcome in found if outcome.problem]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=["ours", "further"][: len(FOLDERS)])
-def test_every_vector_holds(folder: Path) -> None:
-    found = [outcome for entry in vectors(folder) for outcome in check_vector(folder, entry)]
+def test_every_vector_holds() -> None:
+    found = [outcome for entry in vectors() for outcome in check_vector(GOLDEN, entry)]
     assert not [outcome.line for outcome in failures(found)]
-    further = {"not rewritable", "differs on purpose", *(check for check, _ in REMADE.values())}
-    assert {outcome.check for outcome in found} >= CHECKS.keys() - (further if folder != GOLDEN else set())
+    assert {outcome.check for outcome in found} >= CHECKS.keys()
     assert {"v0", "v1", "v2"} <= {outcome.format for outcome in found}
 
 
