@@ -21,7 +21,6 @@ import pytest
 from asv.benchmarks import Benchmarks  # type: ignore[import-untyped]
 from asv.config import Config  # type: ignore[import-untyped]
 from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
-from asv.repo import get_repo  # type: ignore[import-untyped]
 from asv.results import Results, iter_results_paths  # type: ignore[import-untyped]
 from asv.util import UserError  # type: ignore[import-untyped]
 
@@ -49,19 +48,6 @@ def git(*arguments: str, folder: Path = ROOT) -> str:
 
 
 # --- Configuration and plugins
-
-
-def test_asv_works_in_a_checkout_without_a_branch(tmp_path: Path) -> None:
-    """A fork may name its branches as it likes, and continuous integration checks out a commit."""
-    git("init", "--quiet", "--initial-branch=topic", folder=tmp_path)
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    git(*identity, "commit", "--quiet", "--allow-empty", "--message=one", folder=tmp_path)
-    git("checkout", "--quiet", "--detach", folder=tmp_path)
-    git("branch", "--delete", "--force", "topic", folder=tmp_path)
-    conf = Config.load(str(ROOT / "asv.conf.json"))
-    conf.repo = str(tmp_path)
-    commits = get_repo(conf).get_new_branch_commits(conf.branches, [])
-    assert commits == git("rev-parse", "HEAD", folder=tmp_path).split()
 
 
 def test_asv_listens_at_a_short_path_whatever_tmpdir_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,19 +222,6 @@ def test_the_newest_commit_has_every_applicable_value(benchmarks: Any) -> None:
                 for parameters, value in zip(product(*benchmark.params), found.values(), strict=True):
                     absent = value is not None and isnan(value) and not name.endswith("track_records_per_batch")
                     assert absent <= (not is_measured(benchmark, parameters)), (name, parameters)
-
-
-def test_no_graph_opens_empty(benchmarks: Any) -> None:
-    """A graph first shows all values of the first parameter, and the first value of every other one.
-
-    At least one of these numbers exists.
-    """
-    newest = max(committed(), key=lambda each: each.date)
-    for name, benchmark in benchmarks.items():
-        first = tuple(values[0] for values in benchmark["params"][1:])
-        found = values(newest, benchmarks, name)
-        shown = [value for point, value in found.items() if point[1:] == first]
-        assert any(value is not None and not isnan(value) for value in shown), name
 
 
 def test_the_history_is_small_and_names_no_machine() -> None:

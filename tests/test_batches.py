@@ -13,8 +13,6 @@ from kfbench import FORMATS, BatchFields, DecodedLog, Records
 from kfbench.batches import FIELD_DEFAULTS, plan
 from kfbench.errors import InvalidRecords
 from tests import strategies
-from tests.common import batch_fields_of, bounds_of, messages_of, records_of
-from tests.strategies import INT32, INT64, Case
 
 
 @given(st.integers(0, 1000), st.integers(1, 1200))
@@ -74,17 +72,6 @@ def test_fields_that_are_refused(columns: dict[str, Any], names: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-def test_extremes_are_carried() -> None:
-    fields = BatchFields(
-        producer_id=[INT64, 0], producer_epoch=2**15 - 1, base_sequence=INT32, partition_leader_epoch=[INT32, 0]
-    )
-    rows = FORMATS["v2"].decode(FORMATS["v2"].encode(Records.from_lists([b"", b""]), 1, batch_fields=fields)).batches
-    assert rows["producer_id"].tolist() == [INT64, 0]
-    assert rows["producer_epoch"].tolist() == [2**15 - 1] * 2
-    assert rows["base_sequence"].tolist() == [INT32] * 2
-    assert rows["partition_leader_epoch"].tolist() == [INT32, 0]
-
-
 def test_a_callers_fields_are_not_shared() -> None:
     column = np.array([1, 2])
     fields = BatchFields(producer_id=column)
@@ -108,14 +95,6 @@ def test_a_scalar_stands_for_every_batch() -> None:
     fmt, records = FORMATS["v2"], Records.from_lists([b"v"] * 3)
     one, each = (fmt.encode(records, 1, batch_fields=BatchFields(producer_id=given)) for given in (7, [7, 7, 7]))
     assert one.data.tobytes() == each.data.tobytes()
-
-
-@given(strategies.cases())
-def test_an_encoded_log_knows_its_batches(case: Case) -> None:
-    log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
-    assert len(log) == len(case.batches)
-    assert bytes(log) == log.data.tobytes()
-    assert log.positions.tolist() == sorted(log.positions.tolist())
 
 
 COLUMNS = [
@@ -143,13 +122,6 @@ def test_a_decoded_log_is_frozen() -> None:
     for column in (log.records.timestamps_ms, log.records.value_starts, log.create_timestamps_ms, log.bounds):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
-
-
-def test_each_batchs_records() -> None:
-    log = decoded()
-    assert len(log) == 2
-    assert log.bounds.tolist() == [0, 2, 3]
-    assert [message.value for message in messages_of(log.records)] == [b"a", b"b", b"c"]
 
 
 def test_losses_want_a_field_for_each_batch() -> None:

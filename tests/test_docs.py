@@ -119,22 +119,6 @@ def test_commands_and_their_options_exist(page: Path) -> None:
                 assert options <= OPTIONS[program][name], line
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("    $ kfbench sweep tiny --out o  # all", [("kfbench", ["sweep", "tiny", "--out", "o"])]),
-        ('cd x && "$OLDPWD"/.venv/bin/python -m kfbench report r | kfbench table', [
-            ("kfbench", ["report", "r"]), ("kfbench", ["table"]),
-        ]),
-        ("$ A=1 .venv/bin/asv run --quick", [("asv", ["run", "--quick"])]),
-        (".venv/bin/python -m tools.cluster --workers 2", [("tools.cluster", ["--workers", "2"])]),
-        ("the kfbench command", []),
-    ],
-)  # fmt: skip
-def test_commands_of_a_line(line: str, found: list[tuple[str, list[str]]]) -> None:
-    assert list(commands_of(line)) == found
-
-
 @every_page
 def test_targets_that_are_named_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE))

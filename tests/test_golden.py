@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 import kfbench
-from kfbench.errors import CorruptLog
+from kfbench.measure.golden.checks import check_vector
 from tests.common import check_decoded
 from tests.reference import log as reference_log
 from tests.reference import v01, v23
 from tests.reference.model import Batch, Fields, RefusedError
-from tests.sidecars import check_sidecar
 
 OURS = Path(__file__).parents[1] / "datasets" / "golden"
 FURTHER = os.environ.get("KFBENCH_GOLDEN", "")
@@ -38,18 +37,14 @@ def index(folder: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def vectors(refused: bool | None = None, but: tuple[str, ...] = ()) -> list[Any]:
-    """Return (folder, name) of golden vectors as test parameters.
-
-    refused: vectors that Kafka's reader refuses (True) or accepts (False), or all (None). but: categories to leave out.
-    """
-    found = []
-    for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])]):
-        for entry in index(folder):
-            if refused in (None, entry["error"] is not None) and entry["category"] not in but:
-                name = entry["name"]
-                found.append(pytest.param(folder, name, id=f"{name}-further" if number else name))
-    return found
+def vectors(refused: bool | None = None) -> list[Any]:
+    """Return (folder, name) of golden vectors as test parameters: those that Kafka's reader refuses or not, or all."""
+    return [
+        pytest.param(folder, entry["name"], id=f"{entry['name']}-further" if number else entry["name"])
+        for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])])
+        for entry in index(folder)
+        if refused in (None, entry["error"] is not None)
+    ]
 
 
 def vector(folder: Path, name: str) -> tuple[bytes, dict[str, Any]]:
@@ -71,58 +66,20 @@ def test_the_folder_is_whole() -> None:
         assert (entry["sha256"], entry["size"]) == (sidecar["sha256"], len(data))
 
 
-@pytest.mark.sampled(100)
+def check(folder: Path, name: str) -> None:
+    (entry,) = [entry for entry in index(folder) if entry["name"] == name]
+    assert not [outcome.line for outcome in check_vector(folder, entry) if outcome.problem]
+
+
+@pytest.mark.sampled(150)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=False))
-def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
-    data, sidecar = vector(folder, name)
-    log = kfbench.read_log(data)
-    check_sidecar(log, sidecar["batches"])
-    assert log.trailing_bytes == sidecar["trailingBytes"]
-    assert not log.errors
+def test_reads_writes_appends_converts_and_compacts_as_kafka_does(folder: Path, name: str) -> None:
+    check(folder, name)
 
 
-@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
 def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
-    """kfbench refuses the same batch as Kafka, and reads the batches before it."""
-    data, sidecar = vector(folder, name)
-    sound = sidecar["batches"][: sidecar["error"]["batch"]]
-    where = sound[-1]["position"] + sound[-1]["size"] if sound else 0
-    with pytest.raises(CorruptLog) as refusal:
-        kfbench.read_log(data)
-    assert refusal.value.position == where
-    assert kfbench.read_log(data, on_error="skip").errors[0].position == where
-    check_sidecar(kfbench.read_log(data[:where]), sound)
-
-
-@pytest.mark.sampled(60)
-@pytest.mark.parametrize(("folder", "name"), vectors(refused=False, but=BY_HAND))
-def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
-    """Write a vector's records again.
-
-    Plain batches have Kafka's bytes. Compressed ones have equal decompressed bytes.
-    """
-    data, sidecar = vector(folder, name)
-    log = kfbench.read_log(data)
-    again = bytes(kfbench.write_log(log).data)
-    assert log.batches["canonical"].all()
-    if sidecar["byteExact"]:
-        assert again == data[: sidecar["validBytes"]]
-    batches, trailing = reference_log.decode(again)
-    assert trailing == 0
-    for batch, expected in zip(batches, sidecar["batches"], strict=True):
-        if expected["compression"] == "none":
-            assert batch.crc == expected["crc"]
-        else:
-            assert len(batch.raw) == expected["decompressedSize"]
-            assert hashlib.sha256(batch.raw).hexdigest() == expected["decompressedSha256"]
-    check_sidecar(
-        kfbench.read_log(again),
-        [
-            expected | {"position": batch.position, "size": batch.size_bytes, "crc": batch.crc}
-            for batch, expected in zip(batches, sidecar["batches"], strict=True)
-        ],
-    )
+    check(folder, name)
 
 
 @pytest.mark.sampled(60)

@@ -75,26 +75,6 @@ def test_arrow_round_trip(messages: tuple[Message, ...]) -> None:
     assert table.column("key").to_pylist() == [message.key for message in messages]
 
 
-def test_defaults() -> None:
-    built = Records.from_lists(VALUES)
-    assert [built.key(i) for i in range(4)] == [None] * 4
-    assert built.timestamps_ms.tolist() == [-1] * 4
-    assert built.offsets.tolist() == [0, 1, 2, 3]
-    assert [built.headers(i) for i in range(4)] == [[]] * 4
-    assert not built.shapes.has_headers
-
-
-def test_column_types() -> None:
-    built = Records.from_lists(VALUES, headers=[[("a", None)]] * 4)
-    kinds = {field.name: getattr(built.shapes, field.name).dtype for field in dataclasses.fields(Shapes)}
-    assert kinds == {
-        "timestamps_ms": np.int64, "offsets": np.int64, "key_lengths": np.int32, "value_lengths": np.int32,
-        "header_bounds": np.int64, "header_key_lengths": np.int32, "header_value_lengths": np.int32,
-    }  # fmt: skip
-    assert built.shapes.header_bounds is not None
-    assert len(built.shapes.header_bounds) == 5
-
-
 @pytest.mark.parametrize("difference", ["key", "value", "timestamp", "offset", "header", "null for empty"])
 def test_unequal(difference: str) -> None:
     message = Message(offset=3, timestamp_ms=5, key=b"k", value=b"", headers=(("h", b"1"),))
@@ -272,13 +252,6 @@ def test_arrow_timestamps_become_milliseconds(unit: str) -> None:
     stamps = pa.array([1_700_000_000_000, 0], pa.timestamp("ms")).cast(pa.timestamp(unit, "UTC"))
     built = Records.from_arrow(pa.table({"value": pa.array([b"a", b"b"]), "timestamp_ms": stamps}))
     assert built.timestamps_ms.tolist() == [1_700_000_000_000, 0]
-
-
-def test_an_empty_table() -> None:
-    for table in (Records.from_lists([]).to_arrow(), pa.table({"value": pa.array([], pa.binary())})):
-        built = Records.from_arrow(table)
-        assert len(built) == 0
-        assert built.shapes.payload_bytes == 0
 
 
 STRUCTS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -1,6 +1,6 @@
-"""Kill `upgrade` of a segment file before and after each of its system calls, or at random moments.
+"""Kill `upgrade` of a segment file before and after each of its system calls.
 
-    python -m tests.broker.dying calls|moments FOLDER
+    python -m tests.broker.dying FOLDER
 
 Print one JSON line per killed process: the files that it left, and the files after the next upgrade. Each upgrade that
 is killed runs in a forked process.
@@ -8,10 +8,8 @@ is killed runs in a forked process.
 
 import json
 import os
-import random
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ from kfbench.broker.upgrade import SUFFIX, upgrade
 
 CALLS = (*("open", "close", "fstat", "write", "sendfile", "fsync", "fchown", "fchmod", "utime", "unlink", "replace"),)
 BESIDE = (".index", ".timeindex", ".txnindex")
-MOMENTS = 12
 
 
 def segment(records: int) -> bytes:
@@ -61,18 +58,17 @@ class Place:
             "leftover": Path(f"{self.log}{SUFFIX}").exists(),
         }
 
-    def die(self, how: Callable[[], None], wait: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """Run `upgrade` in a forked process until it is killed.
+    def die(self, number: int, afterwards: bool) -> dict[str, Any]:
+        """Run `upgrade` in a forked process until `kill_at` kills it.
 
         Return the files that it left, and the files after a second upgrade.
         """
         self.set_up()
         child = os.fork()
         if child == 0:
-            how()
+            kill_at(number, afterwards)
             self.upgrade()
             os._exit(0)
-        wait(child)
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         assert killed or os.waitstatus_to_exitcode(status) == 0, status
@@ -107,31 +103,16 @@ def kill_at(number: int, afterwards: bool) -> None:
         setattr(os, name, deadly(name, getattr(os, name)))
 
 
-def main(mode: str, folder: str) -> None:
-    if mode == "calls":
-        place = Place(Path(folder), segment(60), chunk_bytes=1500)
-        killed, number = True, 0
-        while killed:
-            number += 1
-            for afterwards in (False, True):
-                outcome = place.die(lambda n=number, a=afterwards: kill_at(n, a))  # type: ignore[misc]
-                killed = outcome["killed"]
-                sys.stdout.write(json.dumps(outcome) + "\n")
-        return
-    place = Place(Path(folder), segment(40_000), chunk_bytes=100_000)
-    place.set_up()
-    start = time.perf_counter()
-    place.upgrade()
-    usual = time.perf_counter() - start
-    moments = random.Random(0)
-
-    def strike(child: int) -> None:
-        time.sleep(moments.uniform(0, 1.2) * usual)
-        os.kill(child, signal.SIGKILL)  # before waitpid, so the process id is still the child's
-
-    for _ in range(MOMENTS):
-        sys.stdout.write(json.dumps(place.die(lambda: None, strike)) + "\n")
+def main(folder: str) -> None:
+    place = Place(Path(folder), segment(60), chunk_bytes=1500)
+    killed, number = True, 0
+    while killed:
+        number += 1
+        for afterwards in (False, True):
+            outcome = place.die(number, afterwards)
+            killed = outcome["killed"]
+            sys.stdout.write(json.dumps(outcome) + "\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

@@ -1,8 +1,6 @@
-"""`append` assigns the right header fields and counts its work. test_append_golden compares it with Kafka."""
+"""`append` assigns the right header fields and counts its work. tests/test_golden.py compares it with Kafka."""
 
 import gzip
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
 from kfbench.errors import IllegalCombination, InvalidRecords
-from kfbench.kernels import COMPILED
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
@@ -89,15 +86,6 @@ class TestAssigns:
         assert set(FORMATS["v2"].decode(done.encoded).batches["codec"]) == {"lz4"}
         plain = 2 * int(FORMATS["v2"].size(records(5))[0] - 61)
         assert (done.work.decompressed_bytes, done.work.recompressed_bytes, done.work.rewritten) == (plain, plain, 2)
-
-    def test_requests_that_stay_next_to_rebuilt_ones(self) -> None:
-        log = joined(*(encoded("v2", codec) for codec in ("gzip", "none", "gzip")))
-        done = append(log, None, codec="gzip", base_offset=3)
-        assert (done.work.in_place, done.work.rewritten, done.converted_records) == (4, 2, 10)
-        back = FORMATS["v2"].decode(done.encoded)
-        assert back.records.offsets.tolist() == list(range(3, 33))
-        assert set(back.batches["codec"]) == {"gzip"}
-        assert back.batch_rows["position"].tolist() == done.positions[:-1].tolist()
 
     @pytest.mark.sampled
     @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
@@ -235,16 +223,6 @@ class TestInPlace:
             counted.append((work.written_bytes, work.in_place))
         assert counted[0] == counted[1]
 
-    @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
-    @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "kip98"])
-    def test_the_payload_may_be_in_read_only_pages(self, name: str) -> None:
-        """Run `append` in another process, where only the pages with headers are writeable.
-
-        A write to any other page would kill it.
-        """
-        done = subprocess.run([sys.executable, "-c", PROTECTED, name], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (0, "assigned\n"), done.stderr
-
     @pytest.mark.parametrize("name", VARIABLE)
     def test_a_varlong_that_grows_shifts_the_batch(self, name: str) -> None:
         log = encoded(name)
@@ -313,29 +291,6 @@ class TestInPlace:
         with pytest.raises(IllegalCombination):
             append(log, to="v1", codec="zstd", in_place=True)
         assert (data == before).all()
-
-
-PROTECTED = """
-import ctypes, mmap, sys
-import numpy as np
-from kfbench import FORMATS, Records
-from kfbench.batches import EncodedLog
-from kfbench.broker.append import append
-
-fmt, page = FORMATS[sys.argv[1]], mmap.PAGESIZE
-log = fmt.encode(Records.from_lists([bytes(9 * page)], keys=[b"k"], timestamps_ms=[1], offsets=[0]))
-place = mmap.mmap(-1, 12 * page)
-buffer = np.frombuffer(place, np.uint8)[: len(log.data)]
-buffer[:] = log.data
-protect = ctypes.CDLL(None, use_errno=True).mprotect
-assert protect(ctypes.c_void_p(buffer.ctypes.data + page), ctypes.c_size_t(11 * page), 1) == 0
-done = append(
-    EncodedLog(data=buffer, positions=log.positions), fmt, base_offset=7, timestamp_type="append", now_ms=9,
-    in_place=True,
-)
-assert np.shares_memory(done.data, buffer) and fmt.decode(done.data).records.offsets.tolist() == [7]
-print("assigned")
-"""
 
 
 @pytest.mark.sampled

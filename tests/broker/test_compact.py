@@ -1,6 +1,8 @@
-"""`compact` gives the same log as Kafka's cleaner, and as a slow reference cleaner in every format."""
+"""`compact` gives the same log as a slow reference cleaner in every format.
 
-import hashlib
+tests/test_golden.py compares it with Kafka's cleaner.
+"""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -14,44 +16,12 @@ from kfbench.broker.compact import Compacted, compact, filtered, sizes_with_hole
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats import FORMATS
 from tests.broker.cleaner_logs import Written, batch_of, encoded, logs, marker, pieces, unlocated
-from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import ON_BROKERS, reference_decode, reference_encode
 from tests.recorded import FOLDER
 from tests.reference import cleaner, codecs, v01
-from tests.reference import log as reference_log
 from tests.reference.model import CODEC_NAMES, Fields, Message
 from tests.reference.v23 import TAGGED_NAMES
-from tests.sidecars import check_sidecar
 from tests.strategies import NOW_MS
-
-COMPACTION = broker_vectors("compaction")
-
-
-@pytest.mark.sampled(30)
-@pytest.mark.parametrize("vector", COMPACTION, ids=str)
-def test_filters_as_kafka_does(vector: BrokerVector) -> None:
-    """Batches and records equal those of Kafka's `filterTo`.
-
-    Bytes are equal without a codec, decompressed bytes with one.
-    """
-    sidecar = vector.sidecar
-    done = filtered(vector.source, **vector.options)
-    made = bytes(done.data)
-    if sidecar["byteExact"]:
-        assert made == vector.expected
-    batches, _ = reference_log.decode(made)
-    for batch, expected in zip(batches, sidecar["batches"], strict=True):
-        if expected["compression"] != "none":
-            assert hashlib.sha256(batch.raw).hexdigest() == expected["decompressedSha256"]
-    check_sidecar(
-        kfbench.read_log(made),
-        [
-            expected | {"position": batch.position, "size": batch.size_bytes, "crc": batch.crc}
-            for batch, expected in zip(batches, sidecar["batches"], strict=True)
-        ],
-    )
-    assert done.work.batches == len(kfbench.read_log(vector.source))
-    assert done.kept_records == sidecar["recordCount"]
 
 
 def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:

@@ -1,6 +1,5 @@
-"""`convert` compared with Kafka's down-conversion, and with reference codecs for every pair of formats."""
+"""`convert` compared with reference codecs for every pair of formats. tests/test_golden.py compares it with Kafka."""
 
-import hashlib
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,6 @@ from kfbench.broker.convert import convert
 from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
 from kfbench.formats import Entries
 from tests import strategies
-from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import (
     LEGACY,
     MESSAGES,
@@ -29,42 +27,10 @@ from tests.common import (
     records_of,
     reference_decode,
 )
-from tests.reference import log as reference_log
 from tests.reference.enriched import seconds
 from tests.reference.model import Batch, Message
 from tests.reference.v23 import TAGGED_NAMES
-from tests.sidecars import check_sidecar
 from tests.strategies import NOW_MS, Case
-
-# Kafka's down-conversion
-
-
-@pytest.mark.sampled(24)
-@pytest.mark.parametrize("vector", broker_vectors("downconvert"), ids=str)
-def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
-    options = vector.options | {"keep_older": True}
-    if vector.refused:
-        with pytest.raises(Refused) as refusal:
-            convert(vector.source, **options)
-        assert (refusal.value.error, refusal.value.promise) == (vector.refused["error"], vector.refused["message"])
-        return
-    made = convert(vector.source, **options)
-    assert made.converted_records == vector.sidecar["numRecordsConverted"]
-    if vector.sidecar["byteExact"]:
-        assert bytes(made.encoded) == vector.expected
-    batches, _ = reference_log.decode(bytes(made.encoded))
-    expected = vector.sidecar["batches"]
-    check_sidecar(
-        read_log(made.data),
-        [
-            want | {"position": batch.position, "size": batch.size_bytes, "crc": batch.crc}
-            for batch, want in zip(batches, expected, strict=True)
-        ],
-    )
-    for batch, want in zip(batches, expected, strict=True):
-        if "decompressedSha256" in want:
-            assert hashlib.sha256(batch.raw).hexdigest() == want["decompressedSha256"]
-
 
 # Every pair of formats
 
@@ -253,20 +219,6 @@ def test_a_tagged_batch_stays_if_its_format_is_given(name: str) -> None:
     assert bytes(made.encoded) == log
 
 
-@pytest.mark.parametrize("name", ["v0", "v1", "enriched-ms"])
-def test_plain_messages_become_batches_of_one(name: str) -> None:
-    """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, so replicas are equal."""
-    fmt = source_of(name)
-    for to in ("v2", "v3", "kip98"):
-        plain = convert(written(name), to, fmt=fmt)
-        assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
-        sets = convert(written(name, "gzip"), to, fmt=fmt)
-        read = FORMATS[to].decode(sets.data)
-        assert read.bounds.tolist() == [0, 2, 4, 6]
-        assert read.batches["codec"].tolist() == ["gzip"] * 3
-        assert read.batches["base_offset"].tolist() == [0, 2, 4]
-
-
 def test_append_time_goes_up_with_its_batch() -> None:
     for codec in ("none", "gzip"):
         log = written("v1", codec, append_time_ms=NOW_MS + 99)
@@ -393,11 +345,6 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
     log[start + 8 : start + 12] = bytes(4)
     with pytest.raises(CorruptLog, match="length"):
         convert(log, "v2")
-
-
-def test_an_incomplete_last_batch_is_left_out() -> None:
-    log = written("v1", batch_size=6)
-    assert convert(log[:-1], "v2").converted_records == 5
 
 
 def test_an_empty_log() -> None:

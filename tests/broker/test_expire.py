@@ -86,11 +86,6 @@ def test_an_index_needs_no_record(name: str) -> None:
     assert index.largest_ms == (-1 if name == "v0" else NOW_MS + 399_000)
 
 
-def test_an_index_of_nothing() -> None:
-    index = TimeIndex.build(b"")
-    assert (len(index), index.largest_ms, index.by_offset(5), index.by_time(5)) == (0, -1, 0, 0)
-
-
 @pytest.mark.compiled_only
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
@@ -226,17 +221,6 @@ def test_only_necessary_headers_are_read() -> None:
     assert expire(sound_first, 50).work.batches == 50
     with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
         expire(sound_first, 150)
-
-
-def test_one_young_record_keeps_its_segment() -> None:
-    """One record has a timestamp in the future, because a producer's clock was wrong.
-
-    Its segment stays, and no older part of it is cut off.
-    """
-    segments = [segment("v2", [NOW_MS + 10**12, 5, 6, 7, 8, 9]), segment("v2", [10, 11], first=6)]
-    done = expire(segments, NOW_MS, "head", exact=True)
-    assert (done.deleted_segments, done.head_bytes) == (0, 0)
-    assert overdue_bytes(done.segments, NOW_MS) == 2 * len(segments[1].data) + len(segments[1].data)
 
 
 def test_v0_goes_by_its_files_or_not_at_all() -> None:

@@ -20,7 +20,6 @@ from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
 from tests.common import (
     ENRICHED,
-    LEGACY,
     ON_BROKERS,
     batch_fields_of,
     bounds_of,
@@ -177,18 +176,6 @@ def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) ->
     assert [read(fmt, part) for part in through.partitions] == [read(fmt, part) for part in done.partitions]
 
 
-@pytest.mark.compiled_only
-@pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), CELLS)
-def test_batches_with_keys_are_rebuilt(name: str, codec: str) -> None:
-    fmt = FORMATS[name]
-    log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
-    done = mirror(log, fmt, partitions=4, batch_size=50)
-    assert (done.handed_on, done.work.rewritten) == (0, 10)
-    assert (np.diff(done.bounds) > 4).all()
-    check(fmt, bytes(log), done, 4)
-
-
 def test_keyed_true_ignores_the_flag() -> None:
     fmt = FORMATS["enriched"]
     log = fmt.encode(steady(), 100, "gzip", lossy=True)
@@ -218,40 +205,6 @@ def test_positions_stand_for_offsets_after_a_compaction() -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
-def test_fields_of_the_source_cluster_are_removed_in_place(name: str) -> None:
-    fmt = FORMATS[name]
-    fields = BatchFields(producer_id=7, producer_epoch=1, base_sequence=5, is_transactional=True)
-    log = fmt.encode(steady(), 100, "gzip", batch_fields=fields)
-    done = mirror(log, fmt, partitions=2)
-    assert (done.work.in_place, done.work.written_bytes) == (10, len(log.data))
-    assert done.work.read_bytes > 1.5 * len(log.data)  # bytes are read a second time for the checksums
-    assert dict(done.work.losses) == {"is_transactional": 10, "producer_id": 10}
-    check(fmt, bytes(log), done, 2)
-    rows = fmt.decode(done.data).batch_rows
-    assert {(row["producer_id"], row["producer_epoch"], row["base_sequence"]) for row in rows} == {(-1, -1, -1)}
-
-
-def test_a_delete_horizon_is_removed_and_times_are_kept() -> None:
-    fmt = FORMATS["v2"]
-    log = fmt.encode(steady(), 100, "lz4", batch_fields=BatchFields(delete_horizon_ms=NOW_MS + 10**6))
-    done = mirror(log, fmt)
-    back = fmt.decode(done.data)
-    assert (back.batch_rows["delete_horizon_ms"] == -1).all()
-    again = np.arange(1000) % 100  # offsets as a producer numbers them, from 0 in each batch
-    assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
-
-
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "kip98"])
-def test_a_batch_with_holes_is_rebuilt(name: str) -> None:
-    fmt = FORMATS[name]
-    records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 10, 12, 13])
-    done = mirror(fmt.encode(records, 3, "gzip"), fmt)
-    assert (done.handed_on, done.work.rewritten) == (1, 1)
-    assert fmt.decode(done.data).records.shapes.offsets.tolist() == [0, 1, 2, 0, 1, 2]
-    assert append(done.encoded, fmt).next_offset == 6
-
-
-@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_only_committed_transactions_are_sent(name: str, partitions: int) -> None:
     fmt = FORMATS[name]
@@ -276,15 +229,6 @@ def test_only_committed_transactions_are_sent(name: str, partitions: int) -> Non
     assert sorted(records.value(i) or b"" for i in range(len(records))) == [b"committed", b"committed", b"undecided"]
     assert (done.aborted, done.work.dropped, done.handed_on) == (2, 5, 3)
     check(fmt, log, done, partitions)
-
-
-@pytest.mark.parametrize("name", sorted(LEGACY))
-def test_a_plain_message_is_forwarded(name: str) -> None:
-    fmt = FORMATS[name]
-    log = fmt.encode(steady(some_keys()), 100, lossy=True)
-    done = mirror(log, fmt, partitions=5)
-    assert (done.handed_on, done.work.untouched, done.work.written_bytes) == (1000, 1000, len(log.data))
-    check(fmt, bytes(log), done, 5)
 
 
 def test_control_and_empty_batches_are_dropped() -> None:

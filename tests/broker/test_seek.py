@@ -180,25 +180,6 @@ def test_with_an_index_fewer_headers_are_read() -> None:
     assert plain.index_bytes == 0
 
 
-def test_records_out_of_order() -> None:
-    """The header has the largest timestamp of its batch.
-
-    If that record lies before the start offset, the search reads on.
-    """
-    stamps = [5, 90, 7, 8, 6, 40, 95, 1]
-    records = Records.from_lists([b"v"] * 8, timestamps_ms=stamps)
-    log = FORMATS["v2"].encode(records, 2, "lz4")
-    cases = {(6, 0): (0, 1, 90), (6, 2): (1, 2, 7), (6, 3): (1, 3, 8), (41, 2): (3, 6, 95), (95, 0): (3, 6, 95)}
-    for (stamp, start), (batch, offset, seen) in cases.items():
-        expected = (int(log.positions[batch]), offset, seen)
-        assert place(seek_time(log, stamp, start_offset=start)) == expected
-        assert place(seek_time(log, stamp, start_offset=start, index=TimeIndex.build(log, 0))) == expected
-    assert seek_time(log, 96) is None
-    opened = seek_time(log, 41, start_offset=2)
-    assert opened is not None
-    assert opened.work.untouched == 4
-
-
 @pytest.mark.parametrize("name", ["v1", "v2"])
 def test_batches_before_the_starting_offset_stay_closed(name: str) -> None:
     fmt = FORMATS[name]

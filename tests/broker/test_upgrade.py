@@ -17,7 +17,7 @@ from kfbench import FORMATS, BatchFields, Records, read_log
 from kfbench.broker import upgrade as module
 from kfbench.broker.convert import convert
 from kfbench.broker.upgrade import INDEXES, SUFFIX, upgrade
-from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
+from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError
 from tests.common import ON_BROKERS, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -163,21 +163,6 @@ def test_a_last_batch_that_does_not_end(segment: Path, cut: int) -> None:
     assert error.position == last["position"] + last["size_bytes"]
 
 
-def test_a_loss_is_refused(segment: Path) -> None:
-    segment.write_bytes(written("v2") + written("v3-tagged", tagged_fields={7: b"x"}))
-    check_refused(segment, WouldLose, rf"byte {len(written('v2'))}: v2 cannot carry tagged_fields \(1\)")
-    made = upgrade(segment, lossy=True)
-    assert made.work.losses == {"tagged_fields": 9}
-
-
-def test_a_batch_without_room_in_the_target_is_refused(segment: Path) -> None:
-    far = Records.from_lists([b"a", b"b"], offsets=[0, 2**31])
-    segment.write_bytes(OLD + bytes(FORMATS["v0"].encode(far, 2, "gzip")))
-    error = check_refused(segment, Refused, "UNSUPPORTED_FOR_MESSAGE_FORMAT")
-    assert isinstance(error, Refused)
-    assert (error.position, error.source) == (len(OLD), str(segment))
-
-
 def test_a_segment_that_would_outgrow_a_broker(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", len(OLD))
     check_refused(segment, KfbenchError, "larger than", chunk_bytes=500)
@@ -245,11 +230,7 @@ def test_no_such_file_and_no_such_format(segment: Path, tmp_path: Path) -> None:
 
 def test_a_segment_that_is_cut_off_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = segment.read_bytes()
-
-    def none_left(*_: object) -> int:
-        return 0
-
-    monkeypatch.setattr(os, "sendfile", none_left)
+    monkeypatch.setattr(os, "sendfile", lambda *_: 0)
     segment.write_bytes(bytes(FORMATS["v2"].encode(Records.from_lists([b"new"]))) + whole)
     with pytest.raises(KfbenchError, match="truncated at byte 0"):
         upgrade(segment)
@@ -291,18 +272,12 @@ def test_the_order_of_writes_to_the_disk(segment: Path, monkeypatch: pytest.Monk
     ]
 
 
-def deaths(mode: str, folder: Path) -> list[dict[str, Any]]:
-    folder.mkdir()
-    run = [sys.executable, "-m", "tests.broker.dying", mode, str(folder)]
+@pytest.mark.thorough
+def test_after_a_kill_the_old_or_the_new_segment_is_complete(tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "tests.broker.dying", str(tmp_path)]
     made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    return [json.loads(line) for line in made.stdout.splitlines()]
-
-
-@pytest.mark.parametrize("mode", ["calls", "moments"])
-@pytest.mark.thorough
-def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path: Path) -> None:
-    outcomes = deaths(mode, tmp_path / "folder")
+    outcomes = [json.loads(line) for line in made.stdout.splitlines()]
     for outcome in outcomes:
         left = outcome["left"]
         assert left["segment"] in ("old", "new")
@@ -313,14 +288,12 @@ def test_after_a_kill_the_old_or_the_new_segment_is_complete(mode: str, tmp_path
             ".timeindex" in left["beside"] or ".index" not in left["beside"]
         )  # a broker rebuilds the indexes only if .index is missing
         assert outcome["then"] == {"segment": "new", "beside": [".txnindex"], "leftover": False}
-    assert any(outcome["killed"] for outcome in outcomes)
-    if mode == "calls":
-        killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
-        assert {left["segment"] for left in killed} == {"old", "new"}
-        assert any(left["leftover"] for left in killed)
-        assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
-        assert len(killed) > 40
-        assert not outcomes[-1]["killed"]
+    killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
+    assert {left["segment"] for left in killed} == {"old", "new"}
+    assert any(left["leftover"] for left in killed)
+    assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
+    assert len(killed) > 40
+    assert not outcomes[-1]["killed"]
 
 
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])

@@ -64,10 +64,3 @@ def test_a_workload_that_no_sweep_takes_is_refused(
 def test_a_workload_that_does_not_exist(kfbench: Run) -> None:
     done = kfbench("workloads", "nothing")
     assert done.status == 2 and "'nothing' is not one of " in done.err
-
-
-def test_table_as_text_and_json(kfbench: Run) -> None:
-    text, data = kfbench("table", "kip98"), kfbench("table", "kip98", "--json")
-    assert text.status == data.status == 0
-    rows = json.loads(data.out)["rows"]
-    assert rows

@@ -52,16 +52,6 @@ def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path, two_cells: Pat
     assert running.wait() == status
 
 
-def test_a_table_whose_reader_leaves_early() -> None:
-    running = process("table", "kip98")
-    assert running.stdout is not None
-    assert running.stderr is not None
-    running.stdout.close()
-    assert running.stderr.read() == ""
-    running.stderr.close()
-    assert running.wait() == 0
-
-
 def test_a_terminal_without_unicode_still_gets_its_table() -> None:
     running = process("codecs", env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "ascii"})
     out, err = running.communicate()

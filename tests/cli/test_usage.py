@@ -6,32 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from kfbench.cli import app
 from kfbench.cli.app import REMOVED
 from tests.cli.command import Run
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
-
-
-COMMANDS = {
-    "run",
-    "sweep",
-    "report",
-    "compare",
-    "what-if",
-    "fingerprint",
-    "migrate",
-    "dictionary",
-    "inspect",
-    "verify",
-    "table",
-    "formats",
-    "workloads",
-    "codecs",
-    "doctor",
-    "pack",
-}
+COMMANDS = typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
 
 
 def test_help_names_every_command(kfbench: Run) -> None:

@@ -17,12 +17,6 @@ from kfbench.whatif import ask as asking
 from tests.cli.command import Run
 
 
-def test_what_if_refuses_an_illegal_combination_by_name(kfbench: Run, segment: Path) -> None:
-    line = kfbench("what-if", segment, "--format", "v2", "--format", "v1", "--codec", "zstd").refused()
-    assert "v1" in line
-    assert "zstd" in line
-
-
 @pytest.mark.parametrize(("option", "known"), [("--format", FORMATS), ("--codec", CODECS)])
 def test_what_if_refuses_unknown_names(kfbench: Run, segment: Path, option: str, known: dict[str, object]) -> None:
     line = kfbench("what-if", segment, option, "nope").refused(status=2)
@@ -56,6 +50,12 @@ def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: 
     assert said in kfbench("what-if", segment, *arguments).refused(status=2)
 
 
+def test_what_if_refuses_columns_without_a_table(kfbench: Run, segment: Path) -> None:
+    assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
+    assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
+    assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
+
+
 def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment: Path, tmp_path: Path) -> None:
     folder = tmp_path / "orders-3"
     folder.mkdir()
@@ -73,21 +73,6 @@ def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment:
     assert done.err == f"kfbench: the report is {page}\n"
     assert json.loads((page / "what-if.json").read_text()) == found
     assert "orders" in (page / "index.html").read_text()
-
-
-def test_what_if_refuses_columns_without_a_table(kfbench: Run, segment: Path) -> None:
-    assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
-    assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
-    assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
-
-
-def test_what_if_names_the_byte_of_a_flipped_length(kfbench: Run, segment: Path) -> None:
-    data = bytearray(segment.read_bytes())
-    at = int.from_bytes(data[8:12], "big") + 12
-    data[at + 9] ^= 0x20
-    segment.write_bytes(data)
-    done = kfbench("what-if", segment, "--format", "v2", "--codec", "none")
-    assert done.status == 1 and done.err.startswith(f"kfbench: {segment}: batch at byte {at}: length: ")
 
 
 def test_what_if_accepts_a_segment_deleted_meanwhile(

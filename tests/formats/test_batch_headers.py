@@ -101,16 +101,3 @@ def test_empty_batches_keep_their_range(name: str) -> None:
     check_sizes(name, case)
     for codec in FORMATS[name].capabilities.codecs[1:]:
         check_codec_against_reference(name, case, codec)
-
-
-@pytest.mark.parametrize(("name", "records_at"), [("v2", 61), ("kip98", 53)])
-def test_append_time_stands_for_every_record_and_deltas_stay(name: str, records_at: int) -> None:
-    fmt, create = FORMATS[name], [NOW_MS, NOW_MS - 5000, NOW_MS + 7]
-    plain = Records.from_lists([b"a", b"b", b"c"], timestamps_ms=create)
-    log = fmt.encode(plain, batch_fields=BatchFields(append_time_ms=NOW_MS - 9999))
-    back = fmt.decode(log)
-    assert back.records.timestamps_ms.tolist() == [NOW_MS - 9999] * 3
-    assert back.create_timestamps_ms.tolist() == create
-    assert back.source_records == plain
-    assert bytes(log)[records_at:] == bytes(fmt.encode(plain))[records_at:]
-    assert back.batches["base_timestamp_ms"].tolist() == [NOW_MS]

@@ -57,12 +57,6 @@ def test_control_records_of_every_type(name: str, kind: int) -> None:
             check_against_reference(name, one_batch(control(kind, value), is_control=True))
 
 
-@every_name
-def test_a_longer_key_is_read(name: str) -> None:
-    message = with_key(bytes.fromhex("0000 0001 ffff"))
-    check_against_reference(name, one_batch(message, control(2), is_control=True))
-
-
 BAD = [
     with_key(None),
     with_key(b""),
@@ -107,24 +101,6 @@ def test_invalid_control_records_are_refused(name: str, bad: Message) -> None:
                 fmt.decode(unchecked(name, messages, codec))
             assert fmt.decode(unchecked(name, [good, good], codec)).batches["is_control"].all()
             check_agrees_with_reference(unchecked(name, [bad], codec), name)
-
-
-@every_name
-def test_only_control_batches_are_checked(name: str) -> None:
-    records = records_of([with_key(None), control(0)])
-    log = FORMATS[name].encode(records, 1, batch_fields=BatchFields(is_control=[False, True]))
-    assert FORMATS[name].decode(log).batches["is_control"].tolist() == [False, True]
-    with pytest.raises(InvalidRecords, match=r"batch 0|record 0"):
-        FORMATS[name].encode(records, 1, batch_fields=BatchFields(is_control=[True, False]))
-
-
-@every_name
-def test_damaged_control_batches_are_skipped(name: str) -> None:
-    good = bytes(FORMATS[name].encode(records_of([control(1)]), batch_fields=BatchFields(is_control=True)))
-    bad = unchecked(name, [BAD[0]], "none")
-    sound_log = FORMATS[name].decode(good + bad + good, on_error="skip")
-    assert [error.position for error in sound_log.errors] == [len(good)]
-    assert messages_of(sound_log.records) == [control(1)] * 2
 
 
 def test_v0_and_v1_leave_control_batches_out() -> None:

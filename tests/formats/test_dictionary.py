@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Dictionary, Limits, Records, read_log
+from kfbench import FORMATS, Dictionary, Limits, Records, read_log
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidDictionary, KfbenchError, MissingDictionary
 from tests import strategies
 from tests.common import REFERENCES, batch_fields_of, bounds_of, check_decoded, records_of, reference_decode
 from tests.dictionary_samples import BY_NAME, OTHER, RAW, RECORDS, TRAINED
-from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.formats.fuzz import check_agrees_with_reference, mutations
 from tests.reference import dictionaries as reference
-from tests.reference.model import Fields, Message
 
 NAMES = [name for name, fmt in FORMATS.items() if fmt.capabilities.dictionaries]
 every_format = pytest.mark.parametrize("name", NAMES)
@@ -32,10 +31,6 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def encoded(name: str, dictionary: Dictionary = TRAINED, batch_size: int = 10, level: int | None = None) -> bytes:
     return bytes(FORMATS[name].encode(RECORDS, batch_size, codec="zstd", level=level, dictionary=dictionary))
-
-
-def test_the_formats_of_the_specification() -> None:
-    assert {"v2", "columnar", *(name for name in FORMATS if name.startswith("v3"))} == {*NAMES}
 
 
 @every_format
@@ -161,30 +156,6 @@ def test_changed_bytes_read_as_the_reference_reads_them(name: str, kind: str, da
 
 
 @SOME
-def test_every_cut_is_refused(name: str) -> None:
-    batch = bytes(FORMATS[name].encode(RECORDS.part(0, 3), 3, codec="zstd", dictionary=TRAINED))
-    for end in range(61, len(batch)):
-        with pytest.raises(CorruptLog):
-            FORMATS[name].decode(sealed(batch[:end]), dictionaries=[TRAINED])
-    with pytest.raises(CorruptLog):
-        FORMATS[name].decode(sealed(batch + b"\0"), dictionaries=[TRAINED])
-
-
-@SOME
-@pytest.mark.parametrize(
-    "payload",
-    [b"", b"\x80" * 5, b"\x80" * 4, b"\x01", b"\x00" + TRAINED.head[1:] + b"\x00\x58\x01\x00\x00", TRAINED.head],
-    ids=["nothing", "an endless number", "half a number", "no check", "number 0", "no frame"],
-)
-def test_payloads_that_name_no_dictionary(name: str, payload: bytes) -> None:
-    reference_of, case = REFERENCES[name], (Message(offset=0, timestamp_ms=0, key=None, value=b"v"),)
-    batch = reference_of.around(messages=case, fields=Fields(), codec="zstd-dictionary", payload=payload)
-    with pytest.raises(CorruptLog) as refusal:
-        FORMATS[name].decode(batch, dictionaries=[TRAINED])
-    assert refusal.value.position == 0
-
-
-@SOME
 def test_limits_hold(name: str) -> None:
     """A dictionary lets few bytes become many. Neither a batch nor a log grows past its limit."""
     bomb = Records.from_lists([bytes(1 << 20)] * 8)
@@ -202,16 +173,6 @@ def test_columnar_without_a_payload_names_no_dictionary() -> None:
     back = FORMATS["columnar"].decode(log)
     assert back.records == empty
     assert back.batches["dictionary"].tolist() == [-1]
-
-
-@every_format
-def test_fields_and_levels(name: str) -> None:
-    fields = BatchFields(producer_id=7, is_transactional=True, partition_leader_epoch=3)
-    for level in (-3, 0, 1, 9, 19):
-        log = FORMATS[name].encode(RECORDS, 10, "zstd", level, fields, dictionary=TRAINED)
-        back = FORMATS[name].decode(log, dictionaries=[TRAINED])
-        assert back.records == RECORDS
-        assert set(back.batches["producer_id"]) == {7}
 
 
 def test_a_single_record_cannot_be_fetched() -> None:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, Records
-from kfbench.errors import CorruptLog, WouldLose
+from kfbench.errors import CorruptLog
 from tests import strategies
 from tests.common import ENRICHED, messages_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import codecs, enriched, v01
 from tests.reference.model import Message
-from tests.strategies import INT64, NOW_MS
+from tests.strategies import NOW_MS
 
 CODECS = ["gzip", "snappy", "lz4"]
 every_name = pytest.mark.parametrize("name", ENRICHED)
@@ -62,35 +62,7 @@ def test_a_wrapper_by_hand(name: str, size: str, tags: str) -> None:
     assert codecs.decompress("gzip", data[value_at:], 1) == b"".join(inner)
 
 
-@pytest.mark.parametrize(("keys", "flag"), [([None, None], 0), ([None, b""], 1), ([b"k", None], 1)])
-def test_the_wrapper_has_a_flag_for_keys(keys: list[bytes | None], flag: int) -> None:
-    """KAFKA-1001: a tag of the wrapper shows if any message has a key. A mirror copies sets without keys."""
-    for name in ENRICHED:
-        data = bytes(FORMATS[name].encode(Records.from_lists([b"v"] * 2, keys=keys), codec="gzip"))
-        at = data.index(b"\x21\x01\x22")
-        assert data[at + 3] == flag
-
-
 # Time
-
-
-STAMPS = [NOW_MS, NOW_MS + 1, -1, 0, 999, 2**31 * 1000 - 1000, 2**31 * 1000 - 1, 2**31 * 1000, -1000, -2, INT64]
-SECONDS = [NOW_MS, NOW_MS, -1, 0, 0, 2**31 * 1000 - 1000, 2**31 * 1000 - 1000, -1, -1, -1, -1]
-
-
-@pytest.mark.parametrize("codec", ["none", *CODECS])
-def test_milliseconds_are_lost_and_counted(codec: str) -> None:
-    fmt, records = FORMATS["enriched"], Records.from_lists([b"v"] * len(STAMPS), timestamps_ms=STAMPS)
-    lost = sum(stamp != second for stamp, second in zip(STAMPS, SECONDS, strict=True))
-    assert lost == 7
-    assert fmt.losses(records) == fmt.losses(records.shapes) == {"milliseconds": lost}
-    with pytest.raises(WouldLose, match=r"milliseconds \(7\)"):
-        fmt.encode(records, codec=codec)
-    log = fmt.encode(records, codec=codec, lossy=True)
-    assert log.losses == {"milliseconds": lost}
-    assert fmt.decode(log).records.timestamps_ms.tolist() == SECONDS
-    whole = Records.from_lists([b"v"] * len(STAMPS), timestamps_ms=SECONDS)
-    assert bytes(log) == bytes(fmt.encode(whole, codec=codec))
 
 
 # Reading tags
@@ -214,16 +186,6 @@ def test_tags_on_a_plain_message() -> None:
             assert messages_of(back.records) == [Message(offset=5, timestamp_ms=stamp, value=b"v")]
             assert not back.batches["canonical"].any()
             check_agrees_with_reference(data, name)
-
-
-def test_each_name_reads_the_other() -> None:
-    records = Records.from_lists([b"a", b"b"], timestamps_ms=[NOW_MS, NOW_MS])
-    for codec in ("none", "gzip"):
-        for writer, reader in [ENRICHED, ENRICHED[::-1]]:
-            back = FORMATS[reader].decode(FORMATS[writer].encode(records, codec=codec))
-            assert back.records == records
-            if codec == "none":
-                assert not back.batches["canonical"].any()
 
 
 # Types

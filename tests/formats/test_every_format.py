@@ -83,18 +83,6 @@ def test_round_trip(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.sampled
 @every_format
-@pytest.mark.parametrize("batch_size", [1, 2, 39, 40, 41, 10**9])
-def test_a_number_of_records_is_a_plan(name: str, batch_size: int) -> None:
-    records = sample(name)
-    bounds = [*range(0, 40, batch_size), 40]
-    by_number, by_bounds = (FORMATS[name].encode(records, plan) for plan in (batch_size, bounds))
-    assert by_number.data.tobytes() == by_bounds.data.tobytes()
-    assert by_number.positions.tolist() == by_bounds.positions.tolist()
-    assert FORMATS[name].size(records, batch_size).tolist() == np.diff(by_number.positions).tolist()
-
-
-@pytest.mark.sampled
-@every_format
 @pytest.mark.parametrize("plan", [0, -1, [0, 10], [1, 40], [0, 30, 20, 40], [], [[0, 40]], [0, 41]])
 def test_invalid_plans_are_refused(name: str, plan: Any) -> None:
     for call in (FORMATS[name].encode, FORMATS[name].size, FORMATS[name].breakdown, FORMATS[name].losses):
@@ -152,14 +140,6 @@ def test_invalid_buffers_are_refused(name: str, codec: str) -> None:
     for out in buffers:
         with pytest.raises(InvalidRecords, match="out"):
             FORMATS[name].encode(sample(name), codec=codec, out=out)
-
-
-@every_format
-def test_encoding_leaves_the_callers_arrays_alone(name: str) -> None:
-    records = sample(name)
-    before = messages_of(records)
-    FORMATS[name].encode(records, 7)
-    assert messages_of(records) == before
 
 
 @every_format
@@ -374,12 +354,6 @@ def test_on_error_is_one_of_two(name: str) -> None:
     for data in (b"", bytes(FORMATS[name].encode(sample(name)))):
         with pytest.raises(KfbenchError, match="on_error"):
             FORMATS[name].decode(data, on_error=other)
-
-
-@every_format
-def test_a_description(name: str) -> None:
-    assert name in repr(FORMATS[name])
-    assert FORMATS[name].summary in repr(FORMATS[name])
 
 
 @every_format

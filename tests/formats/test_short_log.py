@@ -13,7 +13,6 @@ from kfbench.arrays import as_bytes
 from kfbench.errors import CorruptLog
 from kfbench.formats.base.format import Format
 from kfbench.formats.base.short_log import read_short
-from kfbench.workloads.grid import GridPoint
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.formats.fuzz import mutations
 from tests.reference.model import Message
@@ -40,16 +39,6 @@ def check_same(name: str, data: bytes) -> None:
     assert one.errors == other.errors == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-@given(data=st.data())
-def test_the_general_reader_reads_the_same(name: str, data: st.DataObject) -> None:
-    """The case may have headers, append times and optional features, which the reader of short logs leaves alone."""
-    case, codec = data.draw(cases_of(name)), data.draw(st.sampled_from(["none", "none", "gzip", "zstd"]))
-    fields = batch_fields_of(case)
-    log = FORMATS[name].encode(records_of(case.messages), bounds_of(case), codec, batch_fields=fields)
-    check_same(name, bytes(log))
-
-
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-header-only", "v3-attributes-only"])
 def test_plain_batches_are_read_in_one_call(name: str) -> None:
     data = encoded(name)
@@ -58,6 +47,16 @@ def test_plain_batches_are_read_in_one_call(name: str) -> None:
     assert all(not column.flags.writeable for column in short.records.columns)
     empty = read_short(as_bytes("data", b""), FORMATS[name].magic)
     assert empty and not len(empty.records) and empty.bounds.tolist() == [0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_the_general_reader_reads_the_same(name: str, data: st.DataObject) -> None:
+    """The case may have headers, append times and optional features, which the reader of short logs leaves alone."""
+    case, codec = data.draw(cases_of(name)), data.draw(st.sampled_from(["none", "none", "gzip", "zstd"]))
+    fields = batch_fields_of(case)
+    log = FORMATS[name].encode(records_of(case.messages), bounds_of(case), codec, batch_fields=fields)
+    check_same(name, bytes(log))
 
 
 def outcome(read: Callable[[bytes], DecodedLog], data: bytes) -> str | tuple[Records, int]:
@@ -84,14 +83,3 @@ def test_damage_is_reported_as_by_the_general_reader(name: str) -> None:
 def test_damage_under_a_correct_checksum_is_reported_as_by_the_general_reader(name: str, data: st.DataObject) -> None:
     damaged = data.draw(mutations(encoded(name, batch_size=4)))
     assert outcome(FORMATS[name].decode, damaged) == outcome(partial(general, name), damaged)
-
-
-def test_no_more_than_the_columns_is_kept() -> None:
-    sample = GridPoint(batch_size=100).generate(records=100, seed=1)
-    log = FORMATS["v2"].encode(sample.records, sample.bounds)
-    short = read_short(log.data, 2)
-    assert short
-    base = short.records.value_starts
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    assert base.nbytes <= 6 * 8 * 100

@@ -84,17 +84,22 @@ def test_an_append_time_of_another_size(size: int) -> None:
 
 
 @every_name
-def test_one_mapping_is_for_all_batches(name: str) -> None:
-    log = FORMATS[name].encode(RECORDS, 1, batch_fields=BatchFields(tagged_fields={7: b"x"}))
-    assert [dict(each) for each in FORMATS[name].decode(log).tagged_fields] == [{7: b"x"}] * 2
-
-
-@every_name
 def test_tags_are_written_in_ascending_order(name: str) -> None:
     fields = {"tagged_fields": {200: b"c", 2: b"a", 64: b"b"}}
     check_against_reference(name, one_batch(*MESSAGES, **fields))
     data = bytes(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(**fields)))  # type: ignore[arg-type]
     assert bytes.fromhex("02 01 61 40 01 62 c801 01 63") in data
+
+
+@every_name
+def test_one_mapping_is_for_all_batches(name: str) -> None:
+    log = FORMATS[name].encode(RECORDS, 1, batch_fields=BatchFields(tagged_fields={7: b"x"}))
+    assert [dict(each) for each in FORMATS[name].decode(log).tagged_fields] == [{7: b"x"}] * 2
+
+
+def test_tags_may_be_numpys_integers() -> None:
+    log = FORMATS["v3-tagged"].encode(RECORDS, batch_fields=BatchFields(tagged_fields={np.int64(7): b"x"}))  # type: ignore[dict-item]
+    assert dict(FORMATS["v3-tagged"].decode(log).tagged_fields[0]) == {7: b"x"}
 
 
 @pytest.mark.sampled
@@ -272,8 +277,3 @@ def test_tags_of_each_batch_in_logs_of_several_chunks(codec: str, monkeypatch: p
     back = FORMATS["v3-tagged"].decode(log)
     assert [dict(fields) for fields in back.tagged_fields] == given
     assert back.records == records
-
-
-def test_tags_may_be_numpys_integers() -> None:
-    log = FORMATS["v3-tagged"].encode(RECORDS, batch_fields=BatchFields(tagged_fields={np.int64(7): b"x"}))  # type: ignore[dict-item]
-    assert dict(FORMATS["v3-tagged"].decode(log).tagged_fields[0]) == {7: b"x"}

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, BatchFields, Records
 from kfbench.errors import CorruptLog
 from tests import strategies
-from tests.common import check_against_reference, messages_of, one_batch, records_of
+from tests.common import check_against_reference, messages_of, one_batch
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import v23
 from tests.reference.model import Message
-from tests.reference.varint import zigzag
 from tests.strategies import INT32, INT64, NOW_MS
 
 BITS = {name: bits & 0xFFFF for name, (magic, bits) in v23.FEATURES.items() if magic == 3}
@@ -113,29 +112,6 @@ def test_each_v3_format_reads_the_others() -> None:
 # Sizes
 
 
-def size(name: str, *messages: Message, fields: BatchFields | None = None) -> int:
-    return int(FORMATS[name].size(records_of(messages), [0, len(messages)], fields)[0])
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
-@pytest.mark.parametrize("base", [-1, 0, NOW_MS, 2_199_023_255_551, 2_199_023_255_552, INT64])
-def test_bytes_of_the_compact_header(base: int, records: int) -> None:
-    """The header of v3 takes at least 44 bytes, typically 51. A record takes one byte less than in v2."""
-    messages = [Message(offset=i, timestamp_ms=base, value=b"v") for i in range(records)]
-    header = 37 + len(zigzag(records - 1)) + len(zigzag(base)) + len(zigzag(0)) + 4
-    v2 = size("v2", *messages)
-    assert v2 - size("v3-header-only", *messages) == 61 - header
-    assert v2 - size("v3-attributes-only", *messages) == records
-    assert v2 - size("v3", *messages) == 61 - header + records
-    if base in (-1, 0) and records < 65:
-        assert header == 44
-    if base == NOW_MS and records in (2, 63, 64):
-        assert header == 49
-    for name in NAMES:
-        check_against_reference(name, one_batch(*messages))
-
-
 def test_the_widest_header_is_66_bytes() -> None:
     fields = BatchFields(base_offset=0, last_offset=INT32, base_timestamp_ms=-(2**63) + 1, max_timestamp_ms=INT64 // 2)
     for name, width in [("v3", 66), ("v3-unsigned", 66), ("v3-tagged", 77)]:
@@ -144,15 +120,6 @@ def test_the_widest_header_is_66_bytes() -> None:
         row = FORMATS[name].decode(log).batches.iloc[0]
         assert (row["last_offset"], row["base_timestamp_ms"]) == (INT32, -(2**63) + 1)
         assert row["max_timestamp_ms"] == INT64 // 2
-
-
-@pytest.mark.parametrize("records", [1, 2, 10, 100])
-def test_bytes_that_batch_headers_save(records: int) -> None:
-    """A header that all records share is stored once. This saves 15 bytes per record and costs 18 bytes per batch."""
-    header = ("trace", b"12345678")  # two length bytes and 13 bytes of text
-    messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
-    assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
-    check_against_reference("v3-batch-headers", one_batch(*messages))
 
 
 # The header

@@ -166,9 +166,6 @@ def mutated(seeds, bounds, layout, seed, number, out):
     One log in eight starts with an undamaged batch, one in eight ends with one. One in sixteen has a wrong length or
     checksum.
 
-    One in eight has a sound batch before it, one in eight has one after it. One in sixteen has a wrong length or
-    checksum.
-
     Args:
         seeds, bounds: the batches, uint8; batch b is seeds[bounds[b]:bounds[b + 1]].
         layout: UNSEALED, MESSAGE, KIP98 or BATCH.

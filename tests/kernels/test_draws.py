@@ -3,10 +3,8 @@
 import random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from kfbench.kernels.workload import draws
 from tests.kernels.splitmix64 import MASK, stream_of, word
@@ -63,17 +61,3 @@ def test_one_group_takes_the_second_word_alone(seed: int, start: int, width: int
     draws.grouped(seed, 7, start, 1, table, np.array([5]), np.array([width]) * 2.0**-53, out)
     second = [word(stream, 2 * (start + i) + 1) >> 11 for i in range(8)]
     assert out.tolist() == [5 + bits * width // 2**53 for bits in second]
-
-
-def bits_of(seed: int, purpose: int, start: int) -> NDArray[np.uint8]:
-    """Draw 16,384 times from the numbers 0 to 65,535. Return the bits of each draw, uint8[16_384, 16]."""
-    drawn = np.empty(16_384, np.int32)
-    draws.pick(seed, purpose, start, np.arange(65_536, dtype=np.int32), drawn)
-    return np.unpackbits(drawn.astype(np.uint16).view(np.uint8)).reshape(-1, 16)
-
-
-@pytest.mark.parametrize("other", [(5, 2, 0), (6, 1, 0), (5, 1, 1), (5, 1, 4), (5 + 2**40, 1, 0)])
-def test_neighbouring_streams_and_draws_are_independent(other: tuple[int, int, int]) -> None:
-    """Each bit of one stream equals the same bit of the other in half of the draws, within 6 standard deviations."""
-    one, two = bits_of(5, 1, 0), bits_of(*other)
-    assert np.all(np.abs((one == two).sum(axis=0) - 8_192) < 6 * 64)

@@ -168,7 +168,6 @@ def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str],
     assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (switch == {"KFBENCH_PORTABLE": "0"})
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05", b"no pickle"], ids=["empty", "cut short", "foreign"])
 def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) -> None:
     code = (

@@ -1,14 +1,12 @@
 """Batches of a simulated producer equal the Java client's rules, and match queueing theory."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kfbench import FORMATS, Records
+from kfbench import Records
 from kfbench.kernels.workload.linger import linger
 from kfbench.records import Shapes
 
@@ -77,22 +75,6 @@ def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, 
     times_us = np.cumsum(np.array(gaps, np.int64))
     expected = accumulated(times_us.tolist(), rows, linger_us, batch_size, share)
     assert batches(times_us, records.shapes, linger_us, batch_size, share) == expected
-
-
-def test_what_it_counts_is_what_v2_writes() -> None:
-    """With batches of at most 2,000 bytes, each v2 batch fits, and would not fit with one more record."""
-    rng = np.random.default_rng(3)
-    rows: list[Row] = [
-        (rng.bytes(n), rng.bytes(n % 90), [("trace", rng.bytes(n % 7))] * (n % 3), 0, n * 1000)
-        for n in rng.integers(0, 300, 400).tolist()
-    ]
-    records = Records.from_lists([row[0] for row in rows], [row[1] for row in rows], [row[4] for row in rows],
-                                 [row[2] for row in rows])  # fmt: skip
-    bounds = batches(np.zeros(400, np.int64), records.shapes, 1, 2_000)
-    sizes = FORMATS["v2"].size(records, bounds)
-    assert sizes.max() <= 2_000
-    for first, end in pairwise(bounds[:-1]):
-        assert FORMATS["v2"].size(records.part(first, end + 1), end + 1 - first).sum() > 2_000
 
 
 def test_a_large_record_has_a_batch_of_its_own_or_shares_what_its_estimate_left() -> None:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from kfbench import FORMATS, Records, kernels
 from kfbench.batches import BatchFields
-from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries, Format
@@ -30,7 +29,6 @@ from kfbench.research.columnar import format as columnar
 from kfbench.research.columnar import reader as columnar_reading
 from tests.common import MESSAGES, records_of
 from tests.fetching import is_fetched
-from tests.formats.fuzz import sealed
 from tests.reference.model import Message
 from tests.research.columnar import cases as columnar_cases
 from tests.strategies import NOW_MS
@@ -41,7 +39,6 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PROT_NONE = 0
 # Plain Python checks both ends of each array, and is 20 times slower.
 ENDS = (False, True) if kernels.COMPILED else (False,)  # values of `at_the_start`
-DAMAGED = 4 if kernels.COMPILED else 1  # damaged batches per sample
 FREE: dict[int, list[mmap.mmap]] = defaultdict(list)  # areas that are not in use, by their number of open pages
 USED: list[tuple[int, mmap.mmap]] = []
 
@@ -154,35 +151,10 @@ def check(name: str, rng: random.Random) -> None:
         measure(log.positions, moved(expected), 16, guarded(len(expected)))
         if fmt.has_broker_paths:
             mirror(moved(expected), fmt, partitions=3)
-        damage(fmt, expected, rng)
         release()
     if fmt.capabilities.empty_batches:
         fields = BatchFields(base_offset=[5, 7], last_offset=[6, 9])
         assert len(fmt.decode(moved(fmt.encode(Records.from_lists([]), [0, 0, 0], batch_fields=fields)))) == 2
-
-
-def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
-    """Read damaged batches, with a wrong and with a correct checksum, alone and next to a valid batch."""
-    if not data:
-        return
-    first = int.from_bytes(data[8:12], "big") + 12
-    for _ in range(DAMAGED):
-        changed = bytearray(data[:first])
-        for _ in range(rng.randrange(1, 4)):
-            changed[rng.randrange(17, first)] = rng.choice(
-                [0, 1, 2, 3, 0x7E, 0x7F, 0x80, 0xFE, 0xFF, rng.randrange(256)]
-            )
-        cut = changed[: rng.randrange(26, first + 1)]
-        for batch in (bytes(changed), sealed(bytes(changed), fmt.name), sealed(bytes(cut), fmt.name)):
-            for log, at_the_start in [(batch, False), (data + batch, ENDS[-1]), (batch + data, False)]:
-                back = fmt.decode(moved(log, at_the_start), on_error="skip")
-                assert len(back.batches) == len(back)
-                with suppress(CorruptLog):  # short logs have a reader of their own, if damage is to be raised
-                    assert fmt.decode(moved(log, at_the_start)).records == back.records
-                parts_of(fmt, moved(log, at_the_start))
-                if fmt.has_broker_paths:
-                    with suppress(CorruptLog):
-                        headers(moved(log, at_the_start), fmt)
 
 
 def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:

@@ -45,18 +45,6 @@ def test_a_segment_is_readable_alone(name: str, kind: str) -> None:
     assert reference.read_stored(key, value) == (BY_NAME[kind].number, BY_NAME[kind].data)
 
 
-@every_format
-def test_what_the_reference_stores(name: str) -> None:
-    head = stored(reference.stored_value(1, TRAINED.data), name)
-    back = read_log(head + body(name))
-    assert dict(back.dictionaries) == {1: TRAINED}
-    assert back.records.part(1, len(back.records)) == RECORDS
-
-
-def test_a_stored_dictionary_is_small() -> None:
-    assert len(dictionary_batch(TRAINED).data) < len(TRAINED.data)
-
-
 @pytest.mark.parametrize("name", ["v2", "columnar"])
 def test_write_log_puts_a_dictionary_in_front(name: str) -> None:
     log = FORMATS[name].encode(RECORDS.at_offsets(np.arange(100, 160)), 10, codec="zstd")
@@ -75,14 +63,6 @@ def test_write_log_puts_a_dictionary_in_front(name: str) -> None:
     assert bytes(write_log(read_log(plain), TRAINED)) == bytes(plain)  # nothing to compress: nothing is stored
     with pytest.raises(InvalidRecords, match="begins at 0"):  # a record at the dictionary's offset would be skipped
         write_log(read_log(FORMATS[name].encode(RECORDS, 10, codec="zstd")), TRAINED)
-
-
-def test_several_dictionaries_and_formats_in_one_log() -> None:
-    data = segment("v2") + segment("columnar", RAW) + body("v3") + bytes(FORMATS["v1"].encode(RECORDS, lossy=True))
-    back = read_log(data)
-    assert {*back.dictionaries} == {1, 300}
-    assert len(back.records) == 4 * 60 + 2
-    assert read_log(write_log(back)).records == back.records
 
 
 def test_given_dictionaries_add_to_those_in_the_log() -> None:
@@ -144,16 +124,6 @@ def test_a_damaged_dictionary(case: str, name: str) -> None:
     assert len(back.records) == 120
     assert [type(error) for error in back.errors] == [CorruptLog] + 6 * [MissingDictionary]
     assert len(read_log(data, on_error="skip", dictionaries=[TRAINED]).records) == 180
-
-
-def test_damage_that_the_checksum_shows() -> None:
-    data = bytearray(segment("v2"))
-    for at in (22, 70, 200, 800):
-        changed = data.copy()
-        changed[at] ^= 4
-        back = read_log(changed, on_error="skip")
-        assert len(back.records) == 0
-        assert [error.field for error in back.errors] == ["crc"] + 6 * ["dictionary"]
 
 
 def test_other_control_records_are_no_dictionaries() -> None:

@@ -55,11 +55,6 @@ def test_losses_of_all_kinds_add_up() -> None:
     assert write_batches(RECORDS, BOUNDS, fields, number, KINDS, lossy=True).losses == {"producer_id": 3}
 
 
-def test_no_batches() -> None:
-    log = write_batches(RECORDS.part(0, 0), np.zeros(1, np.int64), BatchFields(), np.zeros(0, np.int64), KINDS)
-    assert (len(log), len(log.data), log.positions.tolist()) == (0, 0, [0])
-
-
 def test_alternating_kinds_are_written_in_order() -> None:
     records = Records.from_lists([b"v%d" % i for i in range(400)], timestamps_ms=list(range(400)))
     bounds, number = np.arange(401), np.arange(400) % 3

@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
 
 import kfbench
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.bytes import compare, measure_size
 from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.verify import Unverified
 from kfbench.records import Records
+from kfbench.workloads.catalogue import WORKLOADS
 from kfbench.workloads.grid import GridPoint
 
 
@@ -113,3 +117,41 @@ def test_what_cannot_be_is_refused_by_name(formats: list[str] | None, codecs: li
 def test_sizes_do_not_depend_on_where_the_payload_lies() -> None:
     shuffled = replace(records(), key_data=np.roll(records().key_data, 1))
     assert compare(shuffled)["size_bytes"].tolist() == compare(records())["size_bytes"].tolist()
+
+
+# Sizes added up block by block
+
+
+BLOCK = WORKLOADS["user-activity"].generate(records=300, seed=3)
+
+
+class Short(BatchedFormat):
+    """A format whose size of the third batch is one byte too small."""
+
+    def size(self, *args: Any, **options: Any) -> Any:
+        sizes = super().size(*args, **options)
+        sizes[2] -= 1
+        return sizes
+
+
+def test_sizes_that_are_not_those_of_the_bytes_are_refused() -> None:
+    given = BLOCK.records, BLOCK.bounds, BLOCK.batch_fields
+    verify_model(FORMATS["v2"], *given)
+    with pytest.raises(Unverified, match="for batch 2 at byte"):
+        verify_model(Short(name="v2", magic=2, summary="short"), *given)
+
+
+def test_batches_that_the_caller_has_described_are_sized_as_such() -> None:
+    fields = BatchFields(append_time_ms=np.full(len(BLOCK.bounds) - 1, 2**50))
+    plain, late = Modelled(fmt=FORMATS["v3"]), Modelled(fmt=FORMATS["v3"])
+    plain.add(BLOCK.shapes, BLOCK.bounds)
+    late.add(BLOCK.shapes, BLOCK.bounds, fields)
+    assert late.size_bytes > plain.size_bytes and late.batches == plain.batches == len(BLOCK.bounds) - 1
+
+
+def test_a_process_holds_what_it_has_held() -> None:
+    held = np.ones(80 << 20, np.uint8)
+    most = resident_bytes()
+    assert most > len(held)
+    del held
+    assert resident_bytes() >= most

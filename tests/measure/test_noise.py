@@ -17,7 +17,6 @@ from scipy.stats import binomtest
 
 from kfbench.measure.host_counters import counted_since, host_counters, yardstick_ns
 from kfbench.measure.noise import (
-    Check,
     base_pairs,
     checks,
     least_that_hold,
@@ -213,12 +212,3 @@ def test_the_yardstick_is_the_fastest_of_its_passes(monkeypatch: pytest.MonkeyPa
     ticks = iter([0, 9, 10, 14, 20, 27, 30, 36, 40, 48])
     monkeypatch.setattr(time, "perf_counter_ns", lambda: next(ticks))
     assert yardstick_ns() == 4
-
-
-def test_a_limit_is_passed_on_its_side() -> None:
-    assert Check(name="n", seen=0.92, limit=0.92, words="", at_least=True).passed
-    assert not Check(name="n", seen=0.9, limit=0.92, words="", at_least=True).passed
-    assert (
-        Check(name="n", seen=0.0, limit=0.0, words="").passed
-        and not Check(name="n", seen=1.0, limit=0.0, words="").passed
-    )

@@ -65,82 +65,11 @@ def test_every_path_runs_in_every_format_that_has_it(path: str, codec: str) -> N
         assert [each.format for each in found if each.arm == "aa"] == [base]
 
 
-def test_in_place_touches_a_header_s_worth_of_bytes_whatever_the_batch_holds() -> None:
-    small = columns_of(measured("append", "v2", "v3", "columnar", codec="lz4"))
-    large = columns_of(measured("append", "v2", "v3", "columnar", codec="lz4", point=replace(POINT, value_bytes=5_000)))
-    for name in ("v2", "v3", "columnar"):
-        assert small[name]["written_bytes"] == large[name]["written_bytes"] == 6 * 12  # base offset, leader epoch
-        assert small[name]["batches_in_place"] == 6 and small[name]["recompressed_bytes"] == 0
-
-
-def test_columnar_is_checked_without_a_codec() -> None:
-    columns = columns_of(measured("append", "v2", "columnar", codec="zstd"))
-    assert columns["v2"]["decompressed_bytes"] > 0 == columns["columnar"]["decompressed_bytes"]
-    assert columns["columnar"]["batches_in_place"] == 6
-    assert columns["columnar"]["written_bytes"] == 6 * 12
-
-
-def test_v0_is_compressed_again_and_v1_is_not() -> None:
-    columns = columns_of(measured("append", "v0", "v1", codec="gzip"))
-    assert columns["v0"]["batches_rewritten"] == columns["v1"]["batches_in_place"] == 6
-    assert columns["v0"]["recompressed_bytes"] == columns["v0"]["decompressed_bytes"] > 0
-    assert columns["v1"]["recompressed_bytes"] == 0 < columns["v1"]["decompressed_bytes"]
-
-
-def test_append_time_moves_a_batch_of_v3_whose_header_grows() -> None:
-    near, far = (
-        columns_of(measured("append-time", "v2", "v3", "v3-tagged", point=replace(POINT, timestamp_spread_ms=spread)))
-        for spread in (500, 0)
-    )
-    assert near["v3"]["batches_in_place"] == far["v3"]["batches_shifted"] == 6
-    assert far["v2"]["batches_in_place"] == far["v3-tagged"]["batches_in_place"] == 6
-
-
 def test_a_fetch_of_the_same_version_reads_nothing() -> None:
     for name, columns in columns_of(measured("fetch")).items():
         assert columns["read_bytes"] == columns["written_bytes"] == 0, name
         assert columns["batches_untouched"] == columns["batches"]
         assert columns["size_bytes"] == columns["source_bytes"]
-
-
-def test_a_conversion_says_what_was_lost() -> None:
-    point = replace(POINT, headers=2)
-    columns = columns_of(measured("convert", "v2", "v3", to="v1", point=point))
-    assert columns["v2"]["losses"] == '{"headers":120}' and columns["v2"]["converted_records"] == 60
-
-
-def test_an_append_into_another_format_builds_one_batch_of_each_request() -> None:
-    """`convert` makes one batch of every plain message.
-
-    `append` into another format makes one batch per produce request.
-    """
-    batches = {"v1": 60, "v2": 6}
-    for source, to in (("v1", "v2"), ("v2", "v1")):
-        appended = columns_of(measured("append-convert", source, to=to))[source]
-        converted = columns_of(measured("convert", source, to=to))[source]
-        assert appended["converted_records"] == converted["converted_records"] == 60
-        assert appended["batches_rewritten"] == batches[source] and appended["batches_untouched"] == 0
-        if to == "v2":
-            assert converted["size_bytes"] - appended["size_bytes"] > 54 * 55  # 60 batch headers instead of 6
-        else:
-            assert converted["size_bytes"] == appended["size_bytes"]
-
-
-def test_merging_opens_and_closes_what_it_makes_larger() -> None:
-    packed = columns_of(measured("compact-merge", "v1", "enriched", "v2", codec="gzip", records=600))
-    for name, columns in packed.items():
-        assert columns["batches_rewritten"] == columns["batches"] == 60, name
-        assert columns["decompressed_bytes"] > 0 < columns["recompressed_bytes"], name
-        assert columns["size_bytes"] < columns["source_bytes"], name
-    plain = columns_of(measured("compact-merge", "v1", "v2", records=600))
-    assert plain["v1"]["batches_rewritten"] == 0  # a plain message cannot be merged with others
-    assert plain["v2"]["size_bytes"] < plain["v2"]["source_bytes"]
-
-
-def test_compaction_leaves_keys_out() -> None:
-    found = columns_of(measured("compact", "v0", "v2", records=600))
-    for columns in found.values():
-        assert 0.3 < columns["size_bytes"] / columns["source_bytes"] < 0.5
 
 
 def test_reasons_why_a_format_lacks_a_path() -> None:

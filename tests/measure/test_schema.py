@@ -3,8 +3,6 @@ from dataclasses import fields
 import pyarrow as pa
 import pytest
 
-from kfbench.measure.columns import counts_text
-from kfbench.measure.kinds import KINDS
 from kfbench.measure.schema import (
     ADDED,
     ARM,
@@ -85,9 +83,3 @@ def test_absent_columns_are_null() -> None:
 def test_a_column_that_is_not_in_the_schema_is_refused() -> None:
     with pytest.raises(KeyError, match="sizes"):
         table([ROW | {"sizes": 3}])
-
-
-def test_counts_read_back() -> None:
-    import json
-
-    assert json.loads(counts_text({"key": 5, "crc": 4})) == {"key": 5, "crc": 4}

@@ -130,19 +130,6 @@ def test_lost_records_are_noticed() -> None:
         verify_records(fmt, records(), BOUNDS, NO_FIELDS, half)
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("codec", ["none", "gzip"])
-@pytest.mark.parametrize("append_time", [False, True])
-def test_every_format_passes(name: str, codec: str, append_time: bool) -> None:
-    sample = GridPoint(headers=2, null_share=0.2, append_time=append_time, timestamp_spread_ms=9).generate(
-        records=250, seed=1
-    )
-    given = sample.records, sample.bounds, sample.batch_fields
-    log = FORMATS[name].encode(sample.records, sample.bounds, codec, batch_fields=sample.batch_fields, lossy=True)
-    verify_records(FORMATS[name], *given, log)
-
-
 def test_seconds_that_an_int32_cannot_hold_are_none() -> None:
     stamps = [-2, -1, 0, 999, 1_000, 2**31 * 1_000 - 1, 2**31 * 1_000, 2**62]
     given = Records.from_lists([b""] * len(stamps), timestamps_ms=stamps)

@@ -204,24 +204,6 @@ def test_a_log_without_records_of_a_client_has_its_size_in_the_message(tmp_path:
         subject_of(path, Sample(size_bytes=2_000, batches=9))
 
 
-def test_an_empty_topic_does_not_hide_the_others_and_damage_names_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ask, "SAMPLES", {"none": Sample(size_bytes=2_000_000, batches=900, rounds=3)})
-    data = bytearray((FOLDER / "telemetry.log").read_bytes())
-    (tmp_path / "a-0").mkdir()
-    (tmp_path / "b-0").mkdir()
-    written(tmp_path / "a-0" / f"{0:020}.log", bytes(data))
-    data[-1] ^= 1
-    second = written(tmp_path / "a-0" / f"{300:020}.log", bytes(data))
-    empty = written(tmp_path / "b-0" / f"{0:020}.log", b"")
-    found = migrate(V3, None, Traffic(), Prices(), [tmp_path])
-    assert [subject.name for subject in found.subjects] == ["a"] and list(found.damage) == [str(second)]
-    assert found.unmeasured == (f"b ({empty}: the file is empty)",)
-    with pytest.raises(KfbenchError, match="the file is empty"):
-        migrate(V3, None, Traffic(), Prices(), [empty])
-
-
 def test_the_codec_of_a_topic_is_that_of_its_clients() -> None:
     [segments] = find_logs([FOLDER / "transaction-state.log"]).topics.values()
     assert codec_of(segments) == "none"

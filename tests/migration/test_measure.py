@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kfbench import Records
-from kfbench.batches import NO_FIELDS, EncodedLog, plan
+from kfbench.batches import NO_FIELDS, EncodedLog
 from kfbench.broker.append import append
 from kfbench.broker.convert import Converted, convert
 from kfbench.broker.fetch import Fetched, fetch
@@ -73,14 +73,6 @@ def test_an_append_is_timed_once_for_each_buffer_it_is_given(monkeypatch: pytest
     measure_costs(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
     sent = {name: FORMATS[name].encode(SAMPLE.records, SAMPLE.bounds).data.tobytes() for name in ("v2", "v3")}
     assert seen and all(data == sent[fmt] for fmt, data in seen)
-
-
-def test_losses_are_counted() -> None:
-    records = Records.from_lists([b"a", b"b"], headers=[[("h", b"1")], []], timestamps_ms=[1, 2])
-    costs = quick(PLANS["kip724"], records, plan(2, 2))
-    assert costs.of(Operation("down-convert", "v2", "v1")).losses["headers"] == 1
-    assert costs.of(Operation("append", "v2", "v1")).losses["headers"] == 1
-    assert not costs.of(Operation("append", "v1", "v2")).losses
 
 
 def test_a_fetch_without_conversion_is_as_large_as_a_consumers() -> None:

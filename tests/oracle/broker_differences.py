@@ -1,23 +1,14 @@
 """Intended differences between our broker code and Kafka's. Each has a reason, and a check that recognizes it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from kfbench import read_log
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, Refused
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, V2_HEADER, position
 from tests.formats.fuzz import sealed
 from tests.oracle.broker_judge import Verdicts, other_log
+from tests.oracle.differences import Difference
 
 ATTRIBUTES_END = position(V2_HEADER, "attributes") + 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    name: str
-    reason: str
-    applies: Callable[[Verdicts], bool]
 
 
 def _kafka_throws(found: Verdicts, *words: str) -> bool:

@@ -148,26 +148,20 @@ def largest(messages: Sequence[Message], times: Sequence[int], base_offset: int)
 
 
 @pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
-def test_a_sample_agrees(java: JavaFormats, name: str, codec: str) -> None:
-    for case in generated(codec, SAMPLE):
-        judge(java, name, codec, case)
-
-
-@pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
 def test_golden_vectors_agree(java: JavaFormats, name: str, codec: str) -> None:
     assert sum(len(case.batches) for case in golden()) > 200
     for case in golden():
         judge(java, name, codec, case)
 
 
-@pytest.mark.thorough
+@pytest.mark.parametrize("batches", [SAMPLE, pytest.param(THOROUGH, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
-def test_thousands_agree(java: JavaFormats, name: str, codec: str) -> None:
+def test_generated_batches_agree(java: JavaFormats, name: str, codec: str, batches: int) -> None:
     judged = 0
-    for case in generated(codec, THOROUGH):
+    for case in generated(codec, batches):
         judge(java, name, codec, case)
         judged += len(case.batches)
-    assert judged == THOROUGH
+    assert judged == batches
 
 
 def test_bytes_with_a_wrong_crc_or_length_are_refused(java: JavaFormats) -> None:
@@ -197,8 +191,9 @@ def damaged(name: str, number: int) -> Iterator[bytes]:
         yield sealed(bytes(data))
 
 
-def judge_damaged(java: JavaFormats, name: str, number: int) -> None:
-    """Check that both sides refuse a damaged batch, or both read the same records."""
+@pytest.mark.parametrize("number", [DAMAGED, pytest.param(DAMAGED_THOROUGH, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("name", java_formats.FORMATS)
+def test_both_sides_refuse_the_same_damage(java: JavaFormats, name: str, number: int) -> None:
     refused = 0
     for data in damaged(name, number):
         try:
@@ -212,14 +207,3 @@ def judge_damaged(java: JavaFormats, name: str, number: int) -> None:
         else:
             assert [record for row in java.read(data) for record in row["records"]] == ours, data.hex()
     assert number / 10 < refused < number * 9 / 10
-
-
-@pytest.mark.parametrize("name", java_formats.FORMATS)
-def test_both_sides_refuse_the_same_damage(java: JavaFormats, name: str) -> None:
-    judge_damaged(java, name, DAMAGED)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", java_formats.FORMATS)
-def test_both_sides_refuse_the_same_damage_in_thousands(java: JavaFormats, name: str) -> None:
-    judge_damaged(java, name, DAMAGED_THOROUGH)

@@ -124,17 +124,6 @@ def test_shares_of_a_segment_have_every_sound_batch_once(
     check(chunks_of_shares(path), bytes(damaged[:-11]))
 
 
-def test_what_follows_a_length_that_cannot_be_skipped_is_lost(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.log", "telemetry.log")
-    data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[7]
-    data[at + 8 : at + 12] = bytes(4)
-    path.write_bytes(data)
-    chunks = chunks_of(path)
-    check(chunks, bytes(data))
-    [damage] = chunks[-1].damage
-    assert (damage.position, damage.size_bytes, damage.field) == (at, len(data) - at, "length")
-
-
 def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "LIMITS", Limits(batch_bytes=30_000, log_expansion=1))
     grows = FORMATS["v2"].encode(Records.from_lists([bytes(25_000), bytes(40_000), b"a"] * 2), 1, "lz4")
@@ -262,16 +251,6 @@ def test_an_end_that_is_cut_off_is_damage_unless_a_broker_may_be_writing_it(tmp_
         assert not damage_of(active) and [chunk.trailing_bytes for chunk in active if chunk.trailing_bytes] == [
             lost_bytes
         ]
-
-
-def test_a_flipped_length_in_the_middle_is_damage_by_its_byte(tmp_path: Path) -> None:
-    path = written(tmp_path / "orders-0" / f"{0:020}.log", "telemetry.log")
-    data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[2]
-    data[at + 9] ^= 0x20
-    path.write_bytes(data)
-    chunks = chunks_of(path)
-    assert damage_of(chunks) == [(at, len(data) - at, "length")]
-    assert not any(chunk.trailing_bytes for chunk in chunks)
 
 
 @pytest.mark.parametrize("zeros", [5, 12, 100_000, 20 << 20])
@@ -504,18 +483,6 @@ def test_files_of_other_programs_are_named(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(segment.read_bytes()))
     with pytest.raises(KfbenchError, match="1 × packed segments"):
         find([packed.parent])
-
-
-@pytest.mark.parametrize("name", ["0.index", "0.timeindex", "0.txnindex", "0.snapshot", "leader-epoch-checkpoint"])
-def test_a_brokers_other_files_are_no_logs(tmp_path: Path, name: str) -> None:
-    segment = written(tmp_path / "a.log", "edges.log")
-    other = tmp_path / name
-    other.write_bytes(bytes(24))
-    with pytest.raises(KfbenchError, match=rf"{name}: .*\.log"):
-        find([other])
-    found = find([other, segment])
-    assert [part.name for part in found.parts] == [str(segment)]
-    assert [(each.path, each.is_data) for each in found.skipped] == [(str(other), False)]
 
 
 def test_a_record_that_names_an_archive_is_no_archive(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,20 +256,6 @@ def test_a_table_is_of_the_topic_that_its_name_says(tmp_path: Path, name: str, t
     assert only(path, Columns(value="v")).topic == topic
 
 
-def test_links_to_tables_are_not_followed_but_reported(tmp_path: Path) -> None:
-    other = parquet(tmp_path / "b.parquet", {"v": ["x"]})
-    folder = tmp_path / "a"
-    folder.mkdir()
-    parquet(folder / "a.parquet", {"v": ["x"]})
-    (folder / "b.parquet").symlink_to(other)
-    (folder / "c").symlink_to(tmp_path / "nothing")
-    found = find(folder, Columns(value="v"))
-    assert [Path(part.name).name for part in found.parts] == ["a.parquet"]
-    assert {Path(each.path).name: (each.size_bytes, each.is_data) for each in found.skipped} == {
-        "b.parquet": (other.stat().st_size, True), "c": (0, False),
-    }  # fmt: skip
-
-
 def test_a_folder_of_tables(tmp_path: Path) -> None:
     parquet(tmp_path / "b.parquet", {"v": ["x"]})
     (tmp_path / "day=1").mkdir()
@@ -296,16 +282,6 @@ def test_a_folder_of_tables(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_kinds_by_name(name: str, kind: str | None) -> None:
     assert kind_of(name) == kind
-
-
-@pytest.mark.parametrize("write", [parquet, None], ids=["parquet", "json"])
-def test_the_same_chunks_every_time(tmp_path: Path, write: Callable[..., Path] | None) -> None:
-    rows = [str(i) * 30 for i in range(20_000)]
-    path = (
-        parquet(tmp_path / "t.parquet", {"v": rows}) if write else lines(tmp_path / "t.json", [{"v": r} for r in rows])
-    )
-    once, twice = chunks(path, Columns(value="v")), chunks(path, Columns(value="v"))
-    assert [each.records for each in once] == [each.records for each in twice]
 
 
 TEXT_RULE = {
@@ -382,20 +358,3 @@ def test_the_decoders_words_do_not_reach_the_user(tmp_path: Path, name: str) -> 
 def pq_bytes(folder: Path, rows: list[dict[str, Any]]) -> bytes:
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet", row_group_size=300)
     return (folder / "rows.parquet").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "padding",
-    [bytes(1), bytes(512), bytes(5 << 20), gzip.compress(b"3\n", mtime=0), bytes(7) + gzip.compress(b"3\n", mtime=0)],
-    ids=["zero", "zeros", "megabytes", "member", "zeros and member"],
-)
-def test_zeros_and_members_behind_gzip_are_read_as_by_gzip(tmp_path: Path, padding: bytes) -> None:
-    path = written(tmp_path / "t.csv.gz", gzip.compress(b"v\n1\n2\n") + padding)
-    found = [each.value for each in messages(chunks(path, Columns(value="v")))]
-    assert found == [b"1", b"2", b"3"][: 2 + (b"\x1f\x8b" in padding)]
-
-
-def test_rows_before_junk_behind_gzip_count(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.csv.gz", gzip.compress(b"v\n1\n2\n") + b"junk")
-    found, error = chunks_until_error(only(path, Columns(value="v")))
-    assert [each.value for each in messages(found)] == [b"1", b"2"] and str(error).startswith(f"{path}: ")

@@ -52,10 +52,6 @@ def test_cells_are_those_of_the_default_profile() -> None:
     assert all(cell.formats == FORMATS and cell.codec == "none" for cell in cells())
 
 
-def test_offsets_count_from_0_in_each_batch(given: Task) -> None:
-    assert given.records.offsets.tolist() == list(range(10)) * 5
-
-
 def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> None:
     found = measured([Kfbench(), Limit(), *clients], given, rounds=3, seed=0).timed
     named = [(each.arm.operation, each.arm.peer, each.arm.format) for each in found if not each.arm.again]

@@ -22,10 +22,6 @@ from kfbench.whatif.tables import source_table
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
 
-LEGACY_FIXED = {"v0": 26, "v1": 34}
-FORMATS_AND_CODECS = [
-    (name, codec) for name in ("v0", "v2", "v3") for codec in CODECS if codec in FORMATS[name].capabilities.codecs
-]
 PAYLOAD = ("key", "value", "header_key", "header_value")
 
 
@@ -68,18 +64,7 @@ def test_plain_bytes_equal_kafkas(name: str) -> None:
         assert found.size(fmt, "none") > found.now_bytes  # type: ignore[operator]
 
 
-def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
-    sizes = {
-        codec: [
-            arm.size_bytes for arm in what_if(FOLDER / f"activity-{codec}.log", ["v0", "v2", "v3"], batchings=[]).arms
-        ]
-        for codec in CODECS
-    }
-    assert sizes["none"] == sizes["gzip"] == sizes["snappy"] == sizes["lz4"] == sizes["zstd"]
-    assert sizes["none"][FORMATS_AND_CODECS.index(("v2", "none"))] == (FOLDER / "activity-none.log").stat().st_size
-
-
-@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
+@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "transactions.log", "append-time-zstd.log"])
 def test_every_size_is_that_of_the_bytes(name: str) -> None:
     found, log = what_if(FOLDER / name, "all", batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
@@ -92,17 +77,6 @@ def test_every_size_is_that_of_the_bytes(name: str) -> None:
         assert arm.codec_version == CODECS[arm.codec].version
 
 
-def test_old_formats_take_their_fixed_bytes_a_record() -> None:
-    found = what_if(FOLDER / "activity-gzip.log", "all")
-    payload = sum(facts("activity-gzip.log").records["key_bytes"]) + sum(
-        facts("activity-gzip.log").records["value_bytes"]
-    )
-    for name, fixed in LEGACY_FIXED.items():
-        assert found.size(name, "none") == payload + 600 * fixed
-        assert found.size(name, "zstd") is None
-    assert found.payload_bytes == payload
-
-
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fields_add_up(name: str) -> None:
@@ -111,19 +85,6 @@ def test_the_fields_add_up(name: str) -> None:
         assert sum(parts.values()) == found.size(fmt, "none")
     for fmt in ("v2", "v3"):
         assert sum(found.breakdown[fmt].get(field, 0) for field in PAYLOAD) == found.payload_bytes
-
-
-def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
-    control = facts("transactions.log").batches["is_control"]
-    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])), "all")
-    whole = what_if(FOLDER / "transactions.log", "all")
-    marker_bytes = sum(
-        size for size, each in zip(facts("transactions.log").batches["size_bytes"], control, strict=True) if each
-    )
-    for codec in CODECS:
-        assert whole.size("v2", codec) == without.size("v2", codec) + marker_bytes
-        if codec != "zstd":  # v0 and v1 cannot store control batches
-            assert whole.size("v1", codec) == without.size("v1", codec)
 
 
 def test_illegal_combinations_are_listed() -> None:
@@ -148,35 +109,6 @@ def test_losses_are_counted() -> None:
     lost = what_if(FOLDER / "changelog.log", "all").losses["v1"]
     assert lost["delete_horizon_ms"] == sum(horizon >= 0 for horizon in changelog["delete_horizon_ms"])
     assert lost["empty batches"] == changelog["count"].count(0)
-
-
-def test_files_add_up() -> None:
-    names = ["telemetry.log", "service-headers.log", "transactions.log"]
-    together, single = (
-        what_if([FOLDER / name for name in names], "all"),
-        [what_if(FOLDER / name, "all") for name in names],
-    )
-    assert together.now_bytes == sum(each.now_bytes for each in single)
-    for i, arm in enumerate(together.arms):
-        assert arm.size_bytes == sum(each.arms[i].size_bytes or 0 for each in single)
-    for fmt in FORMATS:
-        for field, size in together.breakdown[fmt].items():
-            assert size == sum(each.breakdown[fmt].get(field, 0) for each in single)
-        for what, number in together.losses[fmt].items():
-            assert number == sum(each.losses[fmt].get(what, 0) for each in single)
-    assert [source.path for source in together.sources] == [str(FOLDER / name) for name in names]
-
-
-def test_a_segment_that_is_read_in_chunks_adds_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, (FOLDER / "transactions.log").read_bytes() + (FOLDER / "service-headers.log").read_bytes())
-    whole = what_if(path)
-    monkeypatch.setattr("kfbench.sources.log.FIRST_BYTES", 3000)
-    monkeypatch.setattr("kfbench.sources.log.PIECE_BYTES", 9000)
-    monkeypatch.setattr("kfbench.whatif.tally.STRETCH_BYTES", 3000)
-    found = what_if(path)
-    assert found.sample and whole.sample and found.sample.stretches > whole.sample.stretches
-    assert (found.sources, found.breakdown, found.losses) == (whole.sources, whole.breakdown, whole.losses)
-    assert (found.arms, found.rebatched) == (whole.arms, whole.rebatched)
 
 
 def test_a_large_segment_is_read_in_shares_and_shown_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,14 +198,6 @@ def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
         what_if(tmp_path)
     with pytest.raises(KfbenchError, match="is wanted"):
         what_if([])
-
-
-def test_an_empty_segment_among_others_is_left_out(tmp_path: Path) -> None:
-    empty = written(tmp_path, b"")
-    found = what_if([empty, FOLDER / "telemetry.log"])
-    assert found.arms == what_if(FOLDER / "telemetry.log").arms
-    with pytest.raises(KfbenchError, match="1 other file"):
-        what_if([empty, written(tmp_path, b"", "00000000000000000001.log")])
 
 
 def test_unknown_and_illegal_choices_are_refused_by_name() -> None:

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import DAY_MS
 from kfbench.migration.bills import DAYS_A_MONTH, GIB, Cost, Costs, Prices, Traffic, bill, load
 from kfbench.migration.plans import find, operations
-from kfbench.whatif.month import month, rate_of, rate_of_user
+from kfbench.whatif.month import month, rate_of
 from kfbench.whatif.record_times import Times
 from kfbench.whatif.source import Source
 
@@ -102,10 +101,3 @@ def test_a_month_by_hand() -> None:
     assert found.storage == pytest.approx(30 * 0.1)
     assert found.network == pytest.approx(7 * DAYS_A_MONTH * 0.01)
     assert found.total == found.storage + found.network
-
-
-def test_a_given_rate() -> None:
-    assert rate_of_user(2).bytes_a_day == 2e6 * 86_400
-    for rate in (0, -1, float("inf"), float("nan")):
-        with pytest.raises(InvalidConfig, match="rate_mb_s"):
-            rate_of_user(rate)

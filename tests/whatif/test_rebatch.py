@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
-from kfbench.errors import InvalidConfig
 from kfbench.records import Shapes
 from kfbench.whatif.rebatch import AHEAD_MS, LATEST_MS, Batches, Batching, Rebatcher, sent
 
@@ -134,16 +133,6 @@ def test_a_sequence_goes_on_within_a_recorded_batch() -> None:
     assert found.fields.rows["base_sequence"].tolist() == [-1, 0, 2, 4]
 
 
-@pytest.mark.parametrize("wanted", [[], [0, 1, 2, 3], [1, 2], [3], [0, 3], [0, 1, 3]])
-def test_records_are_taken_by_a_mask(wanted: list[int]) -> None:
-    records, bounds, fields = recorded([Given(3, [0, 7]), Given(8, [9, 9])])
-    four = sent(records, bounds, fields)
-    found = four.where(np.isin(np.arange(4), wanted))
-    assert found.records == four.records.take(wanted)
-    assert np.array_equal(found.owners, four.owners[wanted])
-    assert np.shares_memory(found.owners, four.owners) == (wanted in [[0, 1, 2, 3], [1, 2], [3]])
-
-
 def test_each_partition_has_its_batches() -> None:
     records = Records.from_lists([b"a"] * 6, timestamps_ms=[5] * 6)
     partitions = np.array([0, 1, 0, 2, 1, 0], np.int32)
@@ -208,17 +197,3 @@ def test_a_long_pause_and_a_late_record_are_no_errors() -> None:
     [found] = rebatcher.add(sent(records, None, BatchFields()), last=True)
     assert rebatcher.ahead == 0
     assert len(found.bounds) - 1 == len(night) - 1  # the late record joins the batch before it
-
-
-@pytest.mark.parametrize(
-    ("linger_ms", "batch_size_bytes", "message"),
-    [
-        (-1, 1, "linger_ms: -1"),
-        (float("nan"), 1, "linger_ms: nan"),
-        (1e9, 1, "linger_ms"),
-        (1, -1, "batch_size_bytes: -1"),
-    ],
-)
-def test_invalid_batchings_are_refused(linger_ms: float, batch_size_bytes: int, message: str) -> None:
-    with pytest.raises(InvalidConfig, match=message):
-        Batching(linger_ms, batch_size_bytes)

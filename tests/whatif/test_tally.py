@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,25 +150,6 @@ def test_a_source_without_batches_gets_assumed_ones() -> None:
     [source] = found.sources
     assert (source.records, source.batches, source.unit) == (500, found.rebatched_batches[BATCHING], "row")
     assert (source.first_ms, source.last_ms, source.kinds) == (0, 499 * 20, {})
-
-
-def test_an_unreadable_rest_is_reported_and_the_records_before_it_count() -> None:
-    part = InMemory((chunk(30),), fails="memory: the disk is gone")
-    found = tally(part, replace(QUESTION, assumed=BATCHING))
-    assert found.sources[0].unreadable == "the disk is gone"
-    assert found.sources[0].records == 30
-
-
-def test_a_deleted_segment_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "00000000000000000000.log"
-    path.write_bytes((FOLDER / "telemetry.log").read_bytes())
-    [part] = find([path]).parts
-    path.unlink()
-    found = tally(part, QUESTION)
-    [source] = found.sources
-    assert source.unreadable == "gone meanwhile: deleted or renamed"
-    assert (source.size_bytes, source.sound_bytes) == (30_300, 0)
-    assert not found.breakdown
 
 
 @pytest.fixture(scope="module")

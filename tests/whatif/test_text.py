@@ -124,36 +124,6 @@ def test_each_format_and_codec_has_its_cell() -> None:
     assert [row[-3:] for row in table["sources"].rows] == [(20, 120, "v2 none"), (30, 600, "v2 lz4")]
 
 
-def test_fields_and_overhead_add_up() -> None:
-    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"], batchings=[])
-    fields, overhead = by_format(shown(found)["fields"]), by_format(shown(found)["overhead-bytes"])
-    for i, name in enumerate(found.breakdown):
-        of_format = {str(field): cell for field, *cells in fields.items() if (cell := cells[0][i])}
-        assert of_format == {field: size for field, size in found.breakdown[name].items() if size}
-        total_bytes, overhead_bytes, per_record, saved_bytes = overhead[name]
-        assert (
-            total_bytes == found.size(name, "none") == sum(size for size in of_format.values() if isinstance(size, int))
-        )
-        assert overhead_bytes == total_bytes - found.payload_of(name)
-        assert per_record == pytest.approx(overhead_bytes / found.records)
-        assert saved_bytes == (found.size("v2", "none") or 0) - total_bytes
-
-
-def test_other_batches(answer: WhatIf) -> None:
-    assert {arm.batching for arm in answer.rebatched} == set(BATCHINGS)
-    arms = {(arm.batching, arm.format, arm.codec): arm for arm in answer.rebatched}
-    sizes = [arms[batching, "v3", "none"].size_bytes or 0 for batching in BATCHINGS]
-    assert sizes == sorted(sizes, reverse=True)  # a longer linger.ms gives fewer bytes
-    rows = shown(answer)["rebatched"].rows, shown(answer)["rebatched-savings"].rows
-    assert len(rows[0]) == len(rows[1]) == len(BATCHINGS) * 3
-    for row, savings in zip(*rows, strict=True):
-        batching = next(each for each in BATCHINGS if row[1:3] == (each.linger_ms, each.batch_size_bytes))
-        of_row = [arms[batching, str(row[0]), codec] for codec in ("none", "lz4")]
-        assert row[3] == pytest.approx(answer.sent_records / (of_row[0].batches or 1))
-        assert list(row[4:]) == [arm.size_bytes for arm in of_row]
-        assert list(savings[4:]) == [100 * (answer.saving(arm) or 0) for arm in of_row]
-
-
 def test_formats_compete_in_other_batches_if_they_were_tried_there() -> None:
     path = FOLDER / "activity-lz4.log"
     few, chosen = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
@@ -180,26 +150,6 @@ def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
         found = what_if(rows, ["v2", "v3"], ["none"], batchings=batchings, columns=Columns(timestamp="at"))
         assert found.assumed == one
         assert [arm.batching for arm in found.headline[TODAY]] == [None, two][: len(batchings)]
-
-
-def test_a_month(answer: WhatIf) -> None:
-    now, v3 = answer.month(), answer.month(answer.size("v3", "none"))
-    assert now is not None and v3 is not None
-    saved = shown(answer)["month-saved"]
-    assert by_format(saved)["v3"][0] == now.total - v3.total
-    assert by_format(shown(answer)["month"])["v3"][0] == v3.total
-    values = answer.to_dict()
-    arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
-    assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
-    without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
-    assert without.rate is None and without.to_dict()["month_now"] is None and "month" not in shown(without)
-
-
-def test_the_table_of_break_evens_is_that_of_the_answer() -> None:
-    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
-    table = shown(found)["break-even"]
-    crossings = {(each.format, each.other): each.words for each in found.break_even}
-    assert table.rows == (("v3", crossings["v3", "v2"]),)
 
 
 def test_batchings_are_all_pairs() -> None:

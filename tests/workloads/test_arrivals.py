@@ -14,7 +14,6 @@ from scipy import stats
 from kfbench.errors import InvalidConfig
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.named.arrivals import (
-    MAX_BLOCK_US,
     MAX_US,
     Arrival,
     Bursts,
@@ -22,7 +21,6 @@ from kfbench.workloads.named.arrivals import (
     GeneralisedParetoGaps,
     Poisson,
     Sine,
-    _cosine,
     block_us,
     burst_starts,
     start_us,
@@ -103,36 +101,6 @@ def test_gaps_of_a_renewal_process(a: Arrival, model: Any) -> None:
     assert abs(np.corrcoef(few[1:], few[:-1])[0, 1]) < 5 / len(few) ** 0.5
 
 
-def test_a_wrong_rate_or_shape_would_show() -> None:
-    gaps = gaps_us(SLOW_ETC, (0, 1))
-    for wrong in (stats.genpareto(0.154971, 0, 16_029.2 * 1.02), stats.genpareto(0.18, 0, 16_029.2)):
-        assert stats.ks_1samp(gaps, wrong.cdf).statistic > KOLMOGOROV / len(gaps) ** 0.5
-
-
-@pytest.mark.parametrize("window_ms", [1, 5, 20])
-def test_arrivals_of_poisson_in_a_window_are_poisson(window_ms: int) -> None:
-    """Arrivals per window have the mean, variance and distribution of a Poisson process.
-
-    These counts determine a producer's batches.
-    """
-    times = np.concatenate([times_us(Poisson(rate_per_s=1_000), SEED, block) for block in range(8)])
-    counts = np.bincount(times // (1_000 * window_ms))[:-1]
-    assert counts.mean() == pytest.approx(window_ms, rel=0.02)
-    assert counts.var() / counts.mean() == pytest.approx(1, abs=6 * (2 / len(counts)) ** 0.5)
-    found = np.bincount(counts, minlength=60) / len(counts)
-    assert (
-        np.abs(np.cumsum(found) - stats.poisson(window_ms).cdf(np.arange(len(found)))).max()
-        < KOLMOGOROV / len(counts) ** 0.5
-    )
-
-
-def test_arrivals_of_poisson_are_even_over_a_block() -> None:
-    for block in BLOCKS:
-        first, last = (start_us(Poisson(rate_per_s=50), number) for number in (block, block + 1))
-        share = (times_us(Poisson(rate_per_s=50), SEED, block) - first) / (last - first)
-        assert stats.ks_1samp(share, stats.uniform.cdf).statistic < KOLMOGOROV / BLOCK_RECORDS**0.5
-
-
 def expected(sine: Sine, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
     found: NDArray[np.float64] = d * t_s + a / b * (np.cos(c) - np.cos(b * t_s + c))
@@ -148,21 +116,6 @@ def test_sine(sine: Sine) -> None:
         gaps = np.diff(own)
         assert stats.ks_1samp(gaps, stats.expon.cdf).statistic < 2 * KOLMOGOROV / 256  # times are whole microseconds
     assert block_us(sine) == round(BLOCK_RECORDS / sine.rate_per_s * 1e6)
-
-
-def test_rates_of_the_sine_over_its_period() -> None:
-    """The rate of each block equals the sine at its middle. For mixgraph it is 3,500 to 5,500 records per second."""
-    for block in range(0, 6_000, 500):
-        first, last = (start_us(MIXGRAPH, number) for number in (block, block + 1))
-        rate = 4_500 + 1_000 * np.sin(0.000073 * (first + last) / 2e6)
-        times = times_us(MIXGRAPH, SEED, block)
-        assert BLOCK_RECORDS / (times[-1] - times[0]) * 1e6 == pytest.approx(rate, rel=0.001)
-    period = 2 * np.pi / FAST_SINE.radians_per_s * 1e6
-    times = np.concatenate([times_us(FAST_SINE, SEED, block) for block in range(43)])  # about ten periods
-    whole = times[times < times[-1] // period * period]
-    share = np.bincount((whole % period / period * 8).astype(int)) / len(whole)
-    edges = expected(FAST_SINE, np.linspace(0, period / 1e6, 9))
-    assert share == pytest.approx(np.diff(edges) / edges[-1], rel=0.02)
 
 
 @pytest.mark.parametrize("a", [a for a in PROCESSES if isinstance(a, Bursts)], ids=["drawn", "fixed"])
@@ -249,16 +202,6 @@ def test_blocks_that_no_clock_holds(a: Arrival) -> None:
     assert 0 < times_us(a, SEED, last)[-1] <= MAX_US
     with pytest.raises(InvalidConfig, match=f"block {last + 1} ends [0-9]+ µs"):
         times_us(a, SEED, last + 1)
-
-
-def test_the_longest_block_leaves_room_for_as_many_as_its_comment_says() -> None:
-    assert 2**35 // BLOCK_RECORDS * MAX_BLOCK_US == MAX_US
-
-
-@pytest.mark.parametrize("phase", [0.0, 1.0, -300.0])
-def test_the_cosine_s_series(phase: float) -> None:
-    x = np.linspace(0, 2 * np.pi, 10_001) + phase
-    assert np.abs(_cosine(x) - np.cos(x)).max() < 1e-13
 
 
 def test_gaps_of_an_empirical_burst_stay_as_they_were_measured() -> None:

@@ -1,20 +1,18 @@
 """The batches of a workload have the sizes of its model. Records that belong together are in one batch."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom, geom, kstest
+from scipy.stats import geom, kstest
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.named.batching import Batching, CompactionSurvivors, Linger, linger_batches, plan_batches
-from kfbench.workloads.named.keys import KeyDistribution
 
 Sizes = NDArray[np.int64]
 
@@ -106,27 +104,6 @@ def test_where_all_survive_there_are_no_holes() -> None:
     assert np.diff(offsets).tolist() == [1] * (BLOCK_RECORDS - 1)
 
 
-@pytest.mark.parametrize(("cardinality", "skew", "behind"), [(20_000, 0.99, 40_000), (100_000, 0.99, 20_000)])
-def test_survivors_are_what_the_cleaner_leaves_of_a_zipf_log(cardinality: int, skew: float, behind: int) -> None:
-    """Compact a log whose keys follow Zipf's law.
-
-    In its first batches, as many records survive as the model says for this share.
-    """
-    seen = 50_000
-    keys = KeyDistribution(cardinality=cardinality, skew=skew).ids(7, 0, seen + behind)
-    last = np.zeros(cardinality, np.int64)
-    last[keys] = np.arange(len(keys))  # of equal indices, the last assignment stays
-    stays = last[keys[:seen]] == np.arange(seen)
-    # Older records survive less often, so each tenth is compared with its own share.
-    for tenth in np.split(stays, 10):
-        share = tenth.mean()
-        kept = tenth.reshape(-1, 100).sum(axis=1)
-        assert kept.std() == pytest.approx(binom.std(100, share), rel=0.35)
-        cells = np.arange(1, 100)
-        seen_share = np.searchsorted(np.sort(kept), cells, side="right") / len(kept)
-        assert np.abs(seen_share - binom.cdf(cells, 100, share)).max() < 1.63 / len(kept) ** 0.5  # K-S, at 1 %
-
-
 def shapes(n: int, value_bytes: int) -> Shapes:
     nulls = np.full(n, -1, np.int32)
     return Shapes(
@@ -144,20 +121,6 @@ def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
     assert set(np.diff(full.bounds)[:-1].tolist()) == {126}
     assert FORMATS["v2"].size(given, full.bounds).max() <= 131_072
     assert FORMATS["v2"].size(shapes(127, 1024), 127).sum() > 131_072
-
-
-def test_linger_is_the_kernel_s() -> None:
-    times_us = np.arange(BLOCK_RECORDS) * 1_000
-    found = linger_batches(Linger(linger_ms=2.5), times_us, shapes(BLOCK_RECORDS, 100))
-    assert set(np.diff(found.bounds)[:-1].tolist()) == {3}
-
-
-def test_every_block_has_batches_of_its_own_and_always_the_same() -> None:
-    drawn: Callable[[int, int], list[int]] = lambda seed, block: sizes(  # noqa: E731
-        seed, block, model="drawn", records={"dist": "uniform", "low": 1, "high": 9}
-    ).tolist()
-    assert drawn(1, 5) == drawn(1, 5)
-    assert drawn(1, 5) != drawn(1, 6) and drawn(1, 5) != drawn(2, 5)
 
 
 @pytest.mark.parametrize(

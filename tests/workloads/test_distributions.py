@@ -27,7 +27,6 @@ from kfbench.workloads.named.distributions import (
     draw,
     lengths_table,
     mean,
-    mean_length,
     table,
 )
 
@@ -103,36 +102,6 @@ def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
         return model.cdf(np.floor(value) + up)
 
     assert distance(draw(lengths_table(d), SEED, PURPOSE, 0, SAMPLE), cdf) < CRITICAL
-
-
-def test_the_distance_tells_a_wrong_sign_and_a_wrong_rounding() -> None:
-    """A public copy of the ETC key sizes has a wrong sign of the shape parameter.
-
-    The test above would find this, and a scale that is 2 % off.
-    """
-    drawn = draw(table(ETC_KEYS), SEED, PURPOSE, 0, SAMPLE)
-    assert distance(drawn, stats.genextreme(0.078688, 30.7984, 8.20449).cdf) > 5 * CRITICAL
-    assert distance(drawn, stats.genextreme(-0.078688, 30.7984, 8.20449 * 1.02).cdf) > CRITICAL
-    lengths = draw(lengths_table(ETC_KEYS), SEED, PURPOSE, 0, SAMPLE)
-    assert distance(lengths, lambda value: MODELS["etc keys"][1].cdf(np.floor(value) + 1)) > 5 * CRITICAL
-
-
-@pytest.mark.parametrize(("whole", "off"), [("round", 0.0), ("floor", -0.5), ("ceil", 0.5)])
-def test_rounding_moves_the_mean_by_what_it_says(whole: Any, off: float) -> None:
-    for d in (ETC_KEYS, MIXGRAPH, ETC_TAIL, MODELS["lognormal by mean"][0]):
-        rounded = msgspec.structs.replace(d, whole=whole)
-        assert mean_length(rounded) - mean(d) == pytest.approx(off, abs=0.01)
-
-
-def test_discrete_part_and_tail_have_their_shares() -> None:
-    lengths = draw(lengths_table(ETC_VALUES), SEED, PURPOSE, 0, MANY)
-    counts = np.bincount(lengths[lengths < 15], minlength=15)
-    deviation = np.sqrt(MANY * np.array(BELOW_15))
-    assert np.all(np.abs(counts - MANY * np.array(BELOW_15)) < 4 * deviation + MANY / 65_536 / 2)
-    assert counts.sum() / MANY == pytest.approx(0.44155, rel=0.002)
-    tail = lengths[lengths >= 15]
-    cdf = stats.genpareto(0.348238, 15, 214.476).cdf
-    assert distance(tail, lambda value: cdf(np.floor(value) + 1)) < stats.kstwobign.isf(SIGNIFICANCE) / len(tail) ** 0.5
 
 
 def test_choice_follows_its_weights() -> None:
@@ -211,18 +180,6 @@ def test_a_record_has_its_length_whatever_else_is_drawn(
     assert np.array_equal(whole[skipped:], draw(lengths_table(d), seed, purpose, start + skipped, count))
     gaps = draw(table(d), seed, purpose, start, skipped + count)
     assert np.array_equal(gaps[skipped:], draw(table(d), seed, purpose, start + skipped, count))
-
-
-def test_lengths_of_neighbours_and_of_purposes_are_unrelated() -> None:
-    """Neighbouring draws share a random word in groups of four.
-
-    Their rank correlation is still within 5 standard deviations of 0. So is that of two purposes (streams).
-    """
-    ranks = Uniform(low=0, high=1)
-    one, other = (draw(table(ranks), SEED, purpose, 0, SAMPLE) for purpose in (1, 2))
-    for ahead in (1, 2, 3, 4, 5):
-        assert abs(np.corrcoef(one[ahead:], one[:-ahead])[0, 1]) < 5 / SAMPLE**0.5
-    assert abs(np.corrcoef(one, other)[0, 1]) < 5 / SAMPLE**0.5
 
 
 @pytest.mark.parametrize("d", DISTRIBUTIONS, ids=lambda d: type(d).__name__)

@@ -265,15 +265,6 @@ def test_a_billion_survivors_are_of_a_few_years(variant: str) -> None:
     assert written_per_s == within(1_000)
 
 
-def test_every_transaction_ends_with_a_marker() -> None:
-    sample = drawn("transactional")
-    rows = sample.batch_fields.rows
-    assert rows["is_control"][1::2].all() and not rows["is_control"][::2].any()
-    assert set(sizes(sample)[1::2].tolist()) == {1}
-    data = sizes(sample)[::2]
-    assert data.max() <= 100 and data.mean() == within(50.5, 0.05)
-
-
 @pytest.mark.parametrize(("name", "variant"), list(product(("omb-1kb", "omb-100b"), ("default", "1mib", "keyed"))))
 def test_full_batches(name: str, variant: str) -> None:
     sample = drawn(name, variant)

@@ -83,12 +83,6 @@ def test_rows_of_public_data_are_records_with_rising_times(cache_folder: Path) -
     assert (np.diff(sample.records.timestamps_ms) >= 0).all() and sample.records.offsets.tolist() == [0, 1, 2]
 
 
-def test_sets_are_told_apart_by_their_kind() -> None:
-    names = [name for name in TOPICS if name.startswith("public-")]
-    assert "public-json-movies" in names and "public-table-nyc-flights" in names
-    assert all(name.startswith(("public-json-", "public-table-")) for name in names)
-
-
 def test_a_set_that_was_not_fetched_is_skipped_with_the_reason() -> None:
     topic = TOPICS["public-json-movies"]
     assert not topic.is_fetched

@@ -55,24 +55,3 @@ def test_a_workload_says_what_it_is_for(path: Path) -> None:
     model = load(path)
     assert model.question.endswith("?") and len(model.story) > 150
     assert len(model.summary) <= 120 and not model.summary.endswith(".")
-
-
-@pytest.mark.parametrize(
-    "source", ["a well-known paper", "Kafka's default", "as everybody knows", "assumed", "see above, there"]
-)
-def test_what_names_nothing_is_no_source(source: str) -> None:
-    assert not names_something(source)
-
-
-def test_a_number_without_a_source_is_found(tmp_path: Path) -> None:
-    text = (FILES / "kv-ycsb.toml").read_text(encoding="utf-8")
-    bare = text.replace("arrival.rate_per_s = ", "arrival.other = ", 1)
-    assert bare != text
-    path = tmp_path / "bare.toml"
-    path.write_text(bare, encoding="utf-8")
-    missing = [each.path for each in parameters(path) if each.source is None and not named_kind(each)]
-    assert missing == [
-        "arrival.rate_per_s",
-        "variant.rate-100.arrival.rate_per_s",
-        "variant.rate-10000.arrival.rate_per_s",
-    ]
