@@ -16,9 +16,9 @@ from kfbench.arrays import Int64
 from kfbench.errors import KfbenchError
 from kfbench.sources import Chunk, Part
 from kfbench.sources.time_columns import Unit
+from kfbench.whatif.kept_stretches import without_stored
 from kfbench.whatif.rebatch import LATEST_MS, sent
 from kfbench.whatif.record_times import TimeReader
-from kfbench.whatif.stored_dictionary import without_stored
 
 HISTOGRAMS: Final = (
     "record_bytes", "key_bytes", "value_bytes", "headers", "header_bytes", "records_per_batch", "time_steps_ms",

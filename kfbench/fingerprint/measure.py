@@ -24,8 +24,7 @@ from kfbench.sources.log import stream_of
 from kfbench.sources.tables import Table
 from kfbench.sources.time_columns import Unit
 from kfbench.whatif.answer import TopicAnswer, WhatIf
-from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, what_if
-from kfbench.whatif.default_formats import default_formats
+from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, what_if
 from kfbench.whatif.month import Rate, Stream
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.source import Source

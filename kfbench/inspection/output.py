@@ -5,16 +5,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kfbench.codecs import Dictionary
-from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, record_objects, title_line
+from kfbench.inspection.rows import LINE, TITLES, batch_lines, batch_objects, record_lines, record_objects, utc
 from kfbench.inspection.segment import Inspection, MissingBatches, SegmentReader
-from kfbench.inspection.values import utc
 from kfbench.log.damage import Damage, WithoutDictionary
 from kfbench.text import counted, printable, text_table
 
 
 def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
     """Yield the lines of text about one segment: its batches, with their records if wanted, then the summary."""
-    yield title_line()
+    yield LINE % TITLES
     for part in reader.parts():
         positions = part.positions.tolist()
         records = record_lines(part) if with_records else iter([[]] * len(positions))

@@ -3,27 +3,29 @@
 Whole columns are converted at once, because work per field would be slow.
 """
 
+import base64
+import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from json.encoder import encode_basestring_ascii
+from typing import Any, Final
 
 import numpy as np
 
+from kfbench.arrays import Int64
 from kfbench.batches import DecodedLog
 from kfbench.inspection.segment import Part
-from kfbench.inspection.values import json_text, utc, utc_column
 from kfbench.layouts import CONTROL_TYPES
 from kfbench.records import Records
 from kfbench.text import preview, printable
 
-TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
+FIRST_MS: Final = -62_135_596_800_000  # the year 1
+LAST_MS: Final = 253_402_300_799_999  # the year 9999
 # The width of each column in characters. Columns with "-" are aligned to the left. A long codec takes from the offsets.
 LINE: Final = "%12s  %9s  %5s  %-29s  %7s  %-23s  %5s  %-22s  %s"
-
-
-def title_line() -> str:
-    first, second = TITLES[:3], TITLES[5:]
-    return LINE % (*first, f"{TITLES[3]:<6}  {TITLES[4]}", *second)
+TITLES: Final = (
+    "position", "bytes", "magic", "codec   offsets", "records", "newest(UTC)", "epoch", "producer", "flags",
+)  # fmt: skip
 
 
 def batch_lines(part: Part) -> Iterator[str]:
@@ -88,37 +90,20 @@ def _control_type(log: DecodedLog, i: int) -> str:
     return CONTROL_TYPES.get(number, f"unknown type {number}")
 
 
-class Columns(NamedTuple):
-    """The columns of records as Python lists, with one item per record."""
-
-    offsets: list[int]
-    timestamps_ms: list[int]
-    keys: list[bytes | None]
-    values: list[bytes | None]
-    headers: list[list[tuple[str, bytes | None]]]
-
-
-def columns_of(records: Records) -> Columns:
-    return Columns(
-        records.offsets.tolist(),
-        records.timestamps_ms.tolist(),
-        records.keys(),
-        records.values(),
-        records.header_lists(),
-    )
+def _payloads(records: Records) -> Iterator[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]:
+    """Return the key, the value and the headers of each record."""
+    return zip(records.keys(), records.values(), records.header_lists(), strict=True)
 
 
 def record_lines(part: Part) -> Iterator[list[str]]:
     """Yield a list per batch: one line of text per record."""
-    records = part.log.records
-    columns, times = columns_of(records), utc_column(records.timestamps_ms)
-    lines = [
-        f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
-        for offset, time, key, value in zip(columns.offsets, times, columns.keys, columns.values, strict=True)
-    ]
-    for i, headers in enumerate(columns.headers):
+    records, lines = part.log.records, []
+    offsets, times = records.offsets.tolist(), utc_column(records.timestamps_ms)
+    for offset, time, (key, value, headers) in zip(offsets, times, _payloads(records), strict=True):
+        line = f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
         if headers:
-            lines[i] += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
+            line += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
+        lines.append(line)
     for first, end in pairwise(part.log.bounds.tolist()):
         yield lines[first:end]
 
@@ -148,11 +133,12 @@ def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
 
     prefix: JSON text of fields to put in front, with a comma at its end.
     """
-    columns = columns_of(part.log.records)
+    records = part.log.records
+    offsets, times_ms = records.offsets.tolist(), records.timestamps_ms.tolist()
     objects = [
         f'{{{prefix}"offset": {offset}, "timestamp_ms": {time_ms}, "key": {json_text(key)}, '
         f'"value": {json_text(value)}, "headers": {_json_headers(headers)}}}'
-        for offset, time_ms, key, value, headers in zip(*columns, strict=True)
+        for offset, time_ms, (key, value, headers) in zip(offsets, times_ms, _payloads(records), strict=True)
     ]
     for first, end in pairwise(part.log.bounds.tolist()):
         yield objects[first:end]
@@ -162,3 +148,31 @@ def _json_headers(headers: list[tuple[str, bytes | None]]) -> str:
     if not headers:
         return "[]"
     return f"[{', '.join(f'[{json_text(name.encode())}, {json_text(value)}]' for name, value in headers)}]"
+
+
+def json_text(data: bytes | None) -> str:
+    """Return bytes as JSON text without loss: a string, or {"base64": ...} if they are not UTF-8. None is null."""
+    if data is None:
+        return "null"
+    try:
+        return encode_basestring_ascii(data.decode())
+    except UnicodeDecodeError:
+        return json.dumps({"base64": base64.b64encode(data).decode()})
+
+
+def utc(timestamp_ms: int) -> str:
+    """Return a timestamp (ms since 1970) as a date in UTC. -1 (no timestamp) is "-".
+
+    A timestamp outside the years 1 to 9999 becomes a number: "… ms".
+    """
+    return utc_column(np.array([timestamp_ms]))[0]
+
+
+def utc_column(timestamps_ms: Int64) -> list[str]:
+    """Convert an array of timestamps, int64[n], to n texts. See `utc` for the form of each text."""
+    is_date = (timestamps_ms >= FIRST_MS) & (timestamps_ms <= LAST_MS) & (timestamps_ms != -1)
+    texts = np.datetime_as_string(np.where(is_date, timestamps_ms, 0).astype("M8[ms]"), unit="ms").tolist()
+    return [
+        text.replace("T", " ") if known else "-" if time_ms == -1 else f"{time_ms} ms"
+        for text, known, time_ms in zip(texts, is_date.tolist(), timestamps_ms.tolist(), strict=True)
+    ]

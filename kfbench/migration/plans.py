@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -91,6 +92,10 @@ class Plan:
     before: str
     goal: str
     rest: str | None = None
+
+    def clients(self, phase: Phase) -> tuple[str, ...]:
+        """Return the newest format of each kind of client in a phase."""
+        return (self.old,) if phase.only_old else self.formats
 
     def phase(self, name: str) -> Phase:
         """Return the phase with this name. Raise InvalidConfig if there is none."""
@@ -248,13 +253,8 @@ def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
         )
         for phase in plan.phases
         for stored in phase.stored
-        for producer, consumer in _clients(plan, phase)
+        for producer, consumer in product(plan.clients(phase), repeat=2)
     )
-
-
-def _clients(plan: Plan, phase: Phase) -> Iterator[tuple[str, str]]:
-    names = [plan.old] if phase.only_old else plan.formats
-    return ((producer, consumer) for producer in names for consumer in names)
 
 
 def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:

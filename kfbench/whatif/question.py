@@ -95,16 +95,20 @@ class Question:
 
     def hash(self, part: Part, stream: object, number: int) -> int:
         """Return a random number of 64 bits for a stretch. All workers have the same."""
-        where = f"{self.seed}/{part.key}/{stream}/{number}".encode(errors="surrogateescape")
-        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big")
+        return _hash(self.seed, part.key, stream, number)
 
 
 def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     """Return the keys of parts (files or partitions) whose first batches are always in the sample.
 
-    They are one part of each of the MOST_TOPICS largest topics, the largest topic first.
+    They are one part of each of the MOST_TOPICS largest topics, the largest topic first. An empty part is drawn only if
+    the topic has no other.
     """
-    return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in _largest_topics(parts).values())
+
+    def order(part: Part) -> tuple[bool, int, str]:
+        return not part.size_bytes, _hash(seed, part.key), part.key
+
+    return tuple(min(each, key=order).key for each in _largest_topics(parts).values())
 
 
 def kept_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
@@ -128,10 +132,6 @@ def _largest_topics(parts: Iterable[Part]) -> dict[str, list[Part]]:
     return dict(sorted(topics.items(), key=lambda each: -sum(part.size_bytes for part in each[1]))[:MOST_TOPICS])
 
 
-def _draw_order(part: Part, seed: int) -> tuple[bool, bytes, str]:
-    """Return a sort key that orders files or partitions by a hash. Empty ones come last."""
-    return (
-        not part.size_bytes,
-        blake2b(f"{seed}/{part.key}".encode(errors="surrogateescape"), digest_size=8).digest(),
-        part.key,
-    )
+def _hash(*where: object) -> int:
+    text = "/".join(map(str, where)).encode(errors="surrogateescape")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")

@@ -21,13 +21,12 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
 from kfbench.whatif.estimate import Drawn, SampleSums
-from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed
+from kfbench.whatif.kept_stretches import STRETCH_BYTES, Stored, StretchKeeper, is_compressed, without_stored
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import TimeReader, Times
 from kfbench.whatif.source import COUNTED, Source
-from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
-from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
+from kfbench.whatif.sums import MOST_DAMAGE, Tally
 
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
@@ -154,7 +153,7 @@ class _Reading:
         if self._nothing is not None:
             if self._assumed is not None:
                 for batches in self._assumed.add(self._nothing, last=True):
-                    self._recorded(batches, NOTHING_STORED)
+                    self._recorded(batches, None)
             self._rebatched(self._nothing, last=True)
             self._finish()
         part = self._part
@@ -182,17 +181,11 @@ class _Reading:
             sent_records=self._numbers["sent"],
             times={source.stream: self._times},
             time_units={source.stream: self._time_reader.units},
-            by_topic={source.stream: self._topic_sizes()},
+            by_topic={source.stream: self._found.of_base_format()},
             kept=tuple(self._keeper.stretches),
         )
 
-    def _topic_sizes(self) -> TopicSizes:
-        found = self._found
-        plain: dict[Batching | None, int] = {None: found.sizes()[BASE_FORMAT]}
-        plain |= {b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT}
-        return TopicSizes.of(plain, found.coded, found.recoded, found.control[BASE_FORMAT])
-
-    def _recorded(self, batches: Batches, stored: Stored) -> None:
+    def _recorded(self, batches: Batches, stored: Stored | None) -> None:
         found, question = self._found, self._question
         self._numbers["batches"] += len(batches.bounds) - 1
         control = batches.fields.over(len(batches.bounds) - 1)["is_control"]
@@ -220,12 +213,12 @@ class _Reading:
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
         jobs = [(group, arm) for group in groups for arm in arms]
-        sums: Any = self._found.coded if batching is None else self._found.recoded
+        sums: Any = self._found.coded
         results = self._run(_samples, jobs)
 
         def take() -> None:
             for (_, arm), sample in zip(jobs, results, strict=True):
-                key = arm if batching is None else (batching, *arm)
+                key = (batching, *arm)
                 sums[key] = sums.get(key, SampleSums()).plus(sample)
 
         self._started.append(take)

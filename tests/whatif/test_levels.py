@@ -53,7 +53,7 @@ def test_a_whole_log_has_the_bytes_of_its_encodings(
     for topic in ("transactions", "service-headers", "telemetry", "activity-gzip"):
         log = read_log(FOLDER / f"{topic}.log")
         sizes = FORMATS["v2"].size(log.source_records, log.bounds, log.batch_fields)
-        assert found.level_plain_bytes[topic] == sums.by_topic[topic].plain[None]
+        assert found.level_plain_bytes[topic] == sums.by_topic[topic].sizes()["v2"]
         for codec, level in LEVELS:
             drawn = found.levels[topic, codec, level]
             for size_bytes, each in ((drawn.plain, None), (drawn.coded, level)):
@@ -66,7 +66,7 @@ def test_the_sample_is_divided_among_topics(sums: Tally, question: Question, mon
     monkeypatch.setattr(levels, "LEVEL_BYTES", 100_000)
     shares = dict.fromkeys(sums.by_topic, 1.0)
     found = at_levels(sums, replace(question, kept_shares=shares)).level_plain_bytes
-    plain = {topic: each.plain[None] for topic, each in sums.by_topic.items()}
+    plain = {topic: each.sizes()["v2"] for topic, each in sums.by_topic.items()}
     whole = {topic for topic in plain if found[topic] == plain[topic]}
     assert 0 < len(whole) < 4 and max(plain[topic] for topic in whole) < 30_000
     rest = [found[topic] for topic in plain.keys() - whole]
