@@ -156,8 +156,7 @@ def json_document(readers: Iterable[SegmentReader], with_records: bool) -> Itera
         for part in reader.parts():
             records = record_objects(part) if with_records else None
             for batch in batch_objects(part):
-                of_batch = f', "records": [{", ".join(next(records))}]' if records else ""
-                yield f"{comma}\n{batch}{of_batch}}}"
+                yield f"{comma}\n{json.dumps(batch | {'records': next(records)} if records else batch)}"
                 comma = ","
         yield f"\n], {json.dumps(reader.found.to_dict())[1:]}"
     yield f"{'[' if separator == '[' else ''}\n]\n"
@@ -169,10 +168,9 @@ def json_lines(reader: SegmentReader, with_batches: bool, with_records: bool) ->
     Without `with_batches` and `with_records` there is only the last line.
     """
     for part in reader.parts():
-        records = record_objects(part, '"kind": "record", ') if with_records else None
-        if with_batches or with_records:
-            for batch in batch_objects(part, '"kind": "batch", '):
-                yield f"{batch}}}\n"
-                if records:
-                    yield "".join(f"{record}\n" for record in next(records))
+        records = record_objects(part) if with_records else None
+        for batch in batch_objects(part) if with_batches or with_records else ():
+            yield json.dumps({"kind": "batch", **batch}) + "\n"
+            for record in next(records) if records else ():
+                yield json.dumps({"kind": "record", **record}) + "\n"
     yield json.dumps({"kind": "file", **reader.found.to_dict()}) + "\n"

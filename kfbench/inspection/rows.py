@@ -1,13 +1,11 @@
-"""Format the batches and records of a part of a segment as lines of text or JSON.
+"""Convert the batches and records of a part of a segment to lines of text, or to values for JSON.
 
 Whole columns are converted at once, because work per field would be slow.
 """
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 import numpy as np
@@ -90,16 +88,17 @@ def _control_type(log: DecodedLog, i: int) -> str:
     return CONTROL_TYPES.get(number, f"unknown type {number}")
 
 
-def _payloads(records: Records) -> Iterator[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]:
-    """Return the key, the value and the headers of each record."""
-    return zip(records.keys(), records.values(), records.header_lists(), strict=True)
+def _record_values(records: Records) -> Iterator[tuple[int, int, Any, Any, list[tuple[str, Any]]]]:
+    """Return the offset, the timestamp, the key, the value and the headers of each record."""
+    offsets, times_ms = records.offsets.tolist(), records.timestamps_ms.tolist()
+    return zip(offsets, times_ms, records.keys(), records.values(), records.header_lists(), strict=True)
 
 
 def record_lines(part: Part) -> Iterator[list[str]]:
     """Yield a list per batch: one line of text per record."""
     records, lines = part.log.records, []
-    offsets, times = records.offsets.tolist(), utc_column(records.timestamps_ms)
-    for offset, time, (key, value, headers) in zip(offsets, times, _payloads(records), strict=True):
+    times = utc_column(records.timestamps_ms)
+    for time, (offset, _, key, value, headers) in zip(times, _record_values(records), strict=True):
         line = f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
         if headers:
             line += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
@@ -108,56 +107,38 @@ def record_lines(part: Part) -> Iterator[list[str]]:
         yield lines[first:end]
 
 
-def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
-    """Yield one JSON object per batch, without its closing brace, so that the caller can add fields.
-
-    prefix: JSON text of fields to put in front, with a comma at its end.
-    """
+def batch_objects(part: Part) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each batch, for JSON."""
     frame = part.log.batches.assign(position=part.positions)
-    texts = []
-    for name in frame:
-        values = frame[name].to_numpy()
-        if values.dtype == bool:
-            texts.append(np.where(values, "true", "false").tolist())
-        elif values.dtype.kind in "iu":
-            texts.append(list(map(str, values.tolist())))
-        else:
-            texts.append([f'"{value}"' for value in values.tolist()])
-    template = "{" + prefix + ", ".join(f'"{name}": %s' for name in frame)
-    for row in zip(*texts, strict=True):
-        yield template % row
+    names = list(frame)
+    for values in zip(*(frame[name].tolist() for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
-def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
-    """Yield a list per batch: one JSON object per record.
-
-    prefix: JSON text of fields to put in front, with a comma at its end.
-    """
-    records = part.log.records
-    offsets, times_ms = records.offsets.tolist(), records.timestamps_ms.tolist()
+def record_objects(part: Part) -> Iterator[list[dict[str, Any]]]:
+    """Yield a list per batch: the fields of each record, for JSON."""
     objects = [
-        f'{{{prefix}"offset": {offset}, "timestamp_ms": {time_ms}, "key": {json_text(key)}, '
-        f'"value": {json_text(value)}, "headers": {_json_headers(headers)}}}'
-        for offset, time_ms, (key, value, headers) in zip(offsets, times_ms, _payloads(records), strict=True)
+        {
+            "offset": offset,
+            "timestamp_ms": time_ms,
+            "key": json_value(key),
+            "value": json_value(value),
+            "headers": [[name, json_value(each)] for name, each in headers],
+        }
+        for offset, time_ms, key, value, headers in _record_values(part.log.records)
     ]
     for first, end in pairwise(part.log.bounds.tolist()):
         yield objects[first:end]
 
 
-def _json_headers(headers: list[tuple[str, bytes | None]]) -> str:
-    if not headers:
-        return "[]"
-    return f"[{', '.join(f'[{json_text(name.encode())}, {json_text(value)}]' for name, value in headers)}]"
-
-
-def json_text(data: bytes | None) -> str:
-    """Return bytes as JSON text without loss: a string, or {"base64": ...} if they are not UTF-8. None is null."""
+def json_value(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as a JSON value without loss: a string, or {"base64": ...} if they are not UTF-8. None is null."""
     if data is None:
-        return "null"
+        return None
     try:
-        return encode_basestring_ascii(data.decode())
+        return data.decode()
     except UnicodeDecodeError:
-        return json.dumps({"base64": base64.b64encode(data).decode()})
+        return {"base64": base64.b64encode(data).decode()}
 
 
 def utc(timestamp_ms: int) -> str:

@@ -8,11 +8,11 @@ the stretch's number decides if it is in the sample, so all workers draw the sam
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, group_bounds
 from kfbench.errors import InvalidConfig, KfbenchError
@@ -82,7 +82,7 @@ class _Group(NamedTuple):
 
     batches: Batches
     first_batches: Int64
-    are_certain: list[bool]
+    are_certain: NDArray[np.bool_]
 
 
 class _Reading:
@@ -256,7 +256,7 @@ class _Reading:
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
     """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
     first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
-    are_certain = [each.is_certain for each in stretches]
+    are_certain = np.array([each.is_certain for each in stretches])
     first, end = stretches[0].first, stretches[-1].end
     if end - first == sum(each.end - each.first for each in stretches):
         return _Group(batches.part(first, end), first_batches, are_certain)
@@ -269,11 +269,8 @@ def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     (batches, first_batches, are_certain), (name, codec) = job
     plain = FORMATS[name].size(*batches)
     coded = coded_sizes(batches, name, codec, None, plain)
-    sums = [np.add.reduceat(sizes, first_batches).tolist() for sizes in (plain, coded)]
-    samples = (
-        SampleSums.of(Drawn.of(*stretch), is_certain) for *stretch, is_certain in zip(*sums, are_certain, strict=True)
-    )
-    return reduce(SampleSums.plus, samples)
+    sums = [np.add.reduceat(sizes, first_batches) for sizes in (plain, coded)]
+    return SampleSums(*(Drawn.of(*(each[wanted].tolist() for each in sums)) for wanted in (~are_certain, are_certain)))
 
 
 def coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> Int64:

@@ -196,9 +196,9 @@ def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
 
 
 def test_one_stretch_has_no_known_error() -> None:
-    assert Drawn.of(100, 60).estimate(1_000) == (600, None)
+    assert Drawn.of([100], [60]).estimate(1_000) == (600, None)
     assert Drawn().estimate(1_000) == (None, None)
-    two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
+    two = Drawn.of([100, 100], [60, 40])
     # 2 of 20 stretches (runs of batches) were drawn, with residuals +10 and -10: 20 * sqrt((1 - 0.1) / 2 * 200)
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
 
@@ -234,8 +234,8 @@ def test_a_format_does_not_win_by_losses() -> None:
 
 def test_a_stretch_that_is_always_drawn_stands_for_itself() -> None:
     """Ten small topics of 10 bytes that halve, and a large one of 1,000 bytes that does not shrink."""
-    small = SampleSums.of(Drawn.of(10, 5), is_certain=True)
-    large = SampleSums.of(Drawn.of(50, 50), is_certain=False).plus(SampleSums.of(Drawn.of(50, 50), is_certain=False))
+    small = SampleSums(certain=Drawn.of([10], [5]))
+    large = SampleSums(drawn=Drawn.of([50, 50], [50, 50]))
     total = large
     for _ in range(10):
         total = total.plus(small)
