@@ -5,18 +5,20 @@ from typing import Final
 import numpy as np
 
 from kfbench.claims.claim import ClaimsTable, Published
-from kfbench.claims.example import overhead_bytes, steps
-from kfbench.claims.message_sets import changed_bytes, compressed_set, inner_offsets, numbered, stored_offset
+from kfbench.claims.example import (
+    changed_bytes,
+    compressed_set,
+    inner_offsets,
+    numbered,
+    overhead_bytes,
+    steps,
+    stored_offset,
+)
 from kfbench.formats import FORMATS
 from kfbench.layouts import ENRICHED_MESSAGE, V0_MESSAGE, position
 from kfbench.records import Records
 
 ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, then Offset"}
-
-
-def _first_field() -> int:
-    """Return the integer in the first 8 bytes of an entry whose offset is 7."""
-    return stored_offset(FORMATS["v0"].encode(numbered(7, 1)).data[:8].tobytes())
 
 
 def _largest_codec_bits() -> int:
@@ -50,7 +52,7 @@ PUBLISHED: Final = (
     Published(
         claim="an entry starts with",
         published=ENTRY_FIELD[False],
-        numbers=lambda: {"first_8_bytes": _first_field()},
+        numbers=lambda: {"first_8_bytes": stored_offset(bytes(FORMATS["v0"].encode(numbered(7, 1)).data))},
         words=lambda values: {"order": ENTRY_FIELD[values["first_8_bytes"] == 7]},
         real="{order}",
         because="the offset (int64) comes first on the wire and on disk, and then the size",

@@ -3,8 +3,13 @@
 from typing import Final
 
 from kfbench.claims.claim import ClaimsTable, Published
-from kfbench.claims.example import encoded_overhead_bytes
-from kfbench.claims.message_sets import changed_bytes, compressed_set, inner_offsets, stored_offset
+from kfbench.claims.example import (
+    changed_bytes,
+    compressed_set,
+    encoded_overhead_bytes,
+    inner_offsets,
+    stored_offset,
+)
 from kfbench.layouts import LEGACY_FIXED_BYTES
 
 

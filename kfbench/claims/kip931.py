@@ -1,9 +1,12 @@
 """Check KIP-931, "Public Interfaces": the number of bytes that the compact batch header of v3 saves."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final, Literal, NamedTuple
+
+import numpy as np
 
 from kfbench.claims.claim import ClaimsTable, Numbers, Published
 from kfbench.claims.example import (
@@ -39,14 +42,8 @@ def _header_varint_bytes(
 ) -> HeaderVarints:
     records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
     log = FORMATS[name].encode(records)
-    widths, at = [], V3_HEADER.itemsize
-    for _ in range(3):
-        width = 1
-        while log.data[at + width - 1] & 0x80:
-            width += 1
-        widths.append(width)
-        at += width
-    return HeaderVarints(*widths)
+    last_bytes = np.flatnonzero(log.data[V3_HEADER.itemsize :] < 0x80)[:3]
+    return HeaderVarints(*np.diff(last_bytes, prepend=-1).tolist())
 
 
 def _base_timestamp_bytes(timestamp_ms: int) -> int:
@@ -57,37 +54,26 @@ def _max_delta_bytes(span_ms: int) -> int:
     return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms]).max_timestamp_delta
 
 
-def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest integer from `low` to `high` - 1 for which the predicate is true.
-
-    The predicate must be true at `low`. After the first integer for which it is false it must always be false.
-    """
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if predicate(middle) else (low, middle)
-    return low
-
-
 @cache
 def _largest_delta(width: int) -> int:
     """Return the largest timestamp delta, in ms, that v3 stores in a varint of `width` bytes."""
-    return last_where(lambda ms: _max_delta_bytes(ms) <= width, 0, 2**31)
+    return bisect_right(range(2**31), width, key=_max_delta_bytes) - 1
 
 
 def _largest_unsigned(width: int) -> int:
     """Return the largest offset delta that v3-unsigned stores in a varint of `width` bytes."""
 
-    def fits(delta: int) -> bool:
-        return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta <= width
+    def delta_bytes(delta: int) -> int:
+        return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta
 
-    return last_where(fits, 0, 2**31 - 1)
+    return bisect_right(range(1, 2**31 - 1), width, key=delta_bytes)
 
 
 @cache
 def _last_short_ms() -> int:
     """Return the last time, in ms, at which a base timestamp still takes as many bytes as in 2023."""
     width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
-    return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
+    return bisect_right(range(SEARCH_END_MS), width, KIP_931_WRITTEN_MS, key=_base_timestamp_bytes) - 1
 
 
 def _saved_bytes(name: str, records: Shapes) -> int:

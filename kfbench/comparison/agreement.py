@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc
 
-from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
+from kfbench.comparison.timed_arms import GroupKey, Matched, Operation, Pair, arms_of, match
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
 
@@ -179,17 +179,13 @@ class Agreement:
 
     Args:
         groups: groups with a verdict. Groups of A/A arms, which time the base a second time, come last.
-        arms: the number of arms in each run, including bases and A/A arms.
-        hosts: for each pair of different hosts, the number of arms that are not compared for this reason.
-        resized: the number of arms that are not compared because their number of records differs.
+        matched: the arms of both runs, and the number of those that are not compared.
         bases: the comparison of each base's own time.
         host_ratios: ratios of arms that were measured on two hosts.
     """
 
     groups: tuple[Group, ...]
-    arms: tuple[int, int]
-    hosts: Mapping[Hosts, int]
-    resized: int
+    matched: Matched
     bases: tuple[Base, ...]
     host_ratios: tuple[HostRatio, ...]
 
@@ -207,9 +203,7 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     groups = _groups(matched, threshold)
     return Agreement(
         groups=groups,
-        arms=matched.arms,
-        hosts=matched.hosts,
-        resized=matched.resized,
+        matched=matched,
         bases=_bases(matched, groups, threshold),
         host_ratios=tuple(_host_ratio(key, pairs) for key, pairs in matched.of_two_hosts.items()),
     )
@@ -296,10 +290,10 @@ def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise:
     return found
 
 
-def _host_ratio(key: FormatKey, pairs: Sequence[Pair]) -> HostRatio:
+def _host_ratio(key: GroupKey, pairs: Sequence[Pair]) -> HostRatio:
     before = float(np.median([pair.before.median_ratio for pair in pairs]))
     after = float(np.median([pair.after.median_ratio for pair in pairs]))
-    return HostRatio(*key, len(pairs), before, after)
+    return HostRatio(key.kind, key.operation, key.format, len(pairs), before, after)
 
 
 def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> tuple[Base, ...]:

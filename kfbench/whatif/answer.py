@@ -411,7 +411,7 @@ class WhatIf:
             "best": self._arm(self.best),
             "levels": [asdict(each) for each in self.levels],
             "by_topic": [
-                asdict(each) | {"best": self._best_of_topic(each), "saving": each.saving} for each in self.by_topic
+                asdict(each) | {"best": self._arm(each.best, each), "saving": each.saving} for each in self.by_topic
             ],
             **{name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()},
             "sizes": [self._arm(arm) for arm in self.arms],
@@ -430,26 +430,19 @@ class WhatIf:
             "month_now": _month(self.month()),
         }
 
-    def _best_of_topic(self, topic: TopicAnswer) -> dict[str, Any]:
-        """Return the values of `_arm`. The saving is a share of this topic's bytes, and a month is this topic's."""
-        size_bytes = topic.best.size_bytes
-        then = None if size_bytes is None else self.month_of_topic(topic, size_bytes)
-        now = self.month_of_topic(topic, topic.base_bytes)
-        return asdict(topic.best) | {
-            "is_estimate": topic.best.is_estimate,
-            "saving": topic.saving,
-            "saving_against_v2": None,
-            "month": _month(then),
-            "saving_a_month": None if then is None or now is None else now.total - then.total,
-        }
-
-    def _arm(self, arm: Arm) -> dict[str, Any]:
+    def _arm(self, arm: Arm, topic: TopicAnswer | None = None) -> dict[str, Any]:
+        """Return values for JSON. topic: savings and months are of this topic's bytes, not of all."""
+        if topic is None:
+            saving, then, now = self.saving(arm), self.month_of(arm), self.month()
+        else:
+            saving, now = topic.saving, self.month_of_topic(topic, topic.base_bytes)
+            then = None if arm.size_bytes is None else self.month_of_topic(topic, arm.size_bytes)
         return asdict(arm) | {
             "is_estimate": arm.is_estimate,
-            "saving": self.saving(arm),
-            "saving_against_v2": self.saving_against_v2(arm),
-            "month": _month(self.month_of(arm)),
-            "saving_a_month": self.dollars_saved(arm),
+            "saving": saving,
+            "saving_against_v2": None if topic else self.saving_against_v2(arm),
+            "month": _month(then),
+            "saving_a_month": None if then is None or now is None else now.total - then.total,
         }
 
 
