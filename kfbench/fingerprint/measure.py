@@ -23,7 +23,7 @@ from kfbench.sources import Part, Skipped, find
 from kfbench.sources.log import stream_of
 from kfbench.sources.tables import Table
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.answer import TopicAnswer, WhatIf
+from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, what_if
 from kfbench.whatif.month import Rate, Stream
 from kfbench.whatif.more import WHATIF_TABLES
@@ -126,6 +126,14 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
     by_name: dict[str, list[Source]] = {name: [] for name in names.values()}
     for source in answer.sources:
         by_name[names[source.stream]].append(source)
+    topics = [
+        replace(
+            each,
+            topic=names[each.topic],
+            timestamp_unit_doubt=UNKNOWN_UNIT if each.timestamp_unit_doubt else None,
+        )
+        for each in answer.by_topic
+    ]
     return replace(
         answer,
         sources=tuple(_joined(name, sources) for name, sources in by_name.items()),
@@ -134,9 +142,7 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
         rate=None if answer.rate is None else _undated(answer.rate, names),
         traffic=Traffic(),
         prices=Prices(),
-        by_topic=tuple(
-            sorted((_of_topic(each, names) for each in answer.by_topic), key=lambda each: _number(each.topic))
-        ),
+        by_topic=tuple(sorted(topics, key=lambda each: _number(each.topic))),
         more={name: WHATIF_TABLES[name].renamed(each, names) for name, each in answer.more.items()},
         is_fingerprint=True,
     )
@@ -158,11 +164,6 @@ def _joined(name: str, sources: Sequence[Source]) -> Source:
         damage=(),
         unreadable=None,
     )
-
-
-def _of_topic(given: TopicAnswer, names: Mapping[str, str]) -> TopicAnswer:
-    doubt = UNKNOWN_UNIT if given.timestamp_unit_doubt else None
-    return replace(given, topic=names[given.topic], timestamp_unit_doubt=doubt)
 
 
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:

@@ -20,7 +20,7 @@ from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS
 from kfbench.log.dictionaries import dictionary_batches
 from kfbench.sources import Chunk, Part
 from kfbench.sources.log import stream_of
-from kfbench.whatif.question import Question
+from kfbench.whatif.question import OTHER_TOPICS, Question
 from kfbench.whatif.rebatch import Batches
 
 STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in a sample as a whole or not at all
@@ -125,6 +125,8 @@ class StretchKeeper:
 
     def __init__(self, part: Part, question: Question) -> None:
         self._part, self._question = part, question
+        shares = question.kept_shares
+        self._share = shares.get(stream_of(part.topic, part.name), shares.get(OTHER_TOPICS, 0.0))
         self._number = self._drawn = 0
         self._stride = 1
         self.stretches: list[KeptStretch] = []
@@ -134,13 +136,13 @@ class StretchKeeper:
 
         stored: has the dictionaries of the batches; None: they have none.
         """
-        if not self._question.kept_shares or len(batches.bounds) < 2:
+        if not self._share or len(batches.bounds) < 2:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
         of_clients = np.flatnonzero(is_compressed(batches))
         for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number, self._number = self._number, self._number + 1
-            if self._question.keeps(self._part, number):
+            if self._question.draws(self._part, "dictionary", number, self._share):
                 self._drawn += 1
                 if (self._drawn - 1) % self._stride == 0:
                     before = of_clients[(of_clients >= first) & (of_clients < end)]

@@ -72,26 +72,18 @@ class Question:
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
     def is_certain(self, part: Part, number: int) -> bool:
-        """Return True for a stretch that is drawn whatever the hash says, although others are not."""
-        return self.share < 1 and not number and part.key in self.always
+        """Return True for the stretches that are in every sample, whatever the hash says."""
+        return not number and part.key in self.always
 
-    def draws(self, part: Part, stream: object, number: int) -> bool:
-        """Return True if a stretch (consecutive batches) of the part is in the sample.
+    def draws(self, part: Part, stream: object, number: int, share: float) -> bool:
+        """Return True if a stretch (consecutive batches) of the part is in a sample.
 
         Args:
             stream: identifies a way to divide the records into batches.
             number: the number of the stretch, counted in this stream.
+            share: the share of stretches that is in the sample.
         """
-        return self._draws(part, stream, number, self.share)
-
-    def keeps(self, part: Part, number: int) -> bool:
-        """Return True if the records of a stretch of the log's own batches are kept."""
-        share = self.kept_shares.get(stream_of(part.topic, part.name), self.kept_shares.get(OTHER_TOPICS, 0.0))
-        return share > 0 and self._draws(part, "dictionary", number, share)
-
-    def _draws(self, part: Part, stream: object, number: int, share: float) -> bool:
-        is_certain = share == 1 or (not number and part.key in self.always)
-        return is_certain or self.hash(part, stream, number) < share * 2**64
+        return share == 1 or self.is_certain(part, number) or self.hash(part, stream, number) < share * 2**64
 
     def hash(self, part: Part, stream: object, number: int) -> int:
         """Return a random number of 64 bits for a stretch. All workers have the same."""

@@ -220,19 +220,15 @@ def field_table(answer: WhatIf) -> Table:
 
     Fields without bytes are left out. Keys, values and headers come last.
     """
-    fields = _fields(answer)
+    every = dict.fromkeys(field for name in (BASE_FORMAT, *answer.breakdown) for field in answer.breakdown[name])
+    taken = [field for field in every if any(parts.get(field) for parts in answer.breakdown.values())]
+    fields = sorted(taken, key=PAYLOAD.__contains__)
     return Table(
         name="fields",
         caption=f"Bytes by field without a codec, {answer.batches_words}",
         columns=(Column(name="field"), *plain_columns(*answer.breakdown)),
         rows=tuple((field, *(parts.get(field) or None for parts in answer.breakdown.values())) for field in fields),
     )
-
-
-def _fields(answer: WhatIf) -> list[str]:
-    every = dict.fromkeys(field for name in (BASE_FORMAT, *answer.breakdown) for field in answer.breakdown[name])
-    taken = [field for field in every if any(parts.get(field) for parts in answer.breakdown.values())]
-    return sorted(taken, key=PAYLOAD.__contains__)
 
 
 def overhead_table(answer: WhatIf) -> Table:

@@ -207,8 +207,9 @@ class _Reading:
         for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number = self._stretches[batching]
             self._stretches[batching] += 1
-            if question.draws(self._part, batching, number):
-                drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
+            if question.draws(self._part, batching, number, question.share):
+                is_certain = question.share < 1 and question.is_certain(self._part, number)
+                drawn.append(_Stretch(first, end, is_certain))
         groups = [
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
