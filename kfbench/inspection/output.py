@@ -51,7 +51,9 @@ def summary_lines(found: Inspection) -> Iterator[str]:
         yield "bytes per batch: " + _quantile_words(found.bytes_per_batch)
         gaps = f", {counted(found.gaps, 'gap')} of {counted(found.missing_offsets, 'offset')}" if found.gaps else ""
         yield f"offsets: {found.first_offset} to {found.last_offset}{gaps}"
-        yield f"producers with an id: {len(found.producers):,}{_kind_words(found)}"
+        special = {"transactional": found.transactional_batches, "control": found.control_batches}
+        words = ", ".join(f"{count:,} {kind}" for kind, count in special.items() if count)
+        yield f"producers with an id: {len(found.producers):,}{f'; batches: {words}' if words else ''}"
     if found.first_ms is not None and found.last_ms is not None:
         yield f"times: {utc(found.first_ms)} to {utc(found.last_ms)} UTC"
     yield from map(dictionary_line, found.dictionaries.values())
@@ -87,12 +89,6 @@ def dictionary_line(dictionary: Dictionary) -> str:
         words += "" if on.batch_size is None else f" ({on.batch_size:,} per batch)"
     size = counted(len(dictionary.data), "byte")
     return f"dictionary {dictionary.number}: {size}, {words}, SHA-256 {dictionary.sha256.hex()}"
-
-
-def _kind_words(found: Inspection) -> str:
-    kinds = {"transactional": found.transactional_batches, "control": found.control_batches}
-    words = [f"{count:,} {kind}" for kind, count in kinds.items() if count]
-    return f"; batches: {', '.join(words)}" if words else ""
 
 
 def _quantile_words(quantiles: Mapping[str, float]) -> str:

@@ -16,6 +16,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
+
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 
@@ -106,13 +108,9 @@ class Plan:
 
 
 def _load() -> Iterator[Plan]:
-    def columns(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-
     text = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
     for name, row in tomllib.loads(text).items():
-        phases = tuple(Phase(**columns(phase)) for phase in row["phases"])
-        yield Plan(**columns(row) | {"name": name, "phases": phases})
+        yield msgspec.convert(row | {"name": name}, Plan)
 
 
 PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in _load()})

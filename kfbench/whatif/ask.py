@@ -121,8 +121,15 @@ def what_if(
         if master is None and names:
             compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
     arms, illegal = legal_arms(names, codecs)
-    question = question_of(arms, names or MAIN_FORMATS, codecs, batchings, seed)
-    question = replace(question, timestamp_unit=timestamp_unit)
+    question = Question(
+        arms=tuple(arms),
+        batchings=tuple(BATCHINGS if batchings is None else batchings),
+        recoded=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
+        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
+        assumed=assumed,
+        seed=seed,
+        timestamp_unit=timestamp_unit,
+    )
 
     def read(units: Mapping[str, Unit]) -> tuple[Found, Question, Tally]:
         question_for = partial(sampled, replace(question, units=units), sample_bytes)
@@ -166,24 +173,6 @@ def _further_answers(sums: Tally, question: Question, details: Collection[str]) 
     kept = Kept(stretches, topics, question.formats, question.arms)
     answers = {name: each.answer(kept, name in details) for name, each in WHATIF_TABLES.items()}
     return {name: answer for name, answer in answers.items() if answer is not None}
-
-
-def question_of(
-    arms: Pairs,
-    recoded: Sequence[str],
-    codecs: Sequence[str] | None,
-    batchings: Sequence[Batching] | None,
-    seed: int,
-) -> Question:
-    """Return the question without its sample. recoded: the formats that are also compressed in other batches."""
-    return Question(
-        arms=tuple(arms),
-        batchings=tuple(BATCHINGS if batchings is None else batchings),
-        recoded=tuple(dict.fromkeys((*recoded, BASE_FORMAT))),
-        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
-        assumed=batchings[0] if batchings else None,
-        seed=seed,
-    )
 
 
 def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assumed: Batching | None) -> tuple[str, ...]:

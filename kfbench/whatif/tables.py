@@ -9,7 +9,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
 from kfbench.text import counted
-from kfbench.whatif.answer import AS_RECORDED, Arm, Level, WhatIf
+from kfbench.whatif.answer import AS_RECORDED, Arm, WhatIf
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes, month_notes, rate_notes, source_notes
 from kfbench.whatif.rebatch import Batching
@@ -146,10 +146,13 @@ def size_tables(answer: WhatIf) -> Iterator[Table]:
 
 def levels_table(answer: WhatIf) -> Table:
     """Return the size of v2 at every level of the codecs that have levels, in the log's own batches."""
-    rows = [
-        (each.codec, each.level, each.size_bytes, _of_default(answer, each), each.cpu_ms_per_mb, _level_words(each))
-        for each in answer.levels
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for each in answer.levels:
+        default_bytes, words = answer.size(BASE_FORMAT, each.codec), ""
+        share = None if each.size_bytes is None or not default_bytes else 100 * each.size_bytes / default_bytes
+        if each.is_default:
+            words = "Kafka's default: lz4's fast mode" if each.codec == "lz4" else "Kafka's default"
+        rows.append((each.codec, each.level, each.size_bytes, share, each.cpu_ms_per_mb, words))
     machine = "the machine that made the fingerprint" if answer.is_fingerprint else "this machine"
     return Table(
         name="levels",
@@ -163,17 +166,6 @@ def levels_table(answer: WhatIf) -> Table:
         rows=tuple(rows),
         notes=(f"CPU: one thread of {machine} encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
     )
-
-
-def _level_words(level: Level) -> str:
-    if not level.is_default:
-        return ""
-    return "Kafka's default: lz4's fast mode" if level.codec == "lz4" else "Kafka's default"
-
-
-def _of_default(answer: WhatIf, level: Level) -> float | None:
-    default_bytes = answer.size(BASE_FORMAT, level.codec)
-    return None if level.size_bytes is None or not default_bytes else 100 * level.size_bytes / default_bytes
 
 
 def month_tables(answer: WhatIf) -> Iterator[Table]:
