@@ -14,7 +14,7 @@ from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
 from kfbench.report.data.axes import GRID, setting
-from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all
@@ -181,11 +181,8 @@ def _operations(found: Comparison) -> Table:
     resized = found.cpu.matched.resized
     columns = (
         *plain_columns("kind", "operation", "arms", "slower", "faster", "unclear"),
-        Column(name="median |B/A − 1|", unit="%"),
-        Column(name="95 of 100 within", unit="%"),
-        Column(name="A/A median", unit="%"),
-        Column(name="base itself, B/A", digits=3),
-        Column(name="yardstick, B/A", digits=3),
+        *plain_columns("median |B/A − 1| (%)", "95 of 100 within (%)", "A/A median (%)"),
+        *plain_columns("base itself, B/A", "yardstick, B/A", digits=3),
     )
     return Table(
         name="operations",
@@ -210,8 +207,7 @@ def _formats(found: Comparison) -> Table:
         columns=(
             *plain_columns("kind", "operation", "format", "cells", "slower", "faster"),
             *plain_columns("A", "B", "B / A", digits=3),
-            Column(name="median |B/A − 1|", unit="%"),
-            Column(name="verdict"),
+            *plain_columns("median |B/A − 1| (%)", "verdict"),
         ),
         rows=tuple(map(_line, groups)),
     )

@@ -163,9 +163,8 @@ class Inspection:
         self.record_count += len(log.records)
         self._record_counts.append(counts)
         self._sizes.append(rows["size_bytes"].astype(np.int64))
-        for name, sums in (("magic", self.magics), ("codec", self.codecs)):
-            values, numbers = np.unique(log.batches[name].to_numpy(), return_counts=True)
-            sums.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        self.magics.update(log.batches["magic"].tolist())
+        self.codecs.update(log.batches["codec"].tolist())
         self.producers.update(np.unique(rows["producer_id"][rows["producer_id"] >= 0]).tolist())
         self.control_batches += int(rows["is_control"].sum())
         self.transactional_batches += int(rows["is_transactional"].sum())

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,22 +77,20 @@ def generated_subjects(sample: Sample) -> list[Subject]:
     Each is at most as large as `sample`.
     """
     subjects = []
-    for value_bytes in VALUE_BYTES:
-        for batch_size in BATCH_SIZES:
-            per_batch = f"{counted(batch_size, 'record')} per batch"
-            point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
-            batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
-            batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
-            generated = point.generate(records=batch_size * batches, seed=1)
-            subjects.append(
-                Subject(
-                    name=f"{value_bytes} B × {batch_size}",
-                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
-                    records=generated.records,
-                    bounds=generated.bounds,
-                    batch_fields=generated.batch_fields,
-                )
-            )
+    for value_bytes, batch_size in product(VALUE_BYTES, BATCH_SIZES):
+        per_batch = f"{counted(batch_size, 'record')} per batch"
+        point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
+        batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
+        batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
+        generated = point.generate(records=batch_size * batches, seed=1)
+        subject = Subject(
+            name=f"{value_bytes} B × {batch_size}",
+            about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
+            records=generated.records,
+            bounds=generated.bounds,
+            batch_fields=generated.batch_fields,
+        )
+        subjects.append(subject)
     return subjects
 
 

@@ -90,11 +90,9 @@ def topics_table(answer: WhatIf) -> Table:
         name="topics",
         caption="Topics, and the best that Kafka can do today for each",
         columns=(
-            Column(name="topic"),
-            Column(name="bytes now"),
+            *plain_columns("topic", "bytes now"),
             Column(name="per batch", digits=1),
-            Column(name="change"),
-            Column(name="with"),
+            *plain_columns("change", "with"),
         ),
         rows=tuple(rows),
     )

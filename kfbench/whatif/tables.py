@@ -159,8 +159,7 @@ def levels_table(answer: WhatIf) -> Table:
         caption=f"{BASE_FORMAT} at other levels, {answer.batches_words}",
         columns=(
             *plain_columns("codec", "level", "bytes"),
-            Column(name="of the default level's bytes", unit="%", digits=1),
-            Column(name="CPU", unit="ms per MB", digits=1),
+            *plain_columns("of the default level's bytes (%)", "CPU (ms per MB)", digits=1),
             Column(name="note"),
         ),
         rows=tuple(rows),
@@ -186,7 +185,7 @@ def _by_codec(
     return Table(
         name=name,
         caption=caption,
-        columns=(FORMAT, *(Column(name=codec, digits=digits) for codec in codecs)),
+        columns=(FORMAT, *plain_columns(*codecs, digits=digits)),
         rows=tuple((fmt, *(cells.get((fmt, codec)) for codec in codecs)) for fmt in answer.breakdown),
         notes=tuple(notes),
     )
@@ -263,8 +262,7 @@ def rebatched_tables(answer: WhatIf) -> Iterator[Table]:
         FORMAT,
         Column(name="linger", unit="ms", digits=3),
         Column(name="batch.size"),
-        Column(name="records per batch", digits=1),
-        *(Column(name=codec, digits=1) for codec in codecs),
+        *plain_columns("records per batch", *codecs, digits=1),
     )
     yield Table(
         name="rebatched",
