@@ -16,8 +16,6 @@ ONE_SIGMA: Final = 0.8413447460685429  # the share of a normal distribution belo
 class Estimate(NamedTuple):
     """The estimated size under a codec, and its standard error.
 
-    The sample consists of stretches of consecutive batches.
-
     Args:
         size_bytes: None: nothing was sampled.
         error_bytes: 0: everything was compressed, so the size is exact. None: only one stretch was sampled, so there is

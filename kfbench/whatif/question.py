@@ -1,8 +1,4 @@
-"""The question that is answered for every part: formats, codecs, other batches, and the shares of samples.
-
-A part is a file, a share of a file or a partition. A stretch is a sequence of consecutive batches; only a sample of the
-stretches is compressed.
-"""
+"""The question that is answered for every part: formats, codecs, other batches, and the shares of samples."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,8 +1,7 @@
 """Sums of the bytes that a source's records take in each format. They add up over chunks, parts and workers.
 
 All sums are integers, so that a sum does not depend on the order of its terms. `estimate` computes totals from the sums
-of a sample. A stretch is a sequence of consecutive batches of about 64 KiB. The sample consists of stretches drawn at
-random.
+of a sample.
 """
 
 from collections import Counter
@@ -27,8 +26,8 @@ class Tally:
     """Sums over some parts of the source (files or partitions); `a + b` is the tally of both. All sizes are in bytes.
 
     Sums are over the log's own batches. Sums with "batching" in the key are over other batches, which a producer with
-    these settings would make; None stands for the log's own. A stretch is about 64 KiB of consecutive batches. The
-    compressed sample consists of stretches.
+    these settings would make; None stands for the log's own. The compressed sample consists of stretches: about 64 KiB
+    of consecutive batches each, drawn at random.
 
     Attributes:
         sources: the files that were read.
