@@ -167,9 +167,22 @@ def _joined(name: str, sources: Sequence[Source]) -> Source:
 
 
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
-    """Return the rate by rounded lengths of time. A topic with times before FIRST_DATE_MS has none."""
+    """Return the rate by rounded lengths of time and bytes. A topic with times before FIRST_DATE_MS has none."""
     dated = [each for each in rate.streams if each.bulk_first_ms >= FIRST_DATE_MS]
-    streams = [_undated_stream(each, names[each.name]) for each in dated]
+    streams: list[Stream] = []
+    for each in dated:
+        span_ms = rounded(each.bulk_last_ms - each.bulk_first_ms)
+        stream = Stream(
+            name=names[each.name],
+            size_bytes=each.size_bytes,
+            first_ms=0,
+            last_ms=span_ms,
+            bulk_first_ms=0,
+            bulk_last_ms=span_ms,
+            strange=0,
+            bytes_a_day=float(rounded(each.bytes_a_day)),
+        )
+        streams.append(stream)
     if not streams:
         return None
     return Rate(
@@ -178,21 +191,6 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
         is_dated=False,
         untold_bytes=rate.untold_bytes + sum(each.size_bytes for each in rate.streams if each not in dated),
         streams=tuple(sorted(streams, key=lambda each: _number(each.name))),
-    )
-
-
-def _undated_stream(stream: Stream, name: str) -> Stream:
-    """Return a topic's rate with a rounded span. The bytes per day are rounded, too."""
-    span_ms = rounded(stream.bulk_last_ms - stream.bulk_first_ms)
-    return Stream(
-        name=name,
-        size_bytes=stream.size_bytes,
-        first_ms=0,
-        last_ms=span_ms,
-        bulk_first_ms=0,
-        bulk_last_ms=span_ms,
-        strange=0,
-        bytes_a_day=float(rounded(stream.bytes_a_day)),
     )
 
 

@@ -163,12 +163,9 @@ def _further_answers(sums: Tally, question: Question, details: Collection[str]) 
     topics: dict[str, TopicBytes] = {}
     for source in sums.sources:
         if source.records:
-            before = topics.get(source.stream, TopicBytes(0, 0))
-            topics[source.stream] = TopicBytes(
-                before.plain_bytes + source.plain_bytes,
-                before.files + 1,
-                before.dictionary_bytes + source.dictionary_bytes,
-            )
+            size_bytes, files, stored_bytes = topics.get(source.stream, (0, 0, 0))
+            size_bytes, stored_bytes = size_bytes + source.plain_bytes, stored_bytes + source.dictionary_bytes
+            topics[source.stream] = TopicBytes(size_bytes, files + 1, stored_bytes)
     stretches = [each for each in sums.kept if each.stream in question.kept_shares]
     kept = Kept(stretches, topics, question.formats, question.arms)
     answers = {name: each.answer(kept, name in details) for name, each in WHATIF_TABLES.items()}
