@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from kfbench.tables import Table, plain_columns
 
 Numbers: TypeAlias = Mapping[str, int | float]
+Fields: TypeAlias = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,27 +102,25 @@ class Published:
     The texts real, shipped, because and remark are templates: `{name}` is replaced by the field of this name.
 
     Args:
-        numbers: measures the values, which are fields of the templates.
+        fields: measures the real figure. Its numbers are the values of the claim; its texts only fill the templates.
         because: the reason that is printed if the claim does not hold.
         remark: printed if the claim holds.
-        words: returns more fields of the templates, computed from the values.
         holds: decides by the values if the claim holds. None: it holds if `real` equals `published`.
     """
 
     claim: str
     published: str
-    numbers: Callable[[], Numbers]
+    fields: Callable[[], Fields]
     real: str
     because: str = ""
     remark: str = ""
     shipped: str = ""
-    words: Callable[[Numbers], Mapping[str, object]] | None = None
     holds: Callable[[Numbers], bool] | None = None
 
     def check(self) -> Claim:
         """Measure the real figure and compare it with the published one."""
-        values = self.numbers()
-        fields = {**values, **(self.words(values) if self.words else {})}
+        fields = self.fields()
+        values = {name: value for name, value in fields.items() if not isinstance(value, str)}
         real = self.real.format_map(fields)
         holds = self.holds(values) if self.holds else real == self.published
         return Claim(

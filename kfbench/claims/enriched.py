@@ -4,19 +4,21 @@ from typing import Final
 
 import numpy as np
 
-from kfbench.claims.claim import ClaimsTable, Published
-from kfbench.claims.example import overhead_bytes, steps
-from kfbench.claims.message_sets import changed_bytes, compressed_set, inner_offsets, numbered, stored_offset
+from kfbench.claims.claim import ClaimsTable, Fields, Published
+from kfbench.claims.example import (
+    changed_bytes,
+    compressed_set,
+    inner_offsets,
+    numbered,
+    overhead_bytes,
+    steps,
+    stored_offset,
+)
 from kfbench.formats import FORMATS
 from kfbench.layouts import ENRICHED_MESSAGE, V0_MESSAGE, position
 from kfbench.records import Records
 
 ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, then Offset"}
-
-
-def _first_field() -> int:
-    """Return the integer in the first 8 bytes of an entry whose offset is 7."""
-    return stored_offset(FORMATS["v0"].encode(numbered(7, 1)).data[:8].tobytes())
 
 
 def _largest_codec_bits() -> int:
@@ -27,6 +29,11 @@ def _largest_codec_bits() -> int:
 
 def _message_overheads(*names: str) -> dict[str, int]:
     return {name: overhead_bytes(name, numbered(7, 1).shapes) for name in names}
+
+
+def _grown_bytes() -> Fields:
+    found = _message_overheads("v0", "v1", "enriched")
+    return {**found, "added": f"{found['enriched'] - found['v0']}"}
 
 
 def _tags_bytes(wrapper: bytes) -> int:
@@ -50,15 +57,17 @@ PUBLISHED: Final = (
     Published(
         claim="an entry starts with",
         published=ENTRY_FIELD[False],
-        numbers=lambda: {"first_8_bytes": _first_field()},
-        words=lambda values: {"order": ENTRY_FIELD[values["first_8_bytes"] == 7]},
+        fields=lambda: {
+            "first_8_bytes": (first := stored_offset(bytes(FORMATS["v0"].encode(numbered(7, 1)).data))),
+            "order": ENTRY_FIELD[first == 7],
+        },
         real="{order}",
         because="the offset (int64) comes first on the wire and on disk, and then the size",
     ),
     Published(
         claim="the lowest 2 attribute bits hold the codec (current format)",
         published="at most 3",
-        numbers=lambda: {"most": _largest_codec_bits()},
+        fields=lambda: {"most": _largest_codec_bits()},
         real="at most {most}",
         holds=lambda values: values["most"] <= 3,
         because="a codec's number takes more bits",
@@ -66,8 +75,7 @@ PUBLISHED: Final = (
     Published(
         claim="metadata grows in the best case",
         published="by 8 bytes, to 34",
-        numbers=lambda: _message_overheads("v0", "v1", "enriched"),
-        words=lambda values: {"added": values["enriched"] - values["v0"]},
+        fields=_grown_bytes,
         real="by {added} bytes, to {enriched}",
         because="a message without tags costs something else",
         remark="v1 as shipped takes {v1}, and its 8 bytes are a millisecond timestamp",
@@ -75,7 +83,7 @@ PUBLISHED: Final = (
     Published(
         claim="offset of a compressed set",
         published="that of its first message",
-        numbers=lambda: {"enriched": stored_offset(compressed_set("enriched"))},
+        fields=lambda: {"enriched": stored_offset(compressed_set("enriched"))},
         real="{enriched}, first is 1000",
         holds=lambda values: values["enriched"] == 1000,
         because="another message's offset is stored",
@@ -84,14 +92,14 @@ PUBLISHED: Final = (
     Published(
         claim="inner messages carry offsets relative to it",
         published="0, 1, 2",
-        numbers=lambda: inner_offsets(_wrapper_value()),
+        fields=lambda: inner_offsets(_wrapper_value()),
         real="{inner_0}, {inner_1}, {inner_2}",
         because="the inner offsets count from somewhere else",
     ),
     Published(
         claim="to assign offsets the broker sets the set's offset only",
         published="no other byte",
-        numbers=lambda: changed_bytes("v0", "enriched"),
+        fields=lambda: changed_bytes("v0", "enriched"),
         real="{enriched} other bytes (v0: {v0})",
         holds=lambda values: values["enriched"] == 0,
         because="bytes beyond the offset depend on it",

@@ -1,4 +1,8 @@
-"""The example records of KIP-98 and KIP-931, and their overhead: all bytes except keys and values."""
+"""Example records of the proposals, and their bytes.
+
+KIP-98 and KIP-931 have the same example. Its overhead is all bytes except keys and values. KIP-31 and the enriched
+format are checked with compressed sets of three small messages, read field by field.
+"""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -7,12 +11,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.records import Records, Shapes
 
 VALUE_BYTES: Final = 1024  # KIP-98: "a fixed message size of 1K with 100 byte keys"
 KEY_BYTES: Final = 100
 LARGEST_BATCH: Final = 100
+FIRST_OFFSET: Final = 1000  # of a compressed set
+LIMIT_BYTES: Final = 1 << 20  # the largest size of a decompressed set
 KIP_931_WRITTEN_MS: Final = int(datetime(2023, 5, 15, tzinfo=UTC).timestamp()) * 1000
 STEPS_MS: Final = (1, 64)  # "reasonably close timestamps". 1: all deltas take 1 byte; 64: first 1 byte, later 2
 
@@ -86,3 +93,40 @@ def record_bytes(name: str) -> Extremes:
         value_lengths=np.array([0, 2**28]),
     )
     return Extremes(overhead_bytes(name, narrow) - first, overhead_bytes(name, wide) - first)
+
+
+def numbered(first_offset: int, count: int) -> Records:
+    """Return `count` small records whose offsets begin at `first_offset` and rise by one."""
+    values = [b"value %d" % i for i in range(count)]
+    return Records.from_lists(values, offsets=list(range(first_offset, first_offset + count)))
+
+
+def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
+    """Return three messages as one wrapper message, compressed with gzip."""
+    return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
+
+
+def stored_offset(entry: bytes) -> int:
+    """Return the integer in the first 8 bytes of an entry, where its offset is stored."""
+    return int.from_bytes(entry[:8], "big")
+
+
+def inner_offsets(compressed: bytes) -> dict[str, int]:
+    """Return the offset field of each entry of a compressed message set (entry: offset i64, size i32, message)."""
+    entries: bytes = CODECS["gzip"].decompress(compressed, LIMIT_BYTES)
+    offsets, at = [], 0
+    while at < len(entries):
+        offsets.append(stored_offset(entries[at:]))
+        at += 12 + int.from_bytes(entries[at + 8 : at + 12], "big")
+    return {f"inner_{i}": offset for i, offset in enumerate(offsets)}
+
+
+def changed_bytes(*names: str) -> dict[str, int]:
+    """Count per format the bytes that depend on the first offset, besides the offset field itself.
+
+    A set at offset 1,000 is compared with one at offset 0.
+    """
+    pairs = {name: [compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET)] for name in names}
+    return {
+        name: sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b)) for name, (a, b) in pairs.items()
+    }

@@ -3,8 +3,13 @@
 from typing import Final
 
 from kfbench.claims.claim import ClaimsTable, Published
-from kfbench.claims.example import encoded_overhead_bytes
-from kfbench.claims.message_sets import changed_bytes, compressed_set, inner_offsets, stored_offset
+from kfbench.claims.example import (
+    changed_bytes,
+    compressed_set,
+    encoded_overhead_bytes,
+    inner_offsets,
+    stored_offset,
+)
 from kfbench.layouts import LEGACY_FIXED_BYTES
 
 
@@ -17,14 +22,14 @@ PUBLISHED: Final = (
     Published(
         claim="inner messages carry relative offsets",
         published="0, 1, 2",
-        numbers=lambda: inner_offsets(_wrapper_value()),
+        fields=lambda: inner_offsets(_wrapper_value()),
         real="{inner_0}, {inner_1}, {inner_2}",
         because="the inner offsets count from somewhere else",
     ),
     Published(
         claim="offset of the wrapper (Proposed Changes)",
         published="that of the last inner message",
-        numbers=lambda: {"v1": stored_offset(compressed_set("v1"))},
+        fields=lambda: {"v1": stored_offset(compressed_set("v1"))},
         real="{v1}",
         holds=lambda values: values["v1"] == 1002,
         because="another message's offset is stored",
@@ -32,7 +37,7 @@ PUBLISHED: Final = (
     Published(
         claim="offset of the wrapper (Public Interfaces)",
         published="base offset",
-        numbers=lambda: {"v1": stored_offset(compressed_set("v1"))},
+        fields=lambda: {"v1": stored_offset(compressed_set("v1"))},
         real="{v1}, first is 1000",
         holds=lambda values: values["v1"] == 1000,
         because="the interface section calls it the base offset. The last inner message's offset is stored",
@@ -40,7 +45,7 @@ PUBLISHED: Final = (
     Published(
         claim="to assign offsets the broker rewrites the wrapper's offset only",
         published="no other byte",
-        numbers=lambda: changed_bytes("v0", "v1"),
+        fields=lambda: changed_bytes("v0", "v1"),
         real="{v1} other bytes (v0: {v0})",
         holds=lambda values: values["v1"] == 0,
         because="bytes beyond the offset depend on it",
@@ -48,7 +53,7 @@ PUBLISHED: Final = (
     Published(
         claim="overhead of a message (layout with an 8-byte timestamp)",
         published="34 bytes",
-        numbers=lambda: {"v1": encoded_overhead_bytes("v1", 1, step_ms=1)},
+        fields=lambda: {"v1": encoded_overhead_bytes("v1", 1, step_ms=1)},
         real="{v1} bytes",
         because="v1 writes something else",
     ),

@@ -1,11 +1,13 @@
 """Check KIP-931, "Public Interfaces": the number of bytes that the compact batch header of v3 saves."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from kfbench.claims.claim import ClaimsTable, Numbers, Published
+import numpy as np
+
+from kfbench.claims.claim import ClaimsTable, Fields, Published
 from kfbench.claims.example import (
     KIP_931_WRITTEN_MS,
     LARGEST_BATCH,
@@ -39,14 +41,8 @@ def _header_varint_bytes(
 ) -> HeaderVarints:
     records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
     log = FORMATS[name].encode(records)
-    widths, at = [], V3_HEADER.itemsize
-    for _ in range(3):
-        width = 1
-        while log.data[at + width - 1] & 0x80:
-            width += 1
-        widths.append(width)
-        at += width
-    return HeaderVarints(*widths)
+    last_bytes = np.flatnonzero(log.data[V3_HEADER.itemsize :] < 0x80)[:3]
+    return HeaderVarints(*np.diff(last_bytes, prepend=-1).tolist())
 
 
 def _base_timestamp_bytes(timestamp_ms: int) -> int:
@@ -57,37 +53,19 @@ def _max_delta_bytes(span_ms: int) -> int:
     return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms]).max_timestamp_delta
 
 
-def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest integer from `low` to `high` - 1 for which the predicate is true.
-
-    The predicate must be true at `low`. After the first integer for which it is false it must always be false.
-    """
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if predicate(middle) else (low, middle)
-    return low
-
-
 @cache
 def _largest_delta(width: int) -> int:
     """Return the largest timestamp delta, in ms, that v3 stores in a varint of `width` bytes."""
-    return last_where(lambda ms: _max_delta_bytes(ms) <= width, 0, 2**31)
+    return bisect_right(range(2**31), width, key=_max_delta_bytes) - 1
 
 
 def _largest_unsigned(width: int) -> int:
     """Return the largest offset delta that v3-unsigned stores in a varint of `width` bytes."""
 
-    def fits(delta: int) -> bool:
-        return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta <= width
+    def delta_bytes(delta: int) -> int:
+        return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta
 
-    return last_where(fits, 0, 2**31 - 1)
-
-
-@cache
-def _last_short_ms() -> int:
-    """Return the last time, in ms, at which a base timestamp still takes as many bytes as in 2023."""
-    width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
-    return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
+    return bisect_right(range(1, 2**31 - 1), width, key=delta_bytes)
 
 
 def _saved_bytes(name: str, records: Shapes) -> int:
@@ -108,18 +86,14 @@ def _saved_share(records: Shapes) -> float:
     return (v2 - v3) / v2
 
 
-def _base_timestamps() -> Numbers:
+def _base_timestamps() -> Fields:
+    width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
+    end_ms = bisect_right(range(SEARCH_END_MS), width, KIP_931_WRITTEN_MS, key=_base_timestamp_bytes)
     return {
-        "bytes_2023": _base_timestamp_bytes(KIP_931_WRITTEN_MS),
+        "bytes_2023": width,
         "bytes_2033": _base_timestamp_bytes(TEN_YEARS_LATER_MS),
-        "last_ms_of_as_few_bytes": _last_short_ms(),
-    }
-
-
-def _base_timestamp_words(values: Numbers) -> Mapping[str, object]:
-    end_ms = int(values["last_ms_of_as_few_bytes"]) + 1
-    return {
-        "later_bytes": _base_timestamp_bytes(end_ms),
+        "last_ms_of_as_few_bytes": end_ms - 1,
+        "later_bytes": f"{_base_timestamp_bytes(end_ms)}",
         "until": datetime.fromtimestamp(end_ms // 1000, UTC).date().isoformat(),
     }
 
@@ -128,7 +102,7 @@ def _largest_varint(width: int, published: int) -> Published:
     return Published(
         claim=f"biggest value of a {width}-byte varint",
         published=f"{published}",
-        numbers=lambda: {"published": published, "v3": _largest_delta(width), "v3_unsigned": _largest_unsigned(width)},
+        fields=lambda: {"published": published, "v3": _largest_delta(width), "v3_unsigned": _largest_unsigned(width)},
         real="{v3}",
         because="Kafka's varints are zig-zag: one bit holds the sign. Without it, the value is {v3_unsigned} "
         "(v3-unsigned). That format has only lengths and offset deltas unsigned, because time can run backwards",
@@ -141,31 +115,30 @@ def _record_count_bytes() -> int:
     return batch_header_bytes("v3") - listed
 
 
-def _saved_on_header_shares() -> Numbers:
-    example, one_record = _saved_on_header().values()
-    header = batch_header_bytes("v2")
-    return {"published": 0.18, "example": example / header, "one_record": one_record / header}
-
-
-def _header_share_words(values: Numbers) -> Mapping[str, object]:
+def _saved_on_header_shares() -> Fields:
+    saved, header = _saved_on_header(), batch_header_bytes("v2")
+    example, one_record = (size_bytes / header for size_bytes in saved.values())
     return {
-        "example_share": percent(values["example"], 0),
-        "one_record_share": percent(values["one_record"], 0),
-        "header": batch_header_bytes("v2"),
-        **_saved_on_header(),
+        "published": 0.18,
+        "example": example,
+        "one_record": one_record,
+        "example_share": percent(example, 0),
+        "one_record_share": percent(one_record, 0),
+        "header": f"{header}",
+        **{name: f"{size_bytes}" for name, size_bytes in saved.items()},
     }
 
 
-def _saved_on_record() -> Numbers:
+def _saved_on_record() -> Fields:
     saved, record = _saved_bytes("v3-attributes-only", shapes(steps(1, 0))), added_bytes("v2")
-    return {"published": 1 / 7, "least": saved / record.most, "most": saved / record.least}
-
-
-def _saved_on_record_words(values: Numbers) -> Mapping[str, object]:
+    least, most = saved / record.most, saved / record.least
     return {
-        "shares": number_range((100 * values["least"], 100 * values["most"]), ".0f"),
-        "saved": _saved_bytes("v3-attributes-only", shapes(steps(1, 0))),
-        "record": number_range(added_bytes("v2"), "g"),
+        "published": 1 / 7,
+        "least": least,
+        "most": most,
+        "shares": number_range((100 * least, 100 * most), ".0f"),
+        "saved": f"{saved}",
+        "record": number_range(record, "g"),
     }
 
 
@@ -173,8 +146,7 @@ PUBLISHED: Final = (
     Published(
         claim="base timestamp in 2023, and ten years later",
         published="6 and 6 bytes",
-        numbers=_base_timestamps,
-        words=_base_timestamp_words,
+        fields=_base_timestamps,
         real="{bytes_2023} and {bytes_2033} bytes",
         remark="not for good: zig-zag takes {later_bytes} bytes from {until}",
     ),
@@ -183,22 +155,21 @@ PUBLISHED: Final = (
     Published(
         claim="max timestamp delta of a batch that spans 16 seconds",
         published="2 bytes",
-        numbers=lambda: {"published": 2, "v3": _max_delta_bytes(SPAN_MS)},
-        words=lambda _: {"largest": _largest_delta(2)},
+        fields=lambda: {"published": 2, "v3": _max_delta_bytes(SPAN_MS), "largest": f"{_largest_delta(2)}"},
         real="{v3} bytes",
         because="for the same reason 2 bytes end at {largest} ms",
     ),
     Published(
         claim="original batch overhead",
         published="53 bytes",
-        numbers=lambda: {"published": 53, "v2": batch_header_bytes("v2")},
+        fields=lambda: {"published": 53, "v2": batch_header_bytes("v2")},
         real="{v2} bytes",
         because="53 is the figure of KIP-98's text. The released v2 also has the leader epoch and the count",
     ),
     Published(
         claim="record count in the batch header",
         published="0 bytes (not listed)",
-        numbers=lambda: {"published": 0, "v3": _record_count_bytes()},
+        fields=lambda: {"published": 0, "v3": _record_count_bytes()},
         real="{v3} bytes",
         holds=lambda values: values["v3"] == 0,
         because="the listed layout leaves `count` out. A reader needs it, so v3 keeps it",
@@ -206,16 +177,14 @@ PUBLISHED: Final = (
     Published(
         claim="saved on a batch header (16 s, two-byte offset delta)",
         published="10 bytes",
-        numbers=lambda: {"published": 10, **_saved_on_header()},
-        words=lambda _: {"delta": _max_delta_bytes(SPAN_MS)},
+        fields=lambda: {"published": 10, **_saved_on_header(), "delta": f"{_max_delta_bytes(SPAN_MS)}"},
         real="{v3_header_only} bytes",
         because="the max timestamp delta takes {delta} bytes. A batch of one record saves {v3_header_only_one_record}",
     ),
     Published(
         claim="the same as a share of the batch overhead",
         published="18 %",
-        numbers=_saved_on_header_shares,
-        words=_header_share_words,
+        fields=_saved_on_header_shares,
         real="{example_share} (one record per batch: {one_record_share})",
         holds=lambda values: round(100 * values["example"]) == 18,
         because="it is {v3_header_only} of {header} bytes in the KIP's example, and {v3_header_only_one_record} with "
@@ -224,8 +193,7 @@ PUBLISHED: Final = (
     Published(
         claim="saved on a message of KIP-98's example",
         published="14 % (7 to 6 bytes)",
-        numbers=_saved_on_record,
-        words=_saved_on_record_words,
+        fields=_saved_on_record,
         real="{shares} % ({saved} byte of {record})",
         holds=lambda _: added_bytes("v2").least <= 7 <= added_bytes("v2").most,
         because="the byte is saved, but such a record costs {record} bytes in v2, not 7",

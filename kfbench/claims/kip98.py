@@ -4,10 +4,9 @@ The published figures are compared with the layout in the KIP's text (format `ki
 layout (format `v2`) are listed too.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from kfbench.claims.claim import ClaimsTable, Numbers, Published
+from kfbench.claims.claim import ClaimsTable, Fields, Published
 from kfbench.claims.example import (
     STEPS_MS,
     Extremes,
@@ -25,7 +24,7 @@ def _old_format(count: int) -> Published:
     return Published(
         claim=f"old format, overhead of {counted(count, 'message')}",
         published=f"34*{count} = {34 * count}",
-        numbers=lambda: {"published": 34 * count, "v1": encoded_overhead_bytes("v1", count, step_ms=1)},
+        fields=lambda: {"published": 34 * count, "v1": encoded_overhead_bytes("v1", count, step_ms=1)},
         real="{v1}",
         holds=lambda values: values["v1"] == values["published"],
         because="v1 writes {v1} bytes",
@@ -39,26 +38,24 @@ def _batch(count: int, published: int) -> Published:
     if count > 1:
         because = "As for a batch of 1. The others' deltas take 1 byte below 64 ms, then 2"
 
-    def numbers() -> Numbers:
+    def fields() -> Fields:
         overheads = {
             f"{name}_{step_ms}ms_apart": encoded_overhead_bytes(name, count, step_ms)
             for name in ("kip98", "v2")
             for step_ms in STEPS_MS
         }
-        return {"published": published, **overheads}
-
-    def words(values: Numbers) -> Mapping[str, object]:
         return {
-            "kip98": _range(values["kip98_1ms_apart"], values["kip98_64ms_apart"]),
-            "v2": _range(values["v2_1ms_apart"], values["v2_64ms_apart"]),
-            "first": values["kip98_1ms_apart"] - batch_header_bytes("kip98"),
+            "published": published,
+            **overheads,
+            "kip98": _range(overheads["kip98_1ms_apart"], overheads["kip98_64ms_apart"]),
+            "v2": _range(overheads["v2_1ms_apart"], overheads["v2_64ms_apart"]),
+            "first": f"{overheads['kip98_1ms_apart'] - batch_header_bytes('kip98')}",
         }
 
     return Published(
         claim=f"new format, overhead of a batch of {count}",
         published=f"{published}",
-        numbers=numbers,
-        words=words,
+        fields=fields,
         real="{kip98}",
         shipped="{v2}",
         holds=lambda values: values["kip98_1ms_apart"] <= published <= values["kip98_64ms_apart"],
@@ -67,12 +64,9 @@ def _batch(count: int, published: int) -> Published:
     )
 
 
-def _extremes(text: Extremes, shipped: Extremes) -> Numbers:
-    return {"kip98_least": text.least, "kip98_most": text.most, "v2_least": shipped.least, "v2_most": shipped.most}
-
-
-def _ranges(values: Numbers) -> Mapping[str, object]:
-    return {name: _range(values[f"{name}_least"], values[f"{name}_most"]) for name in ("kip98", "v2")}
+def _extremes(text: Extremes, shipped: Extremes) -> Fields:
+    numbers = {"kip98_least": text.least, "kip98_most": text.most, "v2_least": shipped.least, "v2_most": shipped.most}
+    return {**numbers, "kip98": _range(*text), "v2": _range(*shipped)}
 
 
 def _range(low: float, high: float) -> str:
@@ -85,7 +79,7 @@ PUBLISHED: Final = (
     Published(
         claim="new format, overhead of the message set",
         published="53",
-        numbers=lambda: {"published": 53, **{name: batch_header_bytes(name) for name in ("kip98", "v2")}},
+        fields=lambda: {"published": 53, **{name: batch_header_bytes(name) for name in ("kip98", "v2")}},
         real="{kip98}",
         shipped="{v2}",
         because="the layout adds up to something else",
@@ -93,8 +87,7 @@ PUBLISHED: Final = (
     Published(
         claim="new format, each additional message of the example",
         published="7",
-        numbers=lambda: {"published": 7, **_extremes(added_bytes("kip98"), added_bytes("v2"))},
-        words=_ranges,
+        fields=lambda: {"published": 7, **_extremes(added_bytes("kip98"), added_bytes("v2"))},
         real="{kip98}",
         shipped="{v2}",
         holds=lambda values: values["kip98_least"] <= 7 <= values["kip98_most"],
@@ -104,12 +97,11 @@ PUBLISHED: Final = (
     Published(
         claim="new format, per-message overhead ranges",
         published="6 to 25",
-        numbers=lambda: {
+        fields=lambda: {
             "published_least": 6,
             "published_most": 25,
             **_extremes(record_bytes("kip98"), record_bytes("v2")),
         },
-        words=_ranges,
         real="{kip98}",
         shipped="{v2}",
         because="Each field is at its narrowest, or at its widest. A record has at least the length, the attributes "

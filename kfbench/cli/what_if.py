@@ -143,7 +143,7 @@ def what_if(
     from kfbench.whatif.month import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
     from kfbench.whatif.record_times import unknown_unit
-    from kfbench.whatif.text import NOTES, TABLES, render_text
+    from kfbench.whatif.tables import NOTES, TABLES, render_text
 
     details = [name for name, is_wanted in vars(more).items() if is_wanted]
     arms.check()

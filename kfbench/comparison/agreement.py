@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc
 
-from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
+from kfbench.comparison.timed_arms import GroupKey, Matched, Operation, Pair, arms_of, match
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
 
@@ -79,11 +79,13 @@ class Moved(NamedTuple):
 
     Args:
         row: the arm's row in the first run.
+        base: the operation of the base arm.
         before, after: its CPU time divided by that of the base arm, in the first and in the second run.
         change: after / before.
     """
 
     row: StoredRow
+    base: Operation
     before: PairedRatio
     after: PairedRatio
     change: PairedRatio
@@ -179,17 +181,13 @@ class Agreement:
 
     Args:
         groups: groups with a verdict. Groups of A/A arms, which time the base a second time, come last.
-        arms: the number of arms in each run, including bases and A/A arms.
-        hosts: for each pair of different hosts, the number of arms that are not compared for this reason.
-        resized: the number of arms that are not compared because their number of records differs.
+        matched: the arms of both runs, and the number of those that are not compared.
         bases: the comparison of each base's own time.
         host_ratios: ratios of arms that were measured on two hosts.
     """
 
     groups: tuple[Group, ...]
-    arms: tuple[int, int]
-    hosts: Mapping[Hosts, int]
-    resized: int
+    matched: Matched
     bases: tuple[Base, ...]
     host_ratios: tuple[HostRatio, ...]
 
@@ -207,10 +205,8 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     groups = _groups(matched, threshold)
     return Agreement(
         groups=groups,
-        arms=matched.arms,
-        hosts=matched.hosts,
-        resized=matched.resized,
-        bases=_bases(matched, groups, threshold),
+        matched=matched,
+        bases=tuple(_bases(matched, groups, threshold)),
         host_ratios=tuple(_host_ratio(key, pairs) for key, pairs in matched.of_two_hosts.items()),
     )
 
@@ -222,7 +218,7 @@ def _groups(matched: Matched, threshold: float) -> tuple[Group, ...]:
         )
         for key, pairs in matched.pairs.items()
     }
-    noise = _noise(matched, cells)
+    noise = _noise(cells)
     return tuple(
         Group(
             kind=key.kind,
@@ -231,14 +227,10 @@ def _groups(matched: Matched, threshold: float) -> tuple[Group, ...]:
             is_aa=key.is_aa,
             cells=tuple(moved),
             change=_median_cell(moved) if len(moved) >= LEAST_CELLS else None,
-            verdict=_group_verdict(moved, matched.judged_groups, threshold, noise.get(_base_operation(matched, key))),
+            verdict=_group_verdict(moved, matched.judged_groups, threshold, noise.get(moved[0].base)),
         )
         for key, moved in cells.items()
     )
-
-
-def _base_operation(matched: Matched, key: GroupKey) -> Operation:
-    return matched.pairs[key][0].before.base.key
 
 
 def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
@@ -248,14 +240,15 @@ def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
     """
     before, after = pair.before.ratio, pair.after.ratio
     found = change(before, after)
-    return Moved(pair.before.arm.row, before, after, found, verdict(together(found, arms), threshold))
+    judged = verdict(together(found, arms), threshold)
+    return Moved(pair.before.arm.row, pair.before.base.key, before, after, found, judged)
 
 
 def _median_cell(cells: Sequence[Moved]) -> PairedRatio:
     return paired_ratio([each.after.median for each in cells], [each.before.median for each in cells])
 
 
-def _noise(matched: Matched, cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
+def _noise(cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
     """Return how far the ratios of A/A arms differ between the runs, although they should all be 1.
 
     An A/A arm times the base a second time. The result is the USUAL percentile of abs(log(change)), by operation of the
@@ -264,7 +257,7 @@ def _noise(matched: Matched, cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[
     distances: dict[Operation, list[float]] = defaultdict(list)
     for key, moved in cells.items():
         if key.is_aa:
-            distances[_base_operation(matched, key)] += [_distance(each) for each in moved]
+            distances[moved[0].base] += [_distance(each) for each in moved]
     return {operation: float(np.percentile(found, USUAL, method="higher")) for operation, found in distances.items()}
 
 
@@ -296,41 +289,35 @@ def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise:
     return found
 
 
-def _host_ratio(key: FormatKey, pairs: Sequence[Pair]) -> HostRatio:
+def _host_ratio(key: GroupKey, pairs: Sequence[Pair]) -> HostRatio:
     before = float(np.median([pair.before.median_ratio for pair in pairs]))
     after = float(np.median([pair.after.median_ratio for pair in pairs]))
-    return HostRatio(*key, len(pairs), before, after)
+    return HostRatio(key.kind, key.operation, key.format, len(pairs), before, after)
 
 
-def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> tuple[Base, ...]:
-    faster: dict[Operation, dict[Unmoved, Sequence[Pair]]] = defaultdict(dict)
-    for group in groups:
-        if group.verdict == "faster" and not group.is_aa:  # an A/A arm repeats the base, so it shows no other change
-            key = GroupKey(group.is_aa, group.kind, group.operation, group.format)
-            faster[_base_operation(matched, key)][Unmoved(group.format, group.operation)] = matched.pairs[key]
-    return tuple(
-        _base(operation, pairs, faster[operation], matched.judged_groups, threshold)
-        for operation, pairs in matched.bases.items()
-    )
-
-
-def _base(
-    operation: Operation, pairs: Sequence[Pair], faster: Mapping[Unmoved, Sequence[Pair]], groups: int, threshold: float
-) -> Base:
-    """Give a verdict on a base by its own time. faster: the timed calls (arms) whose ratio to this base got smaller."""
-    yardstick = _yardstick_change(pairs)
-    # An arm with a wide interval does not count: on a noisy day it may have slowed down too.
-    unmoved = [name for name, arms in faster.items() if _own_verdict(arms, yardstick, groups, threshold) == "within"]
-    found = _own_verdict(pairs, yardstick, groups, threshold)
-    return Base(
-        kind=operation.kind,
-        operation=operation.operation,
-        formats=tuple(sorted({pair.before.arm.row.format for pair in pairs})),
-        change=float(np.median([pair.after.arm.median_ns / pair.before.arm.median_ns for pair in pairs])),
-        yardstick=yardstick,
-        unmoved=tuple(unmoved),
-        verdict="unclear" if found == "slower" and not unmoved else found,
-    )
+def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> Iterator[Base]:
+    """Give a verdict on each base by its own time. groups: those of `matched.pairs`, in the same order."""
+    for operation, pairs in matched.bases.items():
+        yardstick = _yardstick_change(pairs)
+        # An arm with a wide interval does not count: on a noisy day it may have slowed down too.
+        unmoved = tuple(
+            Unmoved(group.format, group.operation)
+            for group, arms in zip(groups, matched.pairs.values(), strict=True)
+            if group.verdict == "faster"
+            and not group.is_aa  # an A/A arm repeats the base, so it shows no other change
+            and arms[0].before.base.key == operation
+            and _own_verdict(arms, yardstick, matched.judged_groups, threshold) == "within"
+        )
+        found = _own_verdict(pairs, yardstick, matched.judged_groups, threshold)
+        yield Base(
+            kind=operation.kind,
+            operation=operation.operation,
+            formats=tuple(sorted({pair.before.arm.row.format for pair in pairs})),
+            change=float(np.median([pair.after.arm.median_ns / pair.before.arm.median_ns for pair in pairs])),
+            yardstick=yardstick,
+            unmoved=unmoved,
+            verdict="unclear" if found == "slower" and not unmoved else found,
+        )
 
 
 def _yardstick_change(pairs: Sequence[Pair]) -> float | None:

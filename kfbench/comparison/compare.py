@@ -115,10 +115,10 @@ class Comparison:
         """The reason why no CPU time was compared; None if some were compared."""
         if any(self.cpu.judged):
             return None
-        without = [name for name, arms in zip("AB", self.cpu.arms, strict=True) if not arms]
+        without = [name for name, arms in zip("AB", self.cpu.matched.arms, strict=True) if not arms]
         if without:
             return "neither run has any" if len(without) == 2 else f"{without[0]} has none"
-        if self.cpu.hosts:
+        if self.cpu.matched.hosts:
             return "those of A and of B are of two hosts"
         return "not one arm is of the same records in both"
 
@@ -142,6 +142,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for --json."""
+        matched = self.cpu.matched
         return {
             "runs": [about(run) for run in self.runs],
             "is_regression": self.is_regression,
@@ -160,9 +161,9 @@ class Comparison:
             "cpu": {
                 "threshold": self.threshold,
                 "left_out": self.cpu_left_out,
-                "arms": list(self.cpu.arms),
-                "resized_arms": self.cpu.resized,
-                "arms_of_two_hosts": [{"hosts": list(hosts), "arms": arms} for hosts, arms in self.cpu.hosts.items()],
+                "arms": list(matched.arms),
+                "resized_arms": matched.resized,
+                "arms_of_two_hosts": [{"hosts": list(hosts), "arms": arms} for hosts, arms in matched.hosts.items()],
                 "ratios_of_two_hosts": [each._asdict() for each in self.cpu.host_ratios],
                 "bases": [asdict(base) for base in self.cpu.bases],
                 "groups": [_group(group) for group in self.cpu.groups],
@@ -179,7 +180,10 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     first_rows, second_rows = map(_row_numbers, runs)
     common = [key for key in first_rows if key in second_rows]
     if not common:
-        raise RunError(f"{runs[1].path}: not one cell that {runs[0].path} has too{_but_for_seeds(*runs)}")
+        without_seed = [name for name in IDENTITY if name != "seed"]
+        are_alike = not {*keys(runs[0].table, without_seed)}.isdisjoint(keys(runs[1].table, without_seed))
+        but_for = ", but for other seeds" if are_alike else ""
+        raise RunError(f"{runs[1].path}: not one cell that {runs[0].path} has too{but_for}")
     before, after = (
         run.table.take(pa.array([rows[key] for key in common]))
         for run, rows in zip(runs, (first_rows, second_rows), strict=True)
@@ -238,11 +242,6 @@ def _row_numbers(run: Run) -> dict[Key, int]:
             words = ", ".join(str(value) for value in key if value is not None)
             raise RunError(f"{run.path}: measurements: two rows have the same identity: {words}")
     return found
-
-
-def _but_for_seeds(*runs: Run) -> str:
-    first, second = (set(keys(run.table, [name for name in IDENTITY if name != "seed"])) for run in runs)
-    return ", but for other seeds" if first & second else ""
 
 
 def _is_ok(table: pa.Table) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
 from kfbench.report.data.axes import GRID, setting
-from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all
@@ -39,8 +39,8 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
         yield _changes(found.changed).to_text()
     if any(found.lone):
         yield _lone_cells(found.lone).to_text()
-    if found.cpu.hosts:
-        pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(found.cpu.hosts.items())]
+    if hosts := found.cpu.matched.hosts:
+        pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(hosts.items())]
         yield f"CPU times of two hosts are not compared: {listed(pairs)}."
         if found.cpu.host_ratios:
             yield _host_ratios(found).to_text()
@@ -149,11 +149,10 @@ def _lone_cells(lone: tuple[Sequence[LoneCell], Sequence[LoneCell]]) -> Table:
 
 
 def _host_ratios(found: Comparison) -> Table:
-    names = ("kind", "operation", "format", "cells")
     return Table(
         name="host-ratios",
         caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
-        columns=(*plain_columns(*names), Column(name="A", digits=3), Column(name="B", digits=3)),
+        columns=(*plain_columns("kind", "operation", "format", "cells"), *plain_columns("A", "B", digits=3)),
         rows=tuple(tuple(each) for each in found.cpu.host_ratios),
     )
 
@@ -179,14 +178,11 @@ def _operations(found: Comparison) -> Table:
         base_change = (base.change, base.yardstick) if base else (None, None)
         return (*name, len(arms), *counts, median, most, noise, *base_change)
 
-    resized = found.cpu.resized
+    resized = found.cpu.matched.resized
     columns = (
         *plain_columns("kind", "operation", "arms", "slower", "faster", "unclear"),
-        Column(name="median |B/A − 1|", unit="%"),
-        Column(name="95 of 100 within", unit="%"),
-        Column(name="A/A median", unit="%"),
-        Column(name="base itself, B/A", digits=3),
-        Column(name="yardstick, B/A", digits=3),
+        *plain_columns("median |B/A − 1| (%)", "95 of 100 within (%)", "A/A median (%)"),
+        *plain_columns("base itself, B/A", "yardstick, B/A", digits=3),
     )
     return Table(
         name="operations",
@@ -198,26 +194,20 @@ def _operations(found: Comparison) -> Table:
     )
 
 
-def _is_headline(group: Group) -> bool:
-    return group.kind in KINDS and KINDS[group.kind].is_headline
-
-
 def _formats(found: Comparison) -> Table:
     """Return a table with one row per format and operation.
 
     It has all rows of headline kinds, such as cpu; other rows only if their verdict is "slower" or "faster".
     """
-    groups = [group for group in found.cpu.judged if _is_headline(group) or group.verdict in ("slower", "faster")]
+    headline = {name for name, kind in KINDS.items() if kind.is_headline}
+    groups = [each for each in found.cpu.judged if each.kind in headline or each.verdict in ("slower", "faster")]
     return Table(
         name="formats",
         caption="CPU: ratio to the base by format, the median cell",
         columns=(
             *plain_columns("kind", "operation", "format", "cells", "slower", "faster"),
-            Column(name="A", digits=3),
-            Column(name="B", digits=3),
-            Column(name="B / A", digits=3),
-            Column(name="median |B/A − 1|", unit="%"),
-            Column(name="verdict"),
+            *plain_columns("A", "B", "B / A", digits=3),
+            *plain_columns("median |B/A − 1| (%)", "verdict"),
         ),
         rows=tuple(map(_line, groups)),
     )
@@ -241,11 +231,10 @@ def _slower(found: Comparison) -> Table:
         found = map(_interval, (each.before, each.after, each.change))
         return (cell_words(each.row), _arm(each.row), each.row.format, *found)
 
-    ratios = (Column(name="A", digits=3), Column(name="B", digits=3), Column(name="B / A", digits=3))
     return Table(
         name="slower",
         caption=f"Cells slower by more than {percent(found.threshold, None)}, {min(len(arms), SHOWN)} of {len(arms)}",
-        columns=(*plain_columns("cell", "codec, operation", "format"), *ratios),
+        columns=(*plain_columns("cell", "codec, operation", "format"), *plain_columns("A", "B", "B / A", digits=3)),
         rows=tuple(map(line, arms[:SHOWN])),
     )
 

@@ -23,6 +23,7 @@ from kfbench.measure.schema import ARM, rounds_key, stored_rows
 from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
+Hosts: TypeAlias = tuple[str | None, str | None]  # of a timed call, in the first and in the second run
 
 RESIDENT: Final = "resident"  # data is in the CPU's caches; the value for runs that have no column `cache` yet
 AA: Final = "aa"
@@ -46,21 +47,6 @@ class GroupKey(NamedTuple):
     kind: str
     operation: str
     format: str
-
-
-class FormatKey(NamedTuple):
-    """The key of all timed calls (arms) with one kind, operation and format."""
-
-    kind: str
-    operation: str
-    format: str
-
-
-class Hosts(NamedTuple):
-    """The host that ran a timed call in the first run, and its host in the second."""
-
-    first: str | None
-    second: str | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +113,7 @@ class Matched:
 
     pairs: Mapping[GroupKey, Sequence[Pair]]
     bases: Mapping[Operation, Sequence[Pair]]
-    of_two_hosts: Mapping[FormatKey, Sequence[Pair]]
+    of_two_hosts: Mapping[GroupKey, Sequence[Pair]]
     arms: tuple[int, int]
     hosts: Mapping[Hosts, int]
     resized: int
@@ -152,14 +138,14 @@ def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
     resized = 0
     pairs: dict[GroupKey, list[Pair]] = defaultdict(list)
     bases: dict[Operation, list[Pair]] = defaultdict(list)
-    of_two_hosts: dict[FormatKey, list[Pair]] = defaultdict(list)
+    of_two_hosts: dict[GroupKey, list[Pair]] = defaultdict(list)
     for pair in (Pair(first[key], second[key]) for key in first if key in second):
         arm, before, after = pair.before.arm, pair.before.arm.row, pair.after.arm.row
         if before.host != after.host:
-            hosts[Hosts(before.host, after.host)] += 1
+            hosts[before.host, after.host] += 1
             has_base = pair.before.base.row.format == pair.after.base.row.format == BASE_FORMAT
             if has_base and before.format in SIDE_BY_SIDE and not arm.is_aa and before.records == after.records:
-                of_two_hosts[FormatKey(*arm.key, before.format)].append(pair)
+                of_two_hosts[GroupKey(arm.is_aa, *arm.key, before.format)].append(pair)
         elif before.records != after.records:
             resized += 1
         elif pair.before.base is arm:

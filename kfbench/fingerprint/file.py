@@ -149,11 +149,12 @@ def _other_schema(head: _Head, path: Path) -> str:
 
 def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
     """Yield what the types allow and `fingerprint` never writes. values: the file's JSON, with all its names."""
-    if place := _unknown_place(values, msgspec.to_builtins(found, str_keys=True)):
-        yield f"{place}: no fingerprint has this"
-    for place, number in _numbers(values):
-        if abs(number) >= 1 << 63 or (number < 0 and not SIGNED.fullmatch(place)):
-            yield f"{place}: {number} is out of range"
+    given = list(_places(values))
+    known = {place for place, _ in _places(msgspec.to_builtins(found, str_keys=True))}
+    yield from (f"{place}: no fingerprint has this" for place, _ in given if place not in known)
+    for place, value in given:
+        if isinstance(value, int | float) and (abs(value) >= 1 << 63 or (value < 0 and not SIGNED.fullmatch(place))):
+            yield f"{place}: {value} is out of range"
     yield from (f"$.answer.{problem}" for problem in _broken_answer(found.answer))
     yield from (f"$.formats: {name} has no sizes" for name in found.formats if name not in found.answer.breakdown)
     names = set(found.answer.topics)
@@ -168,25 +169,15 @@ def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
         yield "a value was changed: `sha256` is not the checksum of the others"
 
 
-def _unknown_place(given: Any, known: Any, place: str = "$") -> str | None:
-    """Return the place of the first value in a file that has no place in a fingerprint."""
-    if isinstance(given, dict) and isinstance(known, dict):
-        places = (f"{place}.{name}" for name in given if name not in known)
-        inner = (_unknown_place(each, known[name], f"{place}.{name}") for name, each in given.items() if name in known)
-        return next(places, None) or next(filter(None, inner), None)
-    if isinstance(given, list) and isinstance(known, list | tuple):
-        pairs = enumerate(zip(given, known, strict=True))
-        return next(filter(None, (_unknown_place(*pair, f"{place}[{i}]") for i, pair in pairs)), None)
-    return None
-
-
-def _numbers(value: Any, place: str = "$") -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a JSON value, with their places."""
-    if isinstance(value, dict | list):
-        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _numbers(each, f"{place}.{name}" if isinstance(value, dict) else f"{place}[{name}]")
-    elif isinstance(value, int | float):
-        yield place, value
+def _places(value: Any, place: str = "$") -> Iterator[tuple[str, Any]]:
+    """Yield all values in a JSON value, with their places."""
+    yield place, value
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _places(each, f"{place}.{name}")
+    elif isinstance(value, list | tuple):
+        for i, each in enumerate(value):
+            yield from _places(each, f"{place}[{i}]")
 
 
 def _broken_answer(answer: WhatIf) -> Iterator[str]:

@@ -16,9 +16,9 @@ from kfbench.arrays import Int64
 from kfbench.errors import KfbenchError
 from kfbench.sources import Chunk, Part
 from kfbench.sources.time_columns import Unit
+from kfbench.whatif.kept_stretches import without_stored
 from kfbench.whatif.rebatch import LATEST_MS, sent
 from kfbench.whatif.record_times import TimeReader
-from kfbench.whatif.stored_dictionary import without_stored
 
 HISTOGRAMS: Final = (
     "record_bytes", "key_bytes", "value_bytes", "headers", "header_bytes", "records_per_batch", "time_steps_ms",
@@ -89,20 +89,10 @@ def codes_of(numbers: NDArray[Any]) -> Int64:
     return np.where(numbers < 0, -codes, codes)
 
 
-class Edges(NamedTuple):
-    least: int
-    most: int
-
-
-def edges_of(code: int) -> Edges:
-    """Return the least and the largest number of a bucket."""
-    if code < 0:
-        least, most = edges_of(-code)
-        return Edges(-most, -least)
-    return Edges(0, 0) if code == 0 else Edges(_first_of(code), _first_of(code + 1) - 1)
-
-
-def _first_of(code: int) -> int:
+def least_of(code: int) -> int:
+    """Return the least number of a bucket. The largest is `least_of(code + 1) - 1`."""
+    if code <= 0:
+        return 1 - least_of(1 - code) if code else 0
     octave, eighth = divmod(code - 1, 8)
     return -(-((8 + eighth) << octave) // 8)
 
@@ -129,7 +119,7 @@ def _merged(members: Sequence[tuple[int, int]], k: int) -> tuple[Bucket, ...]:
         one, two = runs[first], runs[second]
         runs[first : second + 1] = [_Run(one.first, two.last, one.members + two.members)]
     return tuple(
-        Bucket(least=edges_of(run.first).least, most=edges_of(run.last).most, members=run.members)
+        Bucket(least=least_of(run.first), most=least_of(run.last + 1) - 1, members=run.members)
         for run in runs
         if run.members >= k
     )

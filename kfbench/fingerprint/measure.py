@@ -23,9 +23,8 @@ from kfbench.sources import Part, Skipped, find
 from kfbench.sources.log import stream_of
 from kfbench.sources.tables import Table
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.answer import TopicAnswer, WhatIf
-from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, what_if
-from kfbench.whatif.default_formats import default_formats
+from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, what_if
 from kfbench.whatif.month import Rate, Stream
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.source import Source
@@ -128,6 +127,14 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
     by_name: dict[str, list[Source]] = {name: [] for name in names.values()}
     for source in answer.sources:
         by_name[names[source.stream]].append(source)
+    topics = [
+        replace(
+            each,
+            topic=names[each.topic],
+            timestamp_unit_doubt=UNKNOWN_UNIT if each.timestamp_unit_doubt else None,
+        )
+        for each in answer.by_topic
+    ]
     return replace(
         answer,
         sources=tuple(_joined(name, sources) for name, sources in by_name.items()),
@@ -136,9 +143,7 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
         rate=None if answer.rate is None else _undated(answer.rate, names),
         traffic=Traffic(),
         prices=Prices(),
-        by_topic=tuple(
-            sorted((_of_topic(each, names) for each in answer.by_topic), key=lambda each: _number(each.topic))
-        ),
+        by_topic=tuple(sorted(topics, key=lambda each: _number(each.topic))),
         more={name: each for name, each in renamed.items() if each is not None},
         is_fingerprint=True,
     )
@@ -162,15 +167,23 @@ def _joined(name: str, sources: Sequence[Source]) -> Source:
     )
 
 
-def _of_topic(given: TopicAnswer, names: Mapping[str, str]) -> TopicAnswer:
-    doubt = UNKNOWN_UNIT if given.timestamp_unit_doubt else None
-    return replace(given, topic=names[given.topic], timestamp_unit_doubt=doubt)
-
-
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
-    """Return the rate by rounded lengths of time. A topic with times before FIRST_DATE_MS has none."""
+    """Return the rate by rounded lengths of time and bytes. A topic with times before FIRST_DATE_MS has none."""
     dated = [each for each in rate.streams if each.bulk_first_ms >= FIRST_DATE_MS]
-    streams = [_undated_stream(each, names[each.name]) for each in dated]
+    streams: list[Stream] = []
+    for each in dated:
+        span_ms = rounded(each.bulk_last_ms - each.bulk_first_ms)
+        stream = Stream(
+            name=names[each.name],
+            size_bytes=each.size_bytes,
+            first_ms=0,
+            last_ms=span_ms,
+            bulk_first_ms=0,
+            bulk_last_ms=span_ms,
+            strange=0,
+            bytes_a_day=float(rounded(each.bytes_a_day)),
+        )
+        streams.append(stream)
     if not streams:
         return None
     return Rate(
@@ -179,21 +192,6 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
         is_dated=False,
         untold_bytes=rate.untold_bytes + sum(each.size_bytes for each in rate.streams if each not in dated),
         streams=tuple(sorted(streams, key=lambda each: _number(each.name))),
-    )
-
-
-def _undated_stream(stream: Stream, name: str) -> Stream:
-    """Return a topic's rate with a rounded span. The bytes per day are rounded, too."""
-    span_ms = rounded(stream.bulk_last_ms - stream.bulk_first_ms)
-    return Stream(
-        name=name,
-        size_bytes=stream.size_bytes,
-        first_ms=0,
-        last_ms=span_ms,
-        bulk_first_ms=0,
-        bulk_last_ms=span_ms,
-        strange=0,
-        bytes_a_day=float(rounded(stream.bytes_a_day)),
     )
 
 

@@ -5,16 +5,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kfbench.codecs import Dictionary
-from kfbench.inspection.rows import batch_lines, batch_objects, record_lines, record_objects, title_line
+from kfbench.inspection.rows import LINE, TITLES, batch_lines, batch_objects, record_lines, record_objects, utc
 from kfbench.inspection.segment import Inspection, MissingBatches, SegmentReader
-from kfbench.inspection.values import utc
 from kfbench.log.damage import Damage, WithoutDictionary
 from kfbench.text import counted, printable, text_table
 
 
 def text(reader: SegmentReader, with_records: bool) -> Iterator[str]:
     """Yield the lines of text about one segment: its batches, with their records if wanted, then the summary."""
-    yield title_line()
+    yield LINE % TITLES
     for part in reader.parts():
         positions = part.positions.tolist()
         records = record_lines(part) if with_records else iter([[]] * len(positions))
@@ -52,7 +51,9 @@ def summary_lines(found: Inspection) -> Iterator[str]:
         yield "bytes per batch: " + _quantile_words(found.bytes_per_batch)
         gaps = f", {counted(found.gaps, 'gap')} of {counted(found.missing_offsets, 'offset')}" if found.gaps else ""
         yield f"offsets: {found.first_offset} to {found.last_offset}{gaps}"
-        yield f"producers with an id: {len(found.producers):,}{_kind_words(found)}"
+        special = {"transactional": found.transactional_batches, "control": found.control_batches}
+        words = ", ".join(f"{count:,} {kind}" for kind, count in special.items() if count)
+        yield f"producers with an id: {len(found.producers):,}{f'; batches: {words}' if words else ''}"
     if found.first_ms is not None and found.last_ms is not None:
         yield f"times: {utc(found.first_ms)} to {utc(found.last_ms)} UTC"
     yield from map(dictionary_line, found.dictionaries.values())
@@ -88,12 +89,6 @@ def dictionary_line(dictionary: Dictionary) -> str:
         words += "" if on.batch_size is None else f" ({on.batch_size:,} per batch)"
     size = counted(len(dictionary.data), "byte")
     return f"dictionary {dictionary.number}: {size}, {words}, SHA-256 {dictionary.sha256.hex()}"
-
-
-def _kind_words(found: Inspection) -> str:
-    kinds = {"transactional": found.transactional_batches, "control": found.control_batches}
-    words = [f"{count:,} {kind}" for kind, count in kinds.items() if count]
-    return f"; batches: {', '.join(words)}" if words else ""
 
 
 def _quantile_words(quantiles: Mapping[str, float]) -> str:
@@ -157,8 +152,7 @@ def json_document(readers: Iterable[SegmentReader], with_records: bool) -> Itera
         for part in reader.parts():
             records = record_objects(part) if with_records else None
             for batch in batch_objects(part):
-                of_batch = f', "records": [{", ".join(next(records))}]' if records else ""
-                yield f"{comma}\n{batch}{of_batch}}}"
+                yield f"{comma}\n{json.dumps(batch | {'records': next(records)} if records else batch)}"
                 comma = ","
         yield f"\n], {json.dumps(reader.found.to_dict())[1:]}"
     yield f"{'[' if separator == '[' else ''}\n]\n"
@@ -170,10 +164,9 @@ def json_lines(reader: SegmentReader, with_batches: bool, with_records: bool) ->
     Without `with_batches` and `with_records` there is only the last line.
     """
     for part in reader.parts():
-        records = record_objects(part, '"kind": "record", ') if with_records else None
-        if with_batches or with_records:
-            for batch in batch_objects(part, '"kind": "batch", '):
-                yield f"{batch}}}\n"
-                if records:
-                    yield "".join(f"{record}\n" for record in next(records))
+        records = record_objects(part) if with_records else None
+        for batch in batch_objects(part) if with_batches or with_records else ():
+            yield json.dumps({"kind": "batch", **batch}) + "\n"
+            for record in next(records) if records else ():
+                yield json.dumps({"kind": "record", **record}) + "\n"
     yield json.dumps({"kind": "file", **reader.found.to_dict()}) + "\n"

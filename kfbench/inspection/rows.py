@@ -1,29 +1,29 @@
-"""Format the batches and records of a part of a segment as lines of text or JSON.
+"""Convert the batches and records of a part of a segment to lines of text, or to values for JSON.
 
 Whole columns are converted at once, because work per field would be slow.
 """
 
+import base64
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from kfbench.arrays import Int64
 from kfbench.batches import DecodedLog
 from kfbench.inspection.segment import Part
-from kfbench.inspection.values import json_text, utc, utc_column
 from kfbench.layouts import CONTROL_TYPES
 from kfbench.records import Records
 from kfbench.text import preview, printable
 
-TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
+FIRST_MS: Final = -62_135_596_800_000  # the year 1
+LAST_MS: Final = 253_402_300_799_999  # the year 9999
 # The width of each column in characters. Columns with "-" are aligned to the left. A long codec takes from the offsets.
 LINE: Final = "%12s  %9s  %5s  %-29s  %7s  %-23s  %5s  %-22s  %s"
-
-
-def title_line() -> str:
-    first, second = TITLES[:3], TITLES[5:]
-    return LINE % (*first, f"{TITLES[3]:<6}  {TITLES[4]}", *second)
+TITLES: Final = (
+    "position", "bytes", "magic", "codec   offsets", "records", "newest(UTC)", "epoch", "producer", "flags",
+)  # fmt: skip
 
 
 def batch_lines(part: Part) -> Iterator[str]:
@@ -88,77 +88,72 @@ def _control_type(log: DecodedLog, i: int) -> str:
     return CONTROL_TYPES.get(number, f"unknown type {number}")
 
 
-class Columns(NamedTuple):
-    """The columns of records as Python lists, with one item per record."""
-
-    offsets: list[int]
-    timestamps_ms: list[int]
-    keys: list[bytes | None]
-    values: list[bytes | None]
-    headers: list[list[tuple[str, bytes | None]]]
-
-
-def columns_of(records: Records) -> Columns:
-    return Columns(
-        records.offsets.tolist(),
-        records.timestamps_ms.tolist(),
-        records.keys(),
-        records.values(),
-        records.header_lists(),
-    )
+def _record_values(records: Records) -> Iterator[tuple[int, int, Any, Any, list[tuple[str, Any]]]]:
+    """Return the offset, the timestamp, the key, the value and the headers of each record."""
+    offsets, times_ms = records.offsets.tolist(), records.timestamps_ms.tolist()
+    return zip(offsets, times_ms, records.keys(), records.values(), records.header_lists(), strict=True)
 
 
 def record_lines(part: Part) -> Iterator[list[str]]:
     """Yield a list per batch: one line of text per record."""
-    records = part.log.records
-    columns, times = columns_of(records), utc_column(records.timestamps_ms)
-    lines = [
-        f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
-        for offset, time, key, value in zip(columns.offsets, times, columns.keys, columns.values, strict=True)
-    ]
-    for i, headers in enumerate(columns.headers):
+    records, lines = part.log.records, []
+    times = utc_column(records.timestamps_ms)
+    for time, (offset, _, key, value, headers) in zip(times, _record_values(records), strict=True):
+        line = f"              {offset}  {time}  key {preview(key)}  value {preview(value)}"
         if headers:
-            lines[i] += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
+            line += "  headers " + ", ".join(f"{printable(name)}={preview(value)}" for name, value in headers)
+        lines.append(line)
     for first, end in pairwise(part.log.bounds.tolist()):
         yield lines[first:end]
 
 
-def batch_objects(part: Part, prefix: str = "") -> Iterator[str]:
-    """Yield one JSON object per batch, without its closing brace, so that the caller can add fields.
-
-    prefix: JSON text of fields to put in front, with a comma at its end.
-    """
+def batch_objects(part: Part) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each batch, for JSON."""
     frame = part.log.batches.assign(position=part.positions)
-    texts = []
-    for name in frame:
-        values = frame[name].to_numpy()
-        if values.dtype == bool:
-            texts.append(np.where(values, "true", "false").tolist())
-        elif values.dtype.kind in "iu":
-            texts.append(list(map(str, values.tolist())))
-        else:
-            texts.append([f'"{value}"' for value in values.tolist()])
-    template = "{" + prefix + ", ".join(f'"{name}": %s' for name in frame)
-    for row in zip(*texts, strict=True):
-        yield template % row
+    names = list(frame)
+    for values in zip(*(frame[name].tolist() for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
-def record_objects(part: Part, prefix: str = "") -> Iterator[list[str]]:
-    """Yield a list per batch: one JSON object per record.
-
-    prefix: JSON text of fields to put in front, with a comma at its end.
-    """
-    columns = columns_of(part.log.records)
+def record_objects(part: Part) -> Iterator[list[dict[str, Any]]]:
+    """Yield a list per batch: the fields of each record, for JSON."""
     objects = [
-        f'{{{prefix}"offset": {offset}, "timestamp_ms": {time_ms}, "key": {json_text(key)}, '
-        f'"value": {json_text(value)}, "headers": {_json_headers(headers)}}}'
-        for offset, time_ms, key, value, headers in zip(*columns, strict=True)
+        {
+            "offset": offset,
+            "timestamp_ms": time_ms,
+            "key": json_value(key),
+            "value": json_value(value),
+            "headers": [[name, json_value(each)] for name, each in headers],
+        }
+        for offset, time_ms, key, value, headers in _record_values(part.log.records)
     ]
     for first, end in pairwise(part.log.bounds.tolist()):
         yield objects[first:end]
 
 
-def _json_headers(headers: list[tuple[str, bytes | None]]) -> str:
-    if not headers:
-        return "[]"
-    return f"[{', '.join(f'[{json_text(name.encode())}, {json_text(value)}]' for name, value in headers)}]"
+def json_value(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as a JSON value without loss: a string, or {"base64": ...} if they are not UTF-8. None is null."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def utc(timestamp_ms: int) -> str:
+    """Return a timestamp (ms since 1970) as a date in UTC. -1 (no timestamp) is "-".
+
+    A timestamp outside the years 1 to 9999 becomes a number: "… ms".
+    """
+    return utc_column(np.array([timestamp_ms]))[0]
+
+
+def utc_column(timestamps_ms: Int64) -> list[str]:
+    """Convert an array of timestamps, int64[n], to n texts. See `utc` for the form of each text."""
+    is_date = (timestamps_ms >= FIRST_MS) & (timestamps_ms <= LAST_MS) & (timestamps_ms != -1)
+    texts = np.datetime_as_string(np.where(is_date, timestamps_ms, 0).astype("M8[ms]"), unit="ms").tolist()
+    return [
+        text.replace("T", " ") if known else "-" if time_ms == -1 else f"{time_ms} ms"
+        for text, known, time_ms in zip(texts, is_date.tolist(), timestamps_ms.tolist(), strict=True)
+    ]

@@ -6,7 +6,7 @@ Memory does not grow with the file, except for 16 bytes per batch.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from kfbench.arrays import Int64
 from kfbench.batches import DecodedLog
 from kfbench.codecs import Dictionary
 from kfbench.errors import KfbenchError
-from kfbench.inspection.values import dictionary_values
 from kfbench.kernels.wire.frames import START
 from kfbench.limits import LIMITS
 from kfbench.log import read_log
@@ -60,10 +59,6 @@ class MissingBatches:
     first_position: int
     batches: int = 0
     size_bytes: int = 0
-
-    def plus(self, size_bytes: int) -> "MissingBatches":
-        """Return the sums with one more batch."""
-        return replace(self, batches=self.batches + 1, size_bytes=self.size_bytes + size_bytes)
 
 
 @dataclass(kw_only=True)
@@ -168,9 +163,8 @@ class Inspection:
         self.record_count += len(log.records)
         self._record_counts.append(counts)
         self._sizes.append(rows["size_bytes"].astype(np.int64))
-        for name, sums in (("magic", self.magics), ("codec", self.codecs)):
-            values, numbers = np.unique(log.batches[name].to_numpy(), return_counts=True)
-            sums.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        self.magics.update(log.batches["magic"].tolist())
+        self.codecs.update(log.batches["codec"].tolist())
         self.producers.update(np.unique(rows["producer_id"][rows["producer_id"] >= 0]).tolist())
         self.control_batches += int(rows["is_control"].sum())
         self.transactional_batches += int(rows["is_transactional"].sum())
@@ -191,7 +185,8 @@ class Inspection:
             if isinstance(each, WithoutDictionary):
                 key = each.number, each.promise
                 known = by_dictionary.get(key) or MissingBatches(*key, first_position=each.position)
-                by_dictionary[key] = known.plus(each.size_bytes)
+                size_bytes = known.size_bytes + each.size_bytes
+                by_dictionary[key] = replace(known, batches=known.batches + 1, size_bytes=size_bytes)
             else:
                 damage.append(each)
         self.damage, self.missing = (*self.damage, *damage), tuple(by_dictionary.values())
@@ -204,6 +199,17 @@ class Inspection:
         first, self._end_offset = int(base.min()), int(last[-1])
         self.first_offset = first if self.first_offset is None else min(first, self.first_offset)
         self.last_offset = int(last.max()) if self.last_offset is None else max(int(last.max()), self.last_offset)
+
+
+def dictionary_values(dictionary: Dictionary) -> dict[str, Any]:
+    """Return a dictionary without its data, for JSON."""
+    return {
+        "number": dictionary.number,
+        "size_bytes": len(dictionary.data),
+        "sha256": dictionary.sha256.hex(),
+        "is_raw": dictionary.is_raw,
+        "trained_on": None if dictionary.trained_on is None else asdict(dictionary.trained_on),
+    }
 
 
 def _quantiles(parts: list[Int64]) -> dict[str, float]:

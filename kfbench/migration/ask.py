@@ -139,7 +139,11 @@ def migrate(
     """
     if codec:
         check_codec(plan, codec)
-    given = _log_subjects(plan, codec, sources) if sources else _generated(codec or DEFAULT_CODEC)
+    if sources:
+        given = _log_subjects(plan, codec, sources)
+    else:
+        codec = codec or DEFAULT_CODEC
+        given = _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
     subjects = [without_producers(each) if refuses_idempotent(plan) else each for each in given.subjects]
     answers: list[MigratedSubject] = []
     refused: dict[str, KfbenchError] = {}
@@ -171,10 +175,6 @@ class _Given(NamedTuple):
     subjects: list[Subject]
     unmeasured: Sequence[str] = ()
     unread: tuple[str, ...] = ()
-
-
-def _generated(codec: str) -> _Given:
-    return _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
 
 
 def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:

@@ -42,13 +42,6 @@ class Produced(NamedTuple):
     batch_fields: BatchFields
 
 
-class Source(NamedTuple):
-    """The input of an operation. times: how often the log contains all measured records (1.0: once)."""
-
-    log: EncodedLog
-    times: float
-
-
 class Prepared(NamedTuple):
     """An operation that is ready to be timed.
 
@@ -90,8 +83,8 @@ def measure_costs(
     wanted = operations(plan, codec)
     sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
     # All calls use one buffer, as in cpu.prepare. With separate buffers, the same call would differ by a few percent.
-    buffer = np.empty(max(len(source.log.data) for source in sources.values()), np.uint8)
-    prepared = [_prepare(operation, sources[operation].log, given, buffer) for operation in wanted]
+    buffer = np.empty(max(len(source.data) for source in sources.values()), np.uint8)
+    prepared = [_prepare(operation, sources[operation], given, buffer) for operation in wanted]
     arms = [each.arm for each in prepared]
     for arm in arms:
         arm.verify()
@@ -99,10 +92,11 @@ def measure_costs(
     base_ns = samples[0].cpu_ns
     costs = {}
     for operation, ready, sample in zip(wanted, prepared, samples, strict=False):
-        log, times = sources[operation]
+        source_bytes, all_bytes = len(sources[operation].data), len(logs[operation.source].data)
+        times = source_bytes / all_bytes if operation.path in UNTOUCHED else 1.0  # how often the records are in it
         cpu_ns, low_ns, high_ns = paired_ratio(sample.cpu_ns / times, np.ones(rounds))
         costs[operation] = Cost(
-            source_bytes=round(len(log.data) / times),
+            source_bytes=round(source_bytes / times),
             target_bytes=round(ready.size_bytes / times),
             cpu_ns=cpu_ns,
             span_ns=(low_ns, high_ns),
@@ -117,7 +111,7 @@ def measure_costs(
     )
 
 
-def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> Source:
+def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> EncodedLog:
     """Return the input of an operation.
 
     A fetch without conversion has only a fixed cost, so its input is as large as a consumer's usual fetch
@@ -125,14 +119,13 @@ def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> S
     """
     log = logs[operation.source]
     if operation.path == "down-convert upgraded":
-        return Source(convert(log, new).encoded, 1.0)
+        return convert(log, new).encoded
     if operation.path not in UNTOUCHED:
-        return Source(log, 1.0)
+        return log
     times = -(-FETCH_BYTES // len(log.data))
     positions = chained([log.positions] * times)
     positions = positions[: np.searchsorted(positions, FETCH_BYTES) + 1]
-    data = np.tile(log.data, times)[: positions[-1]]
-    return Source(EncodedLog(data=data, positions=positions), len(data) / len(log.data))
+    return EncodedLog(data=np.tile(log.data, times)[: positions[-1]], positions=positions)
 
 
 def _prepare(operation: Operation, source: EncodedLog, given: Produced, buffer: Bytes) -> Prepared:

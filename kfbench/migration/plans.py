@@ -12,8 +12,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
@@ -92,6 +95,10 @@ class Plan:
     goal: str
     rest: str | None = None
 
+    def clients(self, phase: Phase) -> tuple[str, ...]:
+        """Return the newest format of each kind of client in a phase."""
+        return (self.old,) if phase.only_old else self.formats
+
     def phase(self, name: str) -> Phase:
         """Return the phase with this name. Raise InvalidConfig if there is none."""
         for phase in self.phases:
@@ -101,13 +108,9 @@ class Plan:
 
 
 def _load() -> Iterator[Plan]:
-    def columns(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-
     text = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
     for name, row in tomllib.loads(text).items():
-        phases = tuple(Phase(**columns(phase)) for phase in row["phases"])
-        yield Plan(**columns(row) | {"name": name, "phases": phases})
+        yield msgspec.convert(row | {"name": name}, Plan)
 
 
 PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in _load()})
@@ -248,13 +251,8 @@ def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
         )
         for phase in plan.phases
         for stored in phase.stored
-        for producer, consumer in _clients(plan, phase)
+        for producer, consumer in product(plan.clients(phase), repeat=2)
     )
-
-
-def _clients(plan: Plan, phase: Phase) -> Iterator[tuple[str, str]]:
-    names = [plan.old] if phase.only_old else plan.formats
-    return ((producer, consumer) for producer in names for consumer in names)
 
 
 def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,22 +77,20 @@ def generated_subjects(sample: Sample) -> list[Subject]:
     Each is at most as large as `sample`.
     """
     subjects = []
-    for value_bytes in VALUE_BYTES:
-        for batch_size in BATCH_SIZES:
-            per_batch = f"{counted(batch_size, 'record')} per batch"
-            point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
-            batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
-            batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
-            generated = point.generate(records=batch_size * batches, seed=1)
-            subjects.append(
-                Subject(
-                    name=f"{value_bytes} B × {batch_size}",
-                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
-                    records=generated.records,
-                    bounds=generated.bounds,
-                    batch_fields=generated.batch_fields,
-                )
-            )
+    for value_bytes, batch_size in product(VALUE_BYTES, BATCH_SIZES):
+        per_batch = f"{counted(batch_size, 'record')} per batch"
+        point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
+        batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
+        batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
+        generated = point.generate(records=batch_size * batches, seed=1)
+        subject = Subject(
+            name=f"{value_bytes} B × {batch_size}",
+            about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {per_batch}",
+            records=generated.records,
+            bounds=generated.bounds,
+            batch_fields=generated.batch_fields,
+        )
+        subjects.append(subject)
     return subjects
 
 
@@ -106,16 +104,6 @@ def without_producers(subject: Subject) -> Subject:
         "that write v0 or v1"
     )
     return replace(subject, batch_fields=NO_FIELDS, left_out=(*subject.left_out, left_out))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _FirstBatches:
-    """The first batches of a log that clients sent."""
-
-    records: Records
-    batch_counts: Int64  # records of each batch
-    producers: dict[str, Any]  # PRODUCER_FIELDS of each batch
-    damage: dict[str, tuple[Damage, ...]]  # by file
 
 
 class Logs(NamedTuple):
@@ -155,35 +143,33 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
 
     No more is read than `sample` takes. A short log is repeated. Damage is left out and listed. codec: of the topic.
     """
-    first = _first_batches(parts, sample)
-    records, batches = len(first.records), len(first.batch_counts)
+    first = _first_batches(Path(name).name, parts, sample)
+    records, counts = len(first.records), np.diff(first.bounds)
     # A short log is repeated, so that the fixed cost of a call is a small part of the measured time.
-    times = sample.repeats(first.records.shapes.payload_bytes, batches, records)
+    times = sample.repeats(first.records.shapes.payload_bytes, len(counts), records)
     repeated = first.records.take(np.tile(np.arange(records), times))
-    producers: dict[str, Any] = {column: np.tile(values, times) for column, values in first.producers.items()}
-    about = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
+    about = f"{counted(records, 'record')} in {counted(len(counts), 'batch')} of {name}"
     places = [(file, each) for file, damage in first.damage.items() for each in damage if each.size_bytes]
     lost_bytes = sum(each.size_bytes for _, each in places)
     left_out = tuple(f"{counted(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1])
-    return Subject(
-        name=Path(name).name,
+    return replace(
+        first,
         source=name,
         codec=codec,
         about=f"{about}, repeated {times} times" if times > 1 else about,
-        records=replace(repeated, shapes=replace(repeated.shapes, offsets=np.arange(len(repeated)))),
-        bounds=np.append(0, np.cumsum(np.tile(first.batch_counts, times))),
-        batch_fields=BatchFields(**producers),
+        records=repeated.at_offsets(np.arange(len(repeated))),
+        bounds=np.append(0, np.cumsum(np.tile(counts, times))),
+        batch_fields=BatchFields.trusted(np.tile(first.batch_fields.rows, times)),
         left_out=left_out,
-        damage=first.damage,
     )
 
 
-def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches:
-    """Read one segment after another until the sample is full."""
+def _first_batches(subject: str, segments: Sequence[Segment], sample: Sample) -> Subject:
+    """Read one segment after another until the sample is full. Return the first batches that clients sent."""
     name = segments[0].name
     parts: list[Records] = []
-    counts = [np.zeros(0, np.int64)]
-    producers: dict[str, list[Any]] = {column: [] for column in PRODUCER_FIELDS}
+    counts: list[Int64] = []
+    producers: list[Any] = []
     damage: dict[str, tuple[Damage, ...]] = {}
     size_bytes = batches = records = 0
     is_log = False
@@ -193,7 +179,9 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
                 damage[name] = (*damage.get(name, ()), *chunk.damage)
             bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
             is_log |= len(bounds) > 1
-            batch_counts, sizes = np.diff(bounds), _payload_bytes(chunk.records, bounds)
+            shapes, batch_counts = chunk.records.shapes, np.diff(bounds)
+            record_bytes = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
+            sizes = np.diff(np.append(0, np.cumsum(record_bytes))[bounds])
             rows = np.broadcast_to(chunk.fields.over(len(batch_counts)), len(batch_counts))
             wanted = np.flatnonzero(~rows["is_control"] & (batch_counts > 0))
             bytes_before = size_bytes + np.cumsum(sizes[wanted]) - sizes[wanted]
@@ -203,8 +191,7 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
             batch = np.repeat(np.arange(len(batch_counts)), batch_counts)
             parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
             counts.append(batch_counts[wanted])
-            for column, values in producers.items():
-                values.append(rows[column][wanted])
+            producers.append(rows[list(PRODUCER_FIELDS)][wanted])
             size_bytes, batches = size_bytes + int(sizes[wanted].sum()), batches + len(wanted)
             records += len(parts[-1])
             if size_bytes >= sample.size_bytes or batches == sample.batches or records >= sample.records:
@@ -213,18 +200,16 @@ def _first_batches(segments: Sequence[Segment], sample: Sample) -> _FirstBatches
         raise KfbenchError(unread_line(name, error)) from None
     if not batches:
         raise _nothing_readable(segments[0], damage.get(segments[0].name, ()), is_log)
-    return _FirstBatches(
+    rows = np.concatenate(producers)
+    columns: dict[str, Any] = {column: rows[column] for column in PRODUCER_FIELDS}
+    return Subject(
+        name=subject,
+        about="",
         records=join_records(parts),
-        batch_counts=np.concatenate(counts),
-        producers={column: np.concatenate(values) for column, values in producers.items()},
+        bounds=np.append(0, np.cumsum(np.concatenate(counts))),
+        batch_fields=BatchFields(**columns),
         damage=damage,
     )
-
-
-def _payload_bytes(records: Records, bounds: Int64) -> Int64:
-    shapes = records.shapes
-    sizes = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
-    return np.diff(np.append(0, np.cumsum(sizes))[bounds])
 
 
 def _nothing_readable(segment: Segment, damage: Sequence[Damage], is_log: bool) -> KfbenchError:

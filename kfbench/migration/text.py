@@ -98,7 +98,7 @@ def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
 def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:
     """Return the lines of a phase: its summary, then a table of the broker's action for each client."""
     rows = [["client", "produce", *(f"fetch of {stored}" for stored in phase.stored)]]
-    for client in [plan.old] if phase.only_old else plan.formats:
+    for client in plan.clients(phase):
         fetches = [_action(on_fetch(phase, stored, client, codec)) for stored in phase.stored]
         rows.append([client, _action(on_produce(phase, client, codec)), *fetches])
     return [f"{phase.name} ({phase.source}): {phase.summary}", *text_table(rows)]

@@ -1,6 +1,6 @@
 """The answer of a what-if as typed values: the size of a log now, and in other formats, codecs and batches."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -10,7 +10,6 @@ from kfbench.migration.bills import Prices, Traffic
 from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.rebatch import Batching
@@ -70,6 +69,28 @@ class Level:
     size_bytes: int | None
     error_bytes: int | None
     cpu_ms_per_mb: float = field(compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """The result that `format` takes fewer bytes than `other` from `at` records per batch on.
+
+    after: the largest tested number of records per batch at which it does not. See `Bracket`.
+    """
+
+    format: str
+    other: str
+    after: int | None
+    at: int | None
+
+    @property
+    def words(self) -> str:
+        """The result in words. Examples: "5", "11-12" (at one of these numbers), "always", "never"."""
+        if self.at is None:
+            return "never"
+        if self.after is None:
+            return "always" if self.at == 1 else f"{self.at:,} or before"
+        return f"{self.at:,}" if self.at == self.after + 1 else f"{self.after + 1:,}-{self.at:,}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,26 +221,20 @@ class WhatIf:
     def headline(self) -> dict[str, tuple[Arm, ...]]:
         """The sizes with the fewest bytes per group of formats: first in the log's own batches, then in other batches.
 
-        In other batches only the formats of `recoded` compete. Any other format has no compressed size there.
+        In other batches only the formats of `recoded` compete. Any other format has no compressed size there. A format
+        that loses something does not compete, unless it is v2.
         """
         others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
         groups = {TODAY: {BASE_FORMAT}, PROPOSALS: PROPOSED, OWN: self.breakdown.keys() - SHIPPED - PROPOSED}
-        smallest = {group: [self._smallest(arms, of) for arms in (self.arms, others)] for group, of in groups.items()}
-        return {group: tuple(arm for arm in arms if arm is not None) for group, arms in smallest.items()}
-
-    def _smallest(self, arms: Iterable[Arm], formats: Container[str]) -> Arm | None:
-        """Return the smallest size in these formats.
-
-        A format that loses something does not compete, unless it is v2.
-        """
-        competing = [
-            arm
-            for arm in arms
-            if arm.size_bytes is not None
-            and arm.format in formats
-            and (arm.format == BASE_FORMAT or not self.losses[arm.format])
-        ]
-        return min(competing, key=lambda arm: arm.size_bytes or 0, default=None)
+        found: dict[str, tuple[Arm, ...]] = {}
+        for group, formats in groups.items():
+            lossless = {name for name in formats if name == BASE_FORMAT or not self.losses.get(name)}
+            competing = [
+                [arm for arm in arms if arm.size_bytes is not None and arm.format in lossless]
+                for arms in (self.arms, others)
+            ]
+            found[group] = tuple(smallest(arms) for arms in competing if arms)
+        return found
 
     @property
     def now_bytes(self) -> int:
@@ -396,7 +411,7 @@ class WhatIf:
             "best": self._arm(self.best),
             "levels": [asdict(each) for each in self.levels],
             "by_topic": [
-                asdict(each) | {"best": self._best_of_topic(each), "saving": each.saving} for each in self.by_topic
+                asdict(each) | {"best": self._arm(each.best, each), "saving": each.saving} for each in self.by_topic
             ],
             **{name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()},
             "sizes": [self._arm(arm) for arm in self.arms],
@@ -415,26 +430,19 @@ class WhatIf:
             "month_now": _month(self.month()),
         }
 
-    def _best_of_topic(self, topic: TopicAnswer) -> dict[str, Any]:
-        """Return the values of `_arm`. The saving is a share of this topic's bytes, and a month is this topic's."""
-        size_bytes = topic.best.size_bytes
-        then = None if size_bytes is None else self.month_of_topic(topic, size_bytes)
-        now = self.month_of_topic(topic, topic.base_bytes)
-        return asdict(topic.best) | {
-            "is_estimate": topic.best.is_estimate,
-            "saving": topic.saving,
-            "saving_against_v2": None,
-            "month": _month(then),
-            "saving_a_month": None if then is None or now is None else now.total - then.total,
-        }
-
-    def _arm(self, arm: Arm) -> dict[str, Any]:
+    def _arm(self, arm: Arm, topic: TopicAnswer | None = None) -> dict[str, Any]:
+        """Return values for JSON. topic: savings and months are of this topic's bytes, not of all."""
+        if topic is None:
+            saving, then, now = self.saving(arm), self.month_of(arm), self.month()
+        else:
+            saving, now = topic.saving, self.month_of_topic(topic, topic.base_bytes)
+            then = None if arm.size_bytes is None else self.month_of_topic(topic, arm.size_bytes)
         return asdict(arm) | {
             "is_estimate": arm.is_estimate,
-            "saving": self.saving(arm),
-            "saving_against_v2": self.saving_against_v2(arm),
-            "month": _month(self.month_of(arm)),
-            "saving_a_month": self.dollars_saved(arm),
+            "saving": saving,
+            "saving_against_v2": None if topic else self.saving_against_v2(arm),
+            "month": _month(then),
+            "saving_a_month": None if then is None or now is None else now.total - then.total,
         }
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError, UnknownTimeUnit
-from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS, RESEARCH
 from kfbench.log.damage import WithoutDictionary
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import Prices, Traffic
@@ -30,13 +30,12 @@ from kfbench.text import counted
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.compiling import announced, compile_for_what_if
-from kfbench.whatif.default_formats import MAIN_FORMATS, OTHER_FORMAT, default_formats
 from kfbench.whatif.kept_stretches import SOURCE_BYTES
 from kfbench.whatif.month import rate_of_user
 from kfbench.whatif.more import WHATIF_TABLES, Kept, TopicBytes
 from kfbench.whatif.question import Question, always_drawn, kept_shares
-from kfbench.whatif.rebatch import BATCHINGS, Batching
-from kfbench.whatif.record_times import unknown_unit
+from kfbench.whatif.rebatch import BATCHINGS, Batches, Batching, Rebatcher, sent
+from kfbench.whatif.record_times import TimeReader, unknown_unit
 from kfbench.whatif.source import Source
 from kfbench.whatif.sums import Tally
 from kfbench.whatif.tally_all import tally_all, tally_topic
@@ -44,6 +43,8 @@ from kfbench.whatif.tally_all import tally_all, tally_topic
 if TYPE_CHECKING:
     from rich.console import Console
 
+MAIN_FORMATS: Final = ("v2", "v3", *sorted(RESEARCH))
+OTHER_FORMAT: Final = "v3-headers-first"  # used if the first batches cannot be read: a topic, a damaged file
 SAMPLE_BYTES: Final = 2 << 20  # of the source, compressed in all formats and codecs
 LEVELS: Final = MappingProxyType({"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(1, 20)})
 
@@ -120,8 +121,15 @@ def what_if(
         if master is None and names:
             compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
     arms, illegal = legal_arms(names, codecs)
-    question = question_of(arms, names or MAIN_FORMATS, codecs, batchings, seed)
-    question = replace(question, timestamp_unit=timestamp_unit)
+    question = Question(
+        arms=tuple(arms),
+        batchings=tuple(BATCHINGS if batchings is None else batchings),
+        recoded=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
+        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
+        assumed=assumed,
+        seed=seed,
+        timestamp_unit=timestamp_unit,
+    )
 
     def read(units: Mapping[str, Unit]) -> tuple[Found, Question, Tally]:
         question_for = partial(sampled, replace(question, units=units), sample_bytes)
@@ -155,34 +163,51 @@ def _further_answers(sums: Tally, question: Question, details: Collection[str]) 
     topics: dict[str, TopicBytes] = {}
     for source in sums.sources:
         if source.records:
-            before = topics.get(source.stream, TopicBytes(0, 0))
-            topics[source.stream] = TopicBytes(
-                before.plain_bytes + source.plain_bytes,
-                before.files + 1,
-                before.dictionary_bytes + source.dictionary_bytes,
-            )
+            size_bytes, files, stored_bytes = topics.get(source.stream, (0, 0, 0))
+            size_bytes, stored_bytes = size_bytes + source.plain_bytes, stored_bytes + source.dictionary_bytes
+            topics[source.stream] = TopicBytes(size_bytes, files + 1, stored_bytes)
     stretches = [each for each in sums.kept if each.stream in question.kept_shares]
     kept = Kept(stretches, topics, question.formats, question.arms)
     answers = {name: each.answer(kept, name in details) for name, each in WHATIF_TABLES.items()}
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 
-def question_of(
-    arms: Pairs,
-    recoded: Sequence[str],
-    codecs: Sequence[str] | None,
-    batchings: Sequence[Batching] | None,
-    seed: int,
-) -> Question:
-    """Return the question without its sample. recoded: the formats that are also compressed in other batches."""
-    return Question(
-        arms=tuple(arms),
-        batchings=tuple(BATCHINGS if batchings is None else batchings),
-        recoded=tuple(dict.fromkeys((*recoded, BASE_FORMAT))),
-        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
-        assumed=batchings[0] if batchings else None,
-        seed=seed,
-    )
+def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assumed: Batching | None) -> tuple[str, ...]:
+    """Return v2, v3, the research formats, and the smallest other lossless format for the first batches.
+
+    The first batches are those of the largest file or partition.
+
+    Args:
+        parts: the files or partitions that are read.
+        codecs: a format must have all of them to be chosen besides MAIN_FORMATS; None: all codecs.
+        assumed: the producer's settings for sources that have no batches.
+    """
+    wanted = set(CODECS if codecs is None else codecs)
+    others = [name for name in FORMATS if name not in MAIN_FORMATS and wanted <= set(FORMATS[name].capabilities.codecs)]
+    largest = max(parts, key=lambda part: part.size_bytes, default=None)
+    batches = None if largest is None else _first_batches(largest, assumed)
+    if batches is None:
+        return *MAIN_FORMATS, OTHER_FORMAT
+    lossless = [name for name in others if not FORMATS[name].losses(*batches)]
+    smallest = min(lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()), default=OTHER_FORMAT)
+    return *MAIN_FORMATS, smallest
+
+
+def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
+    try:
+        chunk = next((chunk for chunk in part.chunks() if len(chunk.records)), None)
+    except InvalidConfig:
+        raise
+    except (KfbenchError, OSError):  # the error is reported later, when all records are read
+        return None
+    if chunk is None:
+        return None
+    if chunk.bounds is not None:
+        return Batches(chunk.records, chunk.bounds, chunk.fields)
+    if assumed is None:
+        return None
+    of_clients = TimeReader().read(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions), chunk.is_ms)
+    return next(Rebatcher(assumed).add(of_clients, last=True), None)
 
 
 def compile_kernels(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:

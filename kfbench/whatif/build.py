@@ -6,21 +6,23 @@ from functools import reduce
 from itertools import groupby, product
 from math import hypot
 
+from kfbench.bracket import bracket
 from kfbench.codecs import CODECS
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.sources import Found
-from kfbench.whatif.answer import Arm, Level, Sample, TopicAnswer, WhatIf, smallest
-from kfbench.whatif.break_even import break_evens, overhead_bytes
-from kfbench.whatif.estimate import Drawn, Estimate, SampleSums, Stratum, ratio_of
+from kfbench.whatif.answer import Arm, Crossing, Level, Sample, TopicAnswer, WhatIf, smallest
+from kfbench.whatif.estimate import Drawn, Estimate, Stratum, ratio_of
 from kfbench.whatif.month import Rate, rate_of
 from kfbench.whatif.question import MOST_TOPICS, Question
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import TopicUnit
 from kfbench.whatif.source import Source
-from kfbench.whatif.sums import Tally, TopicSizes, of_format
+from kfbench.whatif.sums import Tally, of_format
 from kfbench.whatif.tally import UNIFORM
+
+SINGLE = ("v0", "v1")  # formats without batches of plain messages: the size does not depend on records per batch
 
 
 def build_answer(
@@ -33,16 +35,14 @@ def build_answer(
     prices: Prices,
 ) -> WhatIf:
     """Return the answer. rate None: it is computed from the timestamps."""
-    sizes, names = sums.sizes(), question.formats
+    names = question.formats
     doubts = sums.unit_doubts(question.timestamp_unit)
     sums = _without_times(sums, doubts)
     levels = [level for level in UNIFORM if sums.uniform_records[level]]
     return WhatIf(
         sources=sums.sources,
         skipped=found.skipped,
-        arms=tuple(
-            _arm(name, codec, _size(codec, sizes[name], sums.coded.get((name, codec)))) for name, codec in question.arms
-        ),
+        arms=tuple(_arm(sums, *arm) for arm in question.arms),
         rebatched=() if doubts else tuple(_rebatched(sums, question)),
         breakdown={name: of_format(sums.breakdown, name) for name in names},
         losses={name: of_format(sums.losses, name) for name in names},
@@ -52,11 +52,11 @@ def build_answer(
             level: {name: overhead_bytes(sums, level, name) / sums.uniform_records[level] for name in names}
             for level in levels
         },
-        sample=_sample(sums, question, sizes[BASE_FORMAT]),
+        sample=_sample(sums, question),
         assumed=question.assumed if any(source.is_assumed for source in sums.sources) else None,
         sent_records=sums.sent_records,
         uniform_records=sums.uniform_records[1],
-        levels=tuple(_levels(sums, question, sizes[BASE_FORMAT])),
+        levels=tuple(_levels(sums, question)),
         by_topic=tuple(_topics(sums, question)),
         rate=rate or rate_of(sums.sources, sums.times),
         traffic=traffic,
@@ -73,11 +73,28 @@ def _without_times(sums: Tally, topics: Container[str]) -> Tally:
     return replace(sums, sources=tuple(sources))
 
 
-def _size(codec: str, plain_bytes: int, sample: SampleSums | None) -> Estimate:
-    return Estimate(plain_bytes, 0) if codec == "none" else (sample or SampleSums()).estimate(plain_bytes)
+def break_evens(tally: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
+    """Compare each format that has batches with v0, v1 and v2, if they are among `formats`.
+
+    Keys, values and headers that a format carries are not counted. So a format that cannot carry headers does not win
+    because it leaves them out.
+    """
+    levels = [level for level in UNIFORM if tally.uniform_records[level]]
+    for name in formats:
+        for other in formats:
+            if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE_FORMAT):
+                continue
+            is_smaller = [overhead_bytes(tally, level, name) < overhead_bytes(tally, level, other) for level in levels]
+            yield Crossing(format=name, other=other, **bracket(levels, is_smaller)._asdict())
 
 
-def _arm(name: str, codec: str, size: Estimate) -> Arm:
+def overhead_bytes(tally: Tally, level: int, name: str) -> int:
+    """Return the bytes in batches of `level` records, without the keys, values and headers that the format carries."""
+    return tally.uniform[level, name] - tally.uniform_payload[level, FORMATS[name].capabilities.headers]
+
+
+def _arm(sums: Tally, name: str, codec: str, batching: Batching | None = None) -> Arm:
+    size = sums.size(name, codec, batching)
     return Arm(
         format=name,
         codec=codec,
@@ -85,27 +102,24 @@ def _arm(name: str, codec: str, size: Estimate) -> Arm:
         codec_version=CODECS[codec].version,
         size_bytes=size.size_bytes,
         error_bytes=size.error_bytes,
+        batching=batching,
     )
 
 
 def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
     """Yield the sizes in other batches: all formats without a codec, the formats in `recoded` with each codec.
 
-    Control batches are added as they are. A log whose times are seconds tells nothing of shorter lingers.
+    A log whose times are seconds tells nothing of shorter lingers.
     """
     is_log = not any(source.is_assumed for source in sums.sources)
     is_coarse = is_log and any(each.unit == "s" for each in sums.topic_units(question.timestamp_unit).values())
     batchings = [each for each in question.batchings if each.linger_ms >= 1000 or not is_coarse]
     for batching, (name, codec) in product(batchings, question.arms):
-        if codec != "none" and name not in question.recoded:
-            continue
-        size = _size(codec, sums.rebatched[batching, name], sums.recoded.get((batching, name, codec)))
-        if size.size_bytes is not None:
-            size = size._replace(size_bytes=size.size_bytes + sums.control[name])
-        yield replace(_arm(name, codec, size), batching=batching, batches=sums.rebatched_batches[batching])
+        if codec == "none" or name in question.recoded:
+            yield replace(_arm(sums, name, codec, batching), batches=sums.rebatched_batches[batching])
 
 
-def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level]:
+def _levels(sums: Tally, question: Question) -> Iterator[Level]:
     """Yield the size of v2 at each level of each codec.
 
     It is the size at the default level, multiplied by a ratio from the sample: bytes at this level / bytes at the
@@ -113,9 +127,9 @@ def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level
     """
     if not sums.level_plain_bytes:
         return
-    groups = _groups(sums)
+    groups, plain_bytes = _groups(sums), sums.sizes()[BASE_FORMAT]
     for codec, pairs in groupby(question.levels, lambda pair: pair[0]):
-        default = _size(codec, plain_bytes, sums.coded.get((BASE_FORMAT, codec)))
+        default = sums.size(BASE_FORMAT, codec)
         if default.size_bytes is None:
             continue
         sizes = [_group_size(sums, topics, codec, default.size_bytes / plain_bytes) for topics in groups]
@@ -136,7 +150,7 @@ def _levels(sums: Tally, question: Question, plain_bytes: int) -> Iterator[Level
 
 def _groups(sums: Tally) -> list[list[str]]:
     """Group topics by their sample for levels: each of the largest topics that has one alone, and all others."""
-    plain = {topic: each.plain[None] for topic, each in sums.by_topic.items() if each.plain[None]}
+    plain = {topic: size for topic, each in sums.by_topic.items() if (size := each.sizes()[BASE_FORMAT])}
     largest = sorted(plain, key=lambda topic: (-plain[topic], topic))[:MOST_TOPICS]
     alone = [topic for topic in largest if sums.level_plain_bytes[topic]]
     others = sorted(plain.keys() - {*alone})
@@ -145,10 +159,8 @@ def _groups(sums: Tally) -> list[list[str]]:
 
 def _group_size(sums: Tally, topics: Sequence[str], codec: str, share: float) -> Estimate:
     """Return the size of topics at the default level. share: of the bytes without a codec, for topics without one."""
-    sizes = [
-        (topic.plain[None], _size(codec, topic.plain[None], topic.coded.get((None, codec))))
-        for topic in map(sums.by_topic.__getitem__, topics)
-    ]
+    tallies = [sums.by_topic[topic] for topic in topics]
+    sizes = [(each.sizes()[BASE_FORMAT], each.size(BASE_FORMAT, codec)) for each in tallies]
     return Estimate(
         sum(round(plain * share) if size.size_bytes is None else size.size_bytes for plain, size in sizes),
         round(hypot(*(size.error_bytes or 0 for _, size in sizes))),
@@ -157,7 +169,8 @@ def _group_size(sums: Tally, topics: Sequence[str], codec: str, share: float) ->
 
 def _stratum(sums: Tally, topics: Sequence[str], size: Estimate, codec: str, level: int) -> Stratum:
     """Return the sample of a group of topics at a level."""
-    share = sum(sums.level_plain_bytes[topic] for topic in topics) / sum(sums.by_topic[t].plain[None] for t in topics)
+    plain_bytes = sum(sums.by_topic[topic].sizes()[BASE_FORMAT] for topic in topics)
+    share = sum(sums.level_plain_bytes[topic] for topic in topics) / plain_bytes
     samples = (sums.levels.get((topic, codec, level), Drawn()) for topic in topics)
     return Stratum(size, reduce(Drawn.plus, samples), share)
 
@@ -172,9 +185,9 @@ def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
     for topic, parts in sorted(sources.items(), key=lambda each: -sum(part.base_bytes for part in each[1])):
         if not any(part.records for part in parts):
             continue
-        sizes, unit = sums.by_topic[topic], units.get(topic, TopicUnit())
+        unit = units.get(topic, TopicUnit())
         arms = [
-            replace(_arm(BASE_FORMAT, codec, _topic_size(sizes, batching, codec)), batching=batching)
+            _arm(sums.by_topic[topic], BASE_FORMAT, codec, batching)
             for batching in (None, *(() if unit.doubt else question.batchings))
             for codec in codecs
         ]
@@ -191,21 +204,14 @@ def _topics(sums: Tally, question: Question) -> Iterator[TopicAnswer]:
         )
 
 
-def _topic_size(sizes: TopicSizes, batching: Batching | None, codec: str) -> Estimate:
-    size = _size(codec, sizes.plain[batching], sizes.coded.get((batching, codec)))
-    if batching is None or size.size_bytes is None:
-        return size
-    return size._replace(size_bytes=size.size_bytes + sizes.control_bytes)
-
-
-def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
+def _sample(sums: Tally, question: Question) -> Sample | None:
     if not question.coded:
         return None
-    drawn = next((each.both for (name, _), each in sums.coded.items() if name == BASE_FORMAT), Drawn())
+    drawn = next((each.both for key, each in sums.coded.items() if key[:2] == (None, BASE_FORMAT)), Drawn())
     return Sample(
         share=question.share,
         seed=question.seed,
         plain_bytes=drawn.plain,
-        of_bytes=of_bytes,
+        of_bytes=sums.sizes()[BASE_FORMAT],
         stretches=drawn.stretches,
     )

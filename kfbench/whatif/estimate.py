@@ -7,17 +7,14 @@ estimate over clusters: Cochran, Sampling Techniques, 6.4 and 9A).
 from collections.abc import Sequence
 from functools import reduce
 from math import sqrt
+from operator import mul
 from typing import Final, NamedTuple, Self
-
-from kfbench.arrays import Int64
 
 ONE_SIGMA: Final = 0.8413447460685429  # the share of a normal distribution below its mean plus its standard deviation
 
 
 class Estimate(NamedTuple):
     """The estimated size under a codec, and its standard error.
-
-    The sample consists of stretches of consecutive batches.
 
     Args:
         size_bytes: None: nothing was sampled.
@@ -48,14 +45,10 @@ class Drawn(NamedTuple):
     coded_squares: int = 0
 
     @classmethod
-    def of(cls, plain: int, coded: int) -> Self:
-        return cls(1, plain, coded, plain * plain, plain * coded, coded * coded)
-
-    @classmethod
-    def of_stretches(cls, plain: Int64, coded: Int64) -> Self:
+    def of(cls, plain: Sequence[int], coded: Sequence[int]) -> Self:
         """Return the sums over stretches that have so many bytes each."""
-        squares = (int((one * other).sum()) for one, other in ((plain, plain), (plain, coded), (coded, coded)))
-        return cls(len(plain), int(plain.sum()), int(coded.sum()), *squares)
+        squares = (sum(map(mul, *pair)) for pair in ((plain, plain), (plain, coded), (coded, coded)))
+        return cls(len(plain), sum(plain), sum(coded), *squares)
 
     def plus(self, other: Self) -> Self:
         return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
@@ -90,10 +83,6 @@ class SampleSums(NamedTuple):
 
     drawn: Drawn = Drawn()
     certain: Drawn = Drawn()
-
-    @classmethod
-    def of(cls, stretch: Drawn, is_certain: bool) -> Self:
-        return cls(certain=stretch) if is_certain else cls(drawn=stretch)
 
     @property
     def both(self) -> Drawn:

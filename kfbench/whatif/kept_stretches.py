@@ -2,28 +2,73 @@
 
 The codec's sample keeps sizes only. Levels are compared after reading, and a dictionary is trained on the records of a
 topic's first part and tested on those of the rest. So these records are kept until the whole source is read.
+Dictionaries that stand in the log are no records: their control batches are left out, and their bytes counted.
 """
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64, group_bounds
-from kfbench.codecs import Dictionary
-from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.sources import Part
+from kfbench.arrays import Int64, group_bounds, ranges
+from kfbench.codecs import CODEC_NAMES, Dictionary
+from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS
+from kfbench.log.dictionaries import dictionary_batches
+from kfbench.sources import Chunk, Part
 from kfbench.sources.log import stream_of
-from kfbench.whatif.question import Question
+from kfbench.whatif.question import OTHER_TOPICS, Question
 from kfbench.whatif.rebatch import Batches
-from kfbench.whatif.stored_dictionary import Stored
 
 STRETCH_BYTES: Final = 64 << 10  # size of a stretch in uncompressed v2; it is in a sample as a whole or not at all
 SOURCE_BYTES: Final = 4 << 20  # of the source, divided among its largest topics; the others get as much as one of these
 MOST_PART_BYTES: Final = 4 << 20  # of uncompressed v2 that one part keeps at most
 MOST_BYTES: Final = 4 << 20  # of uncompressed v2 that all topics keep together; half of it trains
+
+
+class Stored(NamedTuple):
+    """A chunk without the control batches that store dictionaries. size_bytes: the bytes of these batches.
+
+    numbers: the number of the dictionary that each of the other batches names, int64[batches]; -1: none.
+    """
+
+    chunk: Chunk
+    size_bytes: int
+    numbers: Int64
+
+    def dictionary_of(self, batch: int) -> Dictionary | None:
+        """Return the dictionary of a batch, or None if it has none or the chunk is not of a log."""
+        if self.chunk.log is None or batch >= len(self.numbers):
+            return None
+        return self.chunk.log.dictionaries.get(int(self.numbers[batch]))
+
+
+def without_stored(chunk: Chunk) -> Stored:
+    """Take the control batches that store dictionaries out of a chunk. Its `size_bytes` still includes them."""
+    log = chunk.log
+    if log is None or chunk.bounds is None:
+        return Stored(chunk, 0, np.zeros(0, np.int64))
+    rows, bounds = log.batch_rows, chunk.bounds
+    stored = dictionary_batches(log)
+    numbers = rows["dictionary"].astype(np.int64)
+    if not stored:
+        return Stored(chunk, 0, numbers)
+    kept = np.setdiff1d(np.arange(len(log)), stored)
+    counts = np.diff(bounds)[kept]
+    kinds = Counter(chunk.kinds)
+    for batch in stored:
+        kinds[f"{BY_MAGIC[int(rows['magic'][batch])].name} {CODEC_NAMES[int(rows['codec'][batch])]}"] -= 1
+    rest = replace(
+        chunk,
+        records=chunk.records.take(ranges(bounds[kept], counts)),
+        bounds=np.append(0, np.cumsum(counts)),
+        fields=chunk.fields.take(kept),
+        kinds=+kinds,
+    )
+    return Stored(rest, int(rows["size_bytes"][stored].sum()), numbers[kept])
 
 
 class KeptStretch(NamedTuple):
@@ -80,26 +125,28 @@ class StretchKeeper:
 
     def __init__(self, part: Part, question: Question) -> None:
         self._part, self._question = part, question
+        shares = question.kept_shares
+        self._share = shares.get(stream_of(part.topic, part.name), shares.get(OTHER_TOPICS, 0.0))
         self._number = self._drawn = 0
         self._stride = 1
         self.stretches: list[KeptStretch] = []
 
-    def add(self, batches: Batches, stored: Stored) -> None:
+    def add(self, batches: Batches, stored: Stored | None) -> None:
         """Draw stretches of these batches. They must follow those that were added before.
 
-        stored: has the dictionaries of the batches.
+        stored: has the dictionaries of the batches; None: they have none.
         """
-        if not self._question.kept_shares or len(batches.bounds) < 2:
+        if not self._share or len(batches.bounds) < 2:
             return
         sizes = FORMATS[BASE_FORMAT].size(*batches)
         of_clients = np.flatnonzero(is_compressed(batches))
         for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number, self._number = self._number, self._number + 1
-            if self._question.keeps(self._part, number):
+            if self._question.draws(self._part, "dictionary", number, self._share):
                 self._drawn += 1
                 if (self._drawn - 1) % self._stride == 0:
                     before = of_clients[(of_clients >= first) & (of_clients < end)]
-                    dictionary = stored.dictionary_of(int(before[-1])) if len(before) else None
+                    dictionary = stored.dictionary_of(int(before[-1])) if stored and len(before) else None
                     self._keep(number, batches.take(np.arange(first, end)), sizes[first:end], dictionary)
 
     def _keep(self, number: int, batches: Batches, sizes: Int64, dictionary: Dictionary | None) -> None:

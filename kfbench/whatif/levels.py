@@ -50,7 +50,7 @@ def at_levels(sums: Tally, question: Question, run: Run = map) -> Tally:
     return replace(
         sums,
         levels={
-            (topic, *pair): Drawn.of_stretches(coded[defaults[pair[0]]].sizes[of_topic], coded[pair].sizes[of_topic])
+            (topic, *pair): Drawn.of(*(coded[each].sizes[of_topic].tolist() for each in (defaults[pair[0]], pair)))
             for topic, of_topic in places.items()
             for pair in question.levels
         },

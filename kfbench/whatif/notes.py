@@ -59,6 +59,7 @@ def _time_notes(answer: WhatIf) -> Iterator[str]:
 
 
 def _sample_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield the size of the sample, and the largest standard error, relative to its size."""
     sample = answer.sample
     if sample is None or not sample.is_partial:
         return
@@ -72,11 +73,7 @@ def _sample_notes(answer: WhatIf) -> Iterator[str]:
         yield f"Codecs: estimated from {drawn}, {stretches} {seed}. Without a codec: of everything (--all: both)."
         if any(arm.size_bytes is None for arm in answer.arms):
             yield "No stretch was drawn: there is no estimate (--all: everything)."
-    yield from error_notes((*answer.arms, *answer.rebatched, *answer.levels))
-
-
-def error_notes(arms: Iterable[Arm | Level]) -> Iterator[str]:
-    """Yield the largest standard error, relative to its size, and whether one is unknown."""
+    arms: tuple[Arm | Level, ...] = (*answer.arms, *answer.rebatched, *answer.levels)
     known = [(arm.size_bytes, arm.error_bytes) for arm in arms if arm.size_bytes]
     worst = max((error_bytes / size_bytes for size_bytes, error_bytes in known if error_bytes), default=None)
     if worst is not None:

@@ -1,8 +1,4 @@
-"""The question that is answered for every part: formats, codecs, other batches, and the shares of samples.
-
-A part is a file, a share of a file or a partition. A stretch is a sequence of consecutive batches; only a sample of the
-stretches is compressed.
-"""
+"""The question that is answered for every part: formats, codecs, other batches, and the shares of samples."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -72,39 +68,35 @@ class Question:
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
     def is_certain(self, part: Part, number: int) -> bool:
-        """Return True for a stretch that is drawn whatever the hash says, although others are not."""
-        return self.share < 1 and not number and part.key in self.always
+        """Return True for the stretches that are in every sample, whatever the hash says."""
+        return not number and part.key in self.always
 
-    def draws(self, part: Part, stream: object, number: int) -> bool:
-        """Return True if a stretch (consecutive batches) of the part is in the sample.
+    def draws(self, part: Part, stream: object, number: int, share: float) -> bool:
+        """Return True if a stretch (consecutive batches) of the part is in a sample.
 
         Args:
             stream: identifies a way to divide the records into batches.
             number: the number of the stretch, counted in this stream.
+            share: the share of stretches that is in the sample.
         """
-        return self._draws(part, stream, number, self.share)
-
-    def keeps(self, part: Part, number: int) -> bool:
-        """Return True if the records of a stretch of the log's own batches are kept."""
-        share = self.kept_shares.get(stream_of(part.topic, part.name), self.kept_shares.get(OTHER_TOPICS, 0.0))
-        return share > 0 and self._draws(part, "dictionary", number, share)
-
-    def _draws(self, part: Part, stream: object, number: int, share: float) -> bool:
-        is_certain = share == 1 or (not number and part.key in self.always)
-        return is_certain or self.hash(part, stream, number) < share * 2**64
+        return share == 1 or self.is_certain(part, number) or self.hash(part, stream, number) < share * 2**64
 
     def hash(self, part: Part, stream: object, number: int) -> int:
         """Return a random number of 64 bits for a stretch. All workers have the same."""
-        where = f"{self.seed}/{part.key}/{stream}/{number}".encode(errors="surrogateescape")
-        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big")
+        return _hash(self.seed, part.key, stream, number)
 
 
 def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     """Return the keys of parts (files or partitions) whose first batches are always in the sample.
 
-    They are one part of each of the MOST_TOPICS largest topics, the largest topic first.
+    They are one part of each of the MOST_TOPICS largest topics, the largest topic first. An empty part is drawn only if
+    the topic has no other.
     """
-    return tuple(min(each, key=lambda part: _draw_order(part, seed)).key for each in _largest_topics(parts).values())
+
+    def order(part: Part) -> tuple[bool, int, str]:
+        return not part.size_bytes, _hash(seed, part.key), part.key
+
+    return tuple(min(each, key=order).key for each in _largest_topics(parts).values())
 
 
 def kept_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
@@ -128,10 +120,6 @@ def _largest_topics(parts: Iterable[Part]) -> dict[str, list[Part]]:
     return dict(sorted(topics.items(), key=lambda each: -sum(part.size_bytes for part in each[1]))[:MOST_TOPICS])
 
 
-def _draw_order(part: Part, seed: int) -> tuple[bool, bytes, str]:
-    """Return a sort key that orders files or partitions by a hash. Empty ones come last."""
-    return (
-        not part.size_bytes,
-        blake2b(f"{seed}/{part.key}".encode(errors="surrogateescape"), digest_size=8).digest(),
-        part.key,
-    )
+def _hash(*where: object) -> int:
+    text = "/".join(map(str, where)).encode(errors="surrogateescape")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")

@@ -5,7 +5,7 @@ id count as those of one producer. The new offsets have no holes. Sources: Kafka
 `ProducerBatch.tryAppend`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, Final, NamedTuple
@@ -194,12 +194,14 @@ class Rebatcher:
             return
         # Waiting records are examined again. The records after them may show that a timestamp is wrong, or that the
         # clock is.
-        divider = Divider(given, self._clocks_us)
-        given, bounds, ahead = divider.sent, divider.bounds(self._batching), divider.ahead
+        given, starts = _by_producer(given)
+        producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
+        times_us, ahead = _times_us(given, starts, list(map(self._clocks_us.get, producers)))
+        bounds = _batch_bounds(given, times_us, starts, self._batching)
         # No later record can enter a batch that is not the last one of its producer.
-        closed = ~np.isin(bounds[1:], divider.starts[1:])
+        closed = ~np.isin(bounds[1:], starts[1:])
         # Waiting records are examined again, so the clock goes back to the start of their batch.
-        self._clocks_us |= divider.clocks_us(bounds[:-1][~closed])
+        self._clocks_us |= zip(producers, times_us[bounds[:-1][~closed]].tolist(), strict=True)
         if not last and not closed.all():
             waiting = np.repeat(~closed, np.diff(bounds))
             kept = given.at(np.flatnonzero(waiting))  # copied, because they outlive this piece
@@ -210,39 +212,6 @@ class Rebatcher:
         self.ahead += int(ahead.sum())
         if len(bounds) > 1:
             yield given.batched(bounds.astype(np.int64))
-
-
-class Divider:
-    """Divides records into the batches of a producer. The records must fit into memory.
-
-    Args:
-        clocks_us: the clock of each producer and partition before these records, if known.
-
-    Attributes:
-        sent: the records, sorted by producer and partition.
-        starts: the index of the first record of each producer and partition, and the end, int64[k + 1].
-        ahead: True for each timestamp that is too late to be right, bool[records].
-    """
-
-    def __init__(self, given: Sent, clocks_us: Mapping[Any, int] | None = None) -> None:
-        self.sent, self.starts = _by_producer(given)
-        self._producers: list[Any] = self.sent.owners[self.starts[:-1]][list(PRODUCER)].tolist()
-        before_us = [(clocks_us or {}).get(producer) for producer in self._producers]
-        self._times_us, self.ahead = _times_us(self.sent, self.starts, before_us)
-
-    def clocks_us(self, records: Int64) -> dict[Any, int]:
-        """Return the clock of each producer and partition at one of its records, in µs.
-
-        records: the index of a record for each of them, int64[k].
-        """
-        return dict(zip(self._producers, self._times_us[records].tolist(), strict=True))
-
-    def bounds(self, batching: Batching) -> Int64:
-        """Return the index of the first record of each batch, and the end: int64[batches + 1]."""
-        linger_us = round(batching.linger_ms * 1000)
-        times_us, columns = _with_gaps(self._times_us, self.starts, linger_us), self.sent.records.shapes.columns
-        bounds = np.empty(len(times_us) + 1, np.int64)
-        return bounds[: linger(times_us, columns, linger_us, batching.batch_size_bytes, 1.0, bounds) + 1]
 
 
 def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
@@ -261,14 +230,16 @@ def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tu
     return times_us, ahead
 
 
-def _with_gaps(times_us: Int64, starts: Int64, linger_us: int) -> Int64:
-    """Return times for the records of all producers in turn. Between two producers is a gap that closes a batch.
+def _batch_bounds(given: Sent, times_us: Int64, starts: Int64, batching: Batching) -> Int64:
+    """Return the index of the first record of each batch, and the end: int64[batches + 1].
 
-    No gap is longer: any gap longer than linger closes a batch.
+    Any gap longer than linger closes a batch. Between two producers is such a gap. Longer ones are shortened to it.
     """
+    linger_us = round(batching.linger_ms * 1000)
     gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
     gaps_us[starts[1:-1]] = linger_us + 1
-    return np.cumsum(gaps_us)
+    columns, bounds = given.records.shapes.columns, np.empty(len(times_us) + 1, np.int64)
+    return bounds[: linger(np.cumsum(gaps_us), columns, linger_us, batching.batch_size_bytes, 1.0, bounds) + 1]
 
 
 def _ahead(times_us: Int64) -> NDArray[np.bool_]:

@@ -230,7 +230,7 @@ class Times:
         strange, shift = len(known) - len(ordered), FIRST_SHIFT
         if not len(ordered):
             return cls(strange=strange)
-        while len(starts := _starts(ordered >> shift)) > MOST_BINS:
+        while len(starts := np.flatnonzero(np.diff(ordered >> shift, prepend=-1))) > MOST_BINS:
             shift += 1
         ends = np.append(starts[1:], len(ordered))
         columns = (ordered[starts] >> shift, ordered[starts], ordered[ends - 1], ends - starts)
@@ -254,12 +254,9 @@ class Times:
             return None
         counts = [each.records for each in bins]
         most_left_out = max(sum(counts) // ENDS, sum(counts) > 3)
-        first, end = _leading(counts, most_left_out), len(bins) - _leading(counts[::-1], most_left_out)
+        first, last = (np.searchsorted(np.cumsum(each), most_left_out, "right") for each in (counts, counts[::-1]))
+        end = len(bins) - last
         return Bulk(bins[first].first_ms, bins[end - 1].last_ms, sum(counts[first:end]) / sum(counts))
-
-
-def _starts(numbers: Int64) -> Int64:
-    return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
 def _merged(parts: tuple[Times, ...], shift: int) -> dict[int, Bin]:
@@ -271,13 +268,3 @@ def _merged(parts: tuple[Times, ...], shift: int) -> dict[int, Bin]:
             first_ms, last_ms = min(known.first_ms, each.first_ms), max(known.last_ms, each.last_ms)
             bins[wider] = Bin(first_ms, last_ms, known.records + each.records)
     return bins
-
-
-def _leading(counts: list[int], limit: int) -> int:
-    """Return how many of the first counts have a sum of at most `limit`."""
-    total = 0
-    for i, count in enumerate(counts):
-        total += count
-        if total > limit:
-            return i
-    return len(counts)

@@ -90,11 +90,9 @@ def topics_table(answer: WhatIf) -> Table:
         name="topics",
         caption="Topics, and the best that Kafka can do today for each",
         columns=(
-            Column(name="topic"),
-            Column(name="bytes now"),
+            *plain_columns("topic", "bytes now"),
             Column(name="per batch", digits=1),
-            Column(name="change"),
-            Column(name="with"),
+            *plain_columns("change", "with"),
         ),
         rows=tuple(rows),
     )
@@ -174,12 +172,9 @@ def _doubt(best: Choice, choices: Iterable[Choice]) -> list[str]:
     if best.error_bytes == 0:
         return []
     others = [each for each in choices if each != best and _is_in_kafka(each)]
-    near = [
-        each
-        for each in others
-        if each.size_bytes - best.size_bytes <= hypot(each.error_bytes or 0, best.error_bytes or 0)
-    ]
-    return ["undecided" if near else "estimated"]
+    errors = [hypot(each.error_bytes or 0, best.error_bytes or 0) for each in others]
+    is_near = any(each.size_bytes - best.size_bytes <= error for each, error in zip(others, errors, strict=True))
+    return ["undecided" if is_near else "estimated"]
 
 
 def _is_in_kafka(choice: Choice) -> bool:

@@ -1,8 +1,7 @@
 """Sums of the bytes that a source's records take in each format. They add up over chunks, parts and workers.
 
 All sums are integers, so that a sum does not depend on the order of its terms. `estimate` computes totals from the sums
-of a sample. A stretch is a sequence of consecutive batches of about 64 KiB. The sample consists of stretches drawn at
-random.
+of a sample.
 """
 
 from collections import Counter
@@ -13,7 +12,7 @@ from typing import Any, Final, Self
 from kfbench.formats import BASE_FORMAT
 from kfbench.log.tail import follow_each_other
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.estimate import Drawn, SampleSums
+from kfbench.whatif.estimate import Drawn, Estimate, SampleSums
 from kfbench.whatif.kept_stretches import KeptStretch
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.record_times import Times, TimeUnits, TopicUnit
@@ -23,65 +22,29 @@ MOST_DAMAGE: Final = 1000  # the largest number of damaged places that are liste
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicSizes:
-    """The number of bytes that one topic takes in v2.
-
-    A batching is a producer's settings for batches. As a key, None stands for the log's own batches.
-
-    Args:
-        plain: bytes without a codec, by batching.
-        coded: sums over the sample that was compressed, by (batching, codec).
-        control_bytes: bytes of control batches, which do not depend on the batching.
-    """
-
-    plain: Counter[Batching | None]
-    coded: Mapping[tuple[Batching | None, str], SampleSums]
-    control_bytes: int
-
-    @classmethod
-    def of(
-        cls,
-        plain: Mapping[Batching | None, int],
-        coded: Mapping[tuple[str, str], SampleSums],
-        recoded: Mapping[tuple[Batching, str, str], SampleSums],
-        control_bytes: int,
-    ) -> Self:
-        """Select the sums of v2 from those of all formats. coded, recoded: see `Tally`."""
-        of_base: dict[tuple[Batching | None, str], SampleSums] = {
-            (None, codec): sample for (name, codec), sample in coded.items() if name == BASE_FORMAT
-        }
-        of_base |= {(b, codec): sample for (b, name, codec), sample in recoded.items() if name == BASE_FORMAT}
-        return cls(plain=Counter(plain), coded=of_base, control_bytes=control_bytes)
-
-    def plus(self, other: Self) -> Self:
-        return type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
-
-
-@dataclass(frozen=True, kw_only=True)
 class Tally:
     """Sums over some parts of the source (files or partitions); `a + b` is the tally of both. All sizes are in bytes.
 
     Sums are over the log's own batches. Sums with "batching" in the key are over other batches, which a producer with
-    these settings would make. A stretch is about 64 KiB of consecutive batches. The compressed sample consists of
-    stretches.
+    these settings would make; None stands for the log's own. The compressed sample consists of stretches: about 64 KiB
+    of consecutive batches each, drawn at random.
 
     Attributes:
         sources: the files that were read.
         breakdown: bytes by (format, field), without a codec.
         losses: number of items by (format, property that the format cannot carry).
-        coded: sums over the sample by (format, codec).
+        coded: sums over the sample by (batching, format, codec).
         control: bytes of control batches, by format. They do not depend on the batching.
         sent_records: number of records from clients (all but control records).
         rebatched: bytes by (batching, format), without control batches and without a codec.
         rebatched_batches: number of batches by batching.
-        recoded: sums over the sample by (batching, format, codec).
         uniform: bytes by (records per batch, format), in batches of equal size. Only full batches of the first records
             of each chunk count.
         uniform_records: number of records in `uniform`, by records per batch.
         uniform_payload: bytes of keys and values in `uniform`, by (records per batch, True: with headers).
         times: a histogram of timestamps, by topic (`Source.stream`).
         time_units: counts of timestamps that tell their unit, by topic (`Source.stream`).
-        by_topic: bytes in v2, by topic (`Source.stream`).
+        by_topic: sums of bytes in v2 (see `of_base_format`), by topic (`Source.stream`).
         levels: sums over a sample of v2, by (topic, codec, level). `Drawn.plain` has the bytes at the codec's default
             level.
         level_plain_bytes: bytes of uncompressed v2 in this sample, by topic.
@@ -92,18 +55,17 @@ class Tally:
     sources: tuple[Source, ...] = ()
     breakdown: Counter[tuple[str, str]] = field(default_factory=Counter)
     losses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    coded: Mapping[tuple[str, str], SampleSums] = field(default_factory=dict)
+    coded: Mapping[tuple[Batching | None, str, str], SampleSums] = field(default_factory=dict)
     control: Counter[str] = field(default_factory=Counter)
     sent_records: int = 0
     rebatched: Counter[tuple[Batching, str]] = field(default_factory=Counter)
     rebatched_batches: Counter[Batching] = field(default_factory=Counter)
-    recoded: Mapping[tuple[Batching, str, str], SampleSums] = field(default_factory=dict)
     uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
     uniform_records: Counter[int] = field(default_factory=Counter)
     uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
     times: Mapping[str, Times] = field(default_factory=dict)
     time_units: Mapping[str, TimeUnits] = field(default_factory=dict)
-    by_topic: Mapping[str, TopicSizes] = field(default_factory=dict)
+    by_topic: Mapping[str, "Tally"] = field(default_factory=dict)
     levels: Mapping[tuple[str, str, int], Drawn] = field(default_factory=dict)
     level_plain_bytes: Counter[str] = field(default_factory=Counter)
     level_cpu_ns: Counter[tuple[str, int]] = field(default_factory=Counter, compare=False)
@@ -113,6 +75,8 @@ class Tally:
         both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
         is_damaged = any(source.damage for source in other.sources)
         return replace(both, sources=_listed(both.sources)) if is_damaged else both
+
+    plus = __add__
 
     def by_file(self) -> Self:
         """Join all sources that are shares of one file. The joined source takes the place of the first share.
@@ -148,6 +112,24 @@ class Tally:
         for (name, _), size_bytes in self.breakdown.items():
             sizes[name] += size_bytes
         return sizes
+
+    def size(self, name: str, codec: str, batching: Batching | None = None) -> Estimate:
+        """Return the size in a format and codec, with control batches. batching None: in the log's own batches."""
+        plain_bytes = self.sizes()[name] if batching is None else self.rebatched[batching, name]
+        sample = self.coded.get((batching, name, codec), SampleSums())
+        size = Estimate(plain_bytes, 0) if codec == "none" else sample.estimate(plain_bytes)
+        if batching is None or size.size_bytes is None:
+            return size
+        return size._replace(size_bytes=size.size_bytes + self.control[name])
+
+    def of_base_format(self) -> "Tally":
+        """Return only the sums from which the size in v2 is computed."""
+        return Tally(
+            breakdown=Counter({key: n for key, n in self.breakdown.items() if key[0] == BASE_FORMAT}),
+            coded={key: sample for key, sample in self.coded.items() if key[1] == BASE_FORMAT},
+            control=Counter({BASE_FORMAT: self.control[BASE_FORMAT]}),
+            rebatched=Counter({key: n for key, n in self.rebatched.items() if key[1] == BASE_FORMAT}),
+        )
 
 
 def of_format(sums: Mapping[tuple[str, str], int], name: str) -> dict[str, int]:

@@ -1,21 +1,34 @@
-"""The tables of a what-if, which a terminal and a page show."""
+"""The tables of a what-if, which a terminal and a page show, and the text for a terminal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import Any, Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.tables import Cell, Column, Table, plain_columns
-from kfbench.whatif.answer import AS_RECORDED, Arm, Level, WhatIf
+from kfbench.text import counted
+from kfbench.whatif.answer import AS_RECORDED, Arm, WhatIf
 from kfbench.whatif.more import WHATIF_TABLES
-from kfbench.whatif.notes import month_notes, source_notes
+from kfbench.whatif.notes import answer_notes, month_notes, rate_notes, source_notes
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source
+from kfbench.whatif.summary import all_topics_table, log_line, summary_tables
 
 OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted per record; all others per batch
 MOST_FILES: Final = 20  # files with one row each; more files are summed by topic
 FORMAT: Final = Column(name="format", swatch=True)
+
+WIDTH: Final = 100
+SUMMARY_LINES: Final = 40
+FEWEST_NOTES: Final = 3  # lines of notes that are shown in any case
+NOTES: Final = "notes"  # the name that asks for every line of notes
+TABLES: Final = (
+    "all-topics", "sources", "sizes", "savings", "savings-of-v2", "losses", "levels", "fields", "overhead-bytes",
+    "rebatched", "rebatched-savings", *WHATIF_TABLES, "break-even", "month", "month-saved",
+)  # fmt: skip
+MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), {options}--out DIR, --json, --format all."
 
 
 class Section(NamedTuple):
@@ -28,6 +41,41 @@ class Section(NamedTuple):
     def name(self) -> str:
         """The anchor of the section in a page."""
         return self.title.lower().replace(" ", "-")
+
+
+def render_text(answer: WhatIf, names: Sequence[str] = ()) -> str:
+    """Return a summary of at most SUMMARY_LINES lines, then the tables with these names.
+
+    The name "notes" asks for every line of the summary's notes, "all" for these and every table.
+    """
+    wanted = [table for table in tables(answer) if "all" in names or table.name in names]
+    has_all_notes = bool({NOTES, "all"} & {*names})
+    return "\n\n".join([_summary(answer, has_all_notes), *(table.to_text() for table in wanted)])
+
+
+def tables(answer: WhatIf) -> list[Table]:
+    """Return all tables except the summary, in the order in which they are shown."""
+    return [all_topics_table(answer), *(table for section in sections(answer) for table in section.tables)]
+
+
+def _summary(answer: WhatIf, has_all_notes: bool) -> str:
+    tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
+    lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
+    for name in answer.more:
+        lines += wrap(WHATIF_TABLES[name].line(answer), WIDTH, subsequent_indent="  ")
+    notes = [
+        line
+        for note in (*answer_notes(answer), *rate_notes(answer), *source_notes(answer))
+        for line in wrap(note, WIDTH, subsequent_indent="  ", **whole)
+    ]
+    room = max(SUMMARY_LINES - len(lines) - 2, FEWEST_NOTES)
+    hidden = len(notes) - room
+    if hidden > 0 and not has_all_notes:
+        notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table {NOTES}"]
+    options = "" if answer.is_fingerprint else "".join(f"--{name}, " for name in WHATIF_TABLES)
+    more = MORE.format(options=options)
+    return "\n".join([*lines, *notes, more])
 
 
 def sections(answer: WhatIf) -> Iterator[Section]:
@@ -98,34 +146,25 @@ def size_tables(answer: WhatIf) -> Iterator[Table]:
 
 def levels_table(answer: WhatIf) -> Table:
     """Return the size of v2 at every level of the codecs that have levels, in the log's own batches."""
-    rows = [
-        (each.codec, each.level, each.size_bytes, _of_default(answer, each), each.cpu_ms_per_mb, _level_words(each))
-        for each in answer.levels
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for each in answer.levels:
+        default_bytes, words = answer.size(BASE_FORMAT, each.codec), ""
+        share = None if each.size_bytes is None or not default_bytes else 100 * each.size_bytes / default_bytes
+        if each.is_default:
+            words = "Kafka's default: lz4's fast mode" if each.codec == "lz4" else "Kafka's default"
+        rows.append((each.codec, each.level, each.size_bytes, share, each.cpu_ms_per_mb, words))
     machine = "the machine that made the fingerprint" if answer.is_fingerprint else "this machine"
     return Table(
         name="levels",
         caption=f"{BASE_FORMAT} at other levels, {answer.batches_words}",
         columns=(
             *plain_columns("codec", "level", "bytes"),
-            Column(name="of the default level's bytes", unit="%", digits=1),
-            Column(name="CPU", unit="ms per MB", digits=1),
+            *plain_columns("of the default level's bytes (%)", "CPU (ms per MB)", digits=1),
             Column(name="note"),
         ),
         rows=tuple(rows),
         notes=(f"CPU: one thread of {machine} encodes 1,000,000 bytes of plain v2. Kafka: KIP-390.",),
     )
-
-
-def _level_words(level: Level) -> str:
-    if not level.is_default:
-        return ""
-    return "Kafka's default: lz4's fast mode" if level.codec == "lz4" else "Kafka's default"
-
-
-def _of_default(answer: WhatIf, level: Level) -> float | None:
-    default_bytes = answer.size(BASE_FORMAT, level.codec)
-    return None if level.size_bytes is None or not default_bytes else 100 * level.size_bytes / default_bytes
 
 
 def month_tables(answer: WhatIf) -> Iterator[Table]:
@@ -146,7 +185,7 @@ def _by_codec(
     return Table(
         name=name,
         caption=caption,
-        columns=(FORMAT, *(Column(name=codec, digits=digits) for codec in codecs)),
+        columns=(FORMAT, *plain_columns(*codecs, digits=digits)),
         rows=tuple((fmt, *(cells.get((fmt, codec)) for codec in codecs)) for fmt in answer.breakdown),
         notes=tuple(notes),
     )
@@ -172,19 +211,15 @@ def field_table(answer: WhatIf) -> Table:
 
     Fields without bytes are left out. Keys, values and headers come last.
     """
-    fields = _fields(answer)
+    every = dict.fromkeys(field for name in (BASE_FORMAT, *answer.breakdown) for field in answer.breakdown[name])
+    taken = [field for field in every if any(parts.get(field) for parts in answer.breakdown.values())]
+    fields = sorted(taken, key=PAYLOAD.__contains__)
     return Table(
         name="fields",
         caption=f"Bytes by field without a codec, {answer.batches_words}",
         columns=(Column(name="field"), *plain_columns(*answer.breakdown)),
         rows=tuple((field, *(parts.get(field) or None for parts in answer.breakdown.values())) for field in fields),
     )
-
-
-def _fields(answer: WhatIf) -> list[str]:
-    every = dict.fromkeys(field for name in (BASE_FORMAT, *answer.breakdown) for field in answer.breakdown[name])
-    taken = [field for field in every if any(parts.get(field) for parts in answer.breakdown.values())]
-    return sorted(taken, key=PAYLOAD.__contains__)
 
 
 def overhead_table(answer: WhatIf) -> Table:
@@ -227,8 +262,7 @@ def rebatched_tables(answer: WhatIf) -> Iterator[Table]:
         FORMAT,
         Column(name="linger", unit="ms", digits=3),
         Column(name="batch.size"),
-        Column(name="records per batch", digits=1),
-        *(Column(name=codec, digits=1) for codec in codecs),
+        *plain_columns("records per batch", *codecs, digits=1),
     )
     yield Table(
         name="rebatched",

@@ -8,11 +8,11 @@ the stretch's number decides if it is in the sample, so all workers draw the sam
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, group_bounds
 from kfbench.errors import InvalidConfig, KfbenchError
@@ -21,13 +21,12 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part
 from kfbench.whatif.estimate import Drawn, SampleSums
-from kfbench.whatif.kept_stretches import STRETCH_BYTES, StretchKeeper, is_compressed
+from kfbench.whatif.kept_stretches import STRETCH_BYTES, Stored, StretchKeeper, is_compressed, without_stored
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import TimeReader, Times
 from kfbench.whatif.source import COUNTED, Source
-from kfbench.whatif.stored_dictionary import NOTHING_STORED, Stored, without_stored
-from kfbench.whatif.sums import MOST_DAMAGE, Tally, TopicSizes
+from kfbench.whatif.sums import MOST_DAMAGE, Tally
 
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 # The sample for batches of equal size is this many times larger: computing sizes is faster than compressing.
@@ -83,7 +82,7 @@ class _Group(NamedTuple):
 
     batches: Batches
     first_batches: Int64
-    are_certain: list[bool]
+    are_certain: NDArray[np.bool_]
 
 
 class _Reading:
@@ -154,7 +153,7 @@ class _Reading:
         if self._nothing is not None:
             if self._assumed is not None:
                 for batches in self._assumed.add(self._nothing, last=True):
-                    self._recorded(batches, NOTHING_STORED)
+                    self._recorded(batches, None)
             self._rebatched(self._nothing, last=True)
             self._finish()
         part = self._part
@@ -182,17 +181,11 @@ class _Reading:
             sent_records=self._numbers["sent"],
             times={source.stream: self._times},
             time_units={source.stream: self._time_reader.units},
-            by_topic={source.stream: self._topic_sizes()},
+            by_topic={source.stream: self._found.of_base_format()},
             kept=tuple(self._keeper.stretches),
         )
 
-    def _topic_sizes(self) -> TopicSizes:
-        found = self._found
-        plain: dict[Batching | None, int] = {None: found.sizes()[BASE_FORMAT]}
-        plain |= {b: size for (b, name), size in found.rebatched.items() if name == BASE_FORMAT}
-        return TopicSizes.of(plain, found.coded, found.recoded, found.control[BASE_FORMAT])
-
-    def _recorded(self, batches: Batches, stored: Stored) -> None:
+    def _recorded(self, batches: Batches, stored: Stored | None) -> None:
         found, question = self._found, self._question
         self._numbers["batches"] += len(batches.bounds) - 1
         control = batches.fields.over(len(batches.bounds) - 1)["is_control"]
@@ -214,18 +207,19 @@ class _Reading:
         for first, end in pairwise(group_bounds(sizes, STRETCH_BYTES).tolist()):
             number = self._stretches[batching]
             self._stretches[batching] += 1
-            if question.draws(self._part, batching, number):
-                drawn.append(_Stretch(first, end, question.is_certain(self._part, number)))
+            if question.draws(self._part, batching, number, question.share):
+                is_certain = question.share < 1 and question.is_certain(self._part, number)
+                drawn.append(_Stretch(first, end, is_certain))
         groups = [
             _joined(batches, drawn[start : start + GROUP_STRETCHES]) for start in range(0, len(drawn), GROUP_STRETCHES)
         ]
         jobs = [(group, arm) for group in groups for arm in arms]
-        sums: Any = self._found.coded if batching is None else self._found.recoded
+        sums: Any = self._found.coded
         results = self._run(_samples, jobs)
 
         def take() -> None:
             for (_, arm), sample in zip(jobs, results, strict=True):
-                key = arm if batching is None else (batching, *arm)
+                key = (batching, *arm)
                 sums[key] = sums.get(key, SampleSums()).plus(sample)
 
         self._started.append(take)
@@ -263,7 +257,7 @@ class _Reading:
 def _joined(batches: Batches, stretches: list[_Stretch]) -> _Group:
     """Join stretches of these batches for one call of a codec, which is faster than a call per stretch."""
     first_batches = np.cumsum([0, *(each.end - each.first for each in stretches)])[:-1]
-    are_certain = [each.is_certain for each in stretches]
+    are_certain = np.array([each.is_certain for each in stretches])
     first, end = stretches[0].first, stretches[-1].end
     if end - first == sum(each.end - each.first for each in stretches):
         return _Group(batches.part(first, end), first_batches, are_certain)
@@ -276,11 +270,8 @@ def _samples(job: tuple[_Group, tuple[str, str]]) -> SampleSums:
     (batches, first_batches, are_certain), (name, codec) = job
     plain = FORMATS[name].size(*batches)
     coded = coded_sizes(batches, name, codec, None, plain)
-    sums = [np.add.reduceat(sizes, first_batches).tolist() for sizes in (plain, coded)]
-    samples = (
-        SampleSums.of(Drawn.of(*stretch), is_certain) for *stretch, is_certain in zip(*sums, are_certain, strict=True)
-    )
-    return reduce(SampleSums.plus, samples)
+    sums = [np.add.reduceat(sizes, first_batches) for sizes in (plain, coded)]
+    return SampleSums(*(Drawn.of(*(each[wanted].tolist() for each in sums)) for wanted in (~are_certain, are_certain)))
 
 
 def coded_sizes(batches: Batches, name: str, codec: str, level: int | None, plain: Int64) -> Int64:

@@ -16,7 +16,7 @@ from kfbench.fingerprint.measure import fingerprint
 from kfbench.formats import FORMATS
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.text import render_text
+from kfbench.whatif.tables import render_text
 from kfbench.workloads import WORKLOADS
 from tests.dictionary_samples import TRAINED, records, segment
 from tests.recorded import FOLDER, NAMES

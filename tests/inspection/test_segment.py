@@ -14,8 +14,8 @@ from kfbench import Records
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.inspection.output import json_document, json_lines, summary_lines, text
+from kfbench.inspection.rows import utc
 from kfbench.inspection.segment import Inspection, SegmentReader
-from kfbench.inspection.values import utc
 from kfbench.text import preview
 from tests.recorded import FOLDER, NAMES, content_hash, facts
 

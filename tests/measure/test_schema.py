@@ -3,6 +3,7 @@ from dataclasses import fields
 import pyarrow as pa
 import pytest
 
+from kfbench.measure.kinds import KINDS
 from kfbench.measure.schema import (
     ADDED,
     ARM,

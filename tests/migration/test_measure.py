@@ -79,8 +79,7 @@ def test_a_fetch_without_conversion_is_as_large_as_a_consumers() -> None:
     large = Records.from_lists([b"x" * 700_000] * 3)
     logs = FORMATS["v2"].encode(SAMPLE.records, SAMPLE.bounds), FORMATS["v2"].encode(large, 1)
     for path, log in ((path, log) for path in measure.UNTOUCHED for log in logs):
-        given, times = measure._source(Operation(path, "v2", "v2"), {"v2": log}, "v3")
-        assert len(given.data) == pytest.approx(times * len(log.data))
+        given = measure._source(Operation(path, "v2", "v2"), {"v2": log}, "v3")
         assert FETCH_BYTES <= len(given.data) < FETCH_BYTES + np.diff(log.positions).max()
         assert given.positions[-1] == len(given.data)
         both = min(len(log.data), len(given.data))

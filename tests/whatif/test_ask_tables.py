@@ -13,7 +13,7 @@ from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.sources import Columns
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.text import render_text
+from kfbench.whatif.tables import render_text
 from tests.recorded import FOLDER
 from tests.strategies import NOW_MS
 

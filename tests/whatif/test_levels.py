@@ -53,7 +53,7 @@ def test_a_whole_log_has_the_bytes_of_its_encodings(
     for topic in ("transactions", "service-headers", "telemetry", "activity-gzip"):
         log = read_log(FOLDER / f"{topic}.log")
         sizes = FORMATS["v2"].size(log.source_records, log.bounds, log.batch_fields)
-        assert found.level_plain_bytes[topic] == sums.by_topic[topic].plain[None]
+        assert found.level_plain_bytes[topic] == sums.by_topic[topic].sizes()["v2"]
         for codec, level in LEVELS:
             drawn = found.levels[topic, codec, level]
             for size_bytes, each in ((drawn.plain, None), (drawn.coded, level)):
@@ -66,7 +66,7 @@ def test_the_sample_is_divided_among_topics(sums: Tally, question: Question, mon
     monkeypatch.setattr(levels, "LEVEL_BYTES", 100_000)
     shares = dict.fromkeys(sums.by_topic, 1.0)
     found = at_levels(sums, replace(question, kept_shares=shares)).level_plain_bytes
-    plain = {topic: each.plain[None] for topic, each in sums.by_topic.items()}
+    plain = {topic: each.sizes()["v2"] for topic, each in sums.by_topic.items()}
     whole = {topic for topic in plain if found[topic] == plain[topic]}
     assert 0 < len(whole) < 4 and max(plain[topic] for topic in whole) < 30_000
     rest = [found[topic] for topic in plain.keys() - whole]
@@ -127,7 +127,7 @@ def test_the_error_holds_the_truth_and_best_is_the_same(four: Path, monkeypatch:
 
 def test_an_error_is_wider_for_few_stretches() -> None:
     """Two strata: 1,000 bytes of which two of 20 stretches were drawn, and 500 that were all drawn."""
-    drawn, whole = Drawn.of(50, 40).plus(Drawn.of(50, 20)), Drawn.of(500, 250)
+    drawn, whole = Drawn.of([50, 50], [40, 20]), Drawn.of([500], [250])
     exact = Stratum(Estimate(500, 0), whole, 1.0)
     assert ratio_of([exact]) == (0.5, 0.0)
     ratio, error = ratio_of([exact, Stratum(Estimate(1_000, 0), drawn, 0.1)])
@@ -137,7 +137,7 @@ def test_an_error_is_wider_for_few_stretches() -> None:
 
 
 def test_a_stratum_of_one_stretch_varies_as_all_do() -> None:
-    one, few = Stratum(Estimate(1_000, 0), Drawn.of(50, 40), 0.05), Drawn.of(50, 40).plus(Drawn.of(50, 20))
+    one, few = Stratum(Estimate(1_000, 0), Drawn.of([50], [40]), 0.05), Drawn.of([50, 50], [40, 20])
     assert ratio_of([one]) == (0.8, None)
     ratio, error = ratio_of([one, Stratum(Estimate(100, 0), few, 1.0)])
     assert ratio == pytest.approx((800 + 60) / 1_100)
@@ -148,7 +148,7 @@ def test_a_stratum_of_one_stretch_varies_as_all_do() -> None:
 
 
 def test_the_error_of_a_topics_size_counts_where_topics_differ() -> None:
-    halves, stays = Drawn.of(500, 250), Drawn.of(500, 500)
+    halves, stays = Drawn.of([500], [250]), Drawn.of([500], [500])
     strata = [Stratum(Estimate(500, 40), halves, 1.0), Stratum(Estimate(500, 0), stays, 1.0)]
     ratio, error = ratio_of(strata)
     assert ratio == 0.75 and error == pytest.approx(40 / 1_000 * 0.25)

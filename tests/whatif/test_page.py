@@ -17,7 +17,7 @@ from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.headline import cards, lead_sentences, size_words
-from kfbench.whatif.page_explorer import THIS_LOG, explorer_content, log_settings
+from kfbench.whatif.page import THIS_LOG, explorer_content, log_settings
 from kfbench.whatif.summary import best_choice, dollars_of, summary_tables
 from kfbench.whatif.tables import sections, uniform_table
 from tests.browser.explorer_points import python_sizes

@@ -12,8 +12,7 @@ from kfbench.formats import FORMATS
 from kfbench.sources import Columns
 from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.ask import LEVELS, what_if
-from kfbench.whatif.default_formats import MAIN_FORMATS
+from kfbench.whatif.ask import LEVELS, MAIN_FORMATS, what_if
 from kfbench.whatif.month import Rate, Stream, month, rate_of_user
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.summary import (
@@ -26,8 +25,7 @@ from kfbench.whatif.summary import (
     today_table,
     topics_table,
 )
-from kfbench.whatif.tables import levels_table
-from kfbench.whatif.text import TABLES, WIDTH, render_text, tables
+from kfbench.whatif.tables import TABLES, WIDTH, levels_table, render_text, tables
 from tests.common import numbers_in
 from tests.recorded import FOLDER, NAMES
 

@@ -15,7 +15,8 @@ from kfbench import FORMATS, Records, read_log
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
-from kfbench.whatif.break_even import Crossing, break_evens
+from kfbench.whatif.answer import Crossing
+from kfbench.whatif.build import break_evens
 from kfbench.whatif.estimate import Drawn, SampleSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
@@ -125,10 +126,10 @@ def test_sums_equal_the_sizes_of_the_logs() -> None:
         for log in (read_log(FOLDER / name) for name in ("telemetry.log", "service-headers.log"))
     ]
     two = sum((tally(part, QUESTION) for part in parts()[::2]), Tally())
-    assert two.coded["v2", "lz4"].both.coded == sum(lz4)
-    assert two.coded["v2", "lz4"].both.plain == two.sizes()["v2"]
-    assert two.recoded.keys() == {(BATCHING, "v2", "lz4")}
-    assert two.recoded[BATCHING, "v2", "lz4"].both.plain == two.rebatched[BATCHING, "v2"]
+    assert two.coded[None, "v2", "lz4"].both.coded == sum(lz4)
+    assert two.coded[None, "v2", "lz4"].both.plain == two.sizes()["v2"]
+    assert [key for key in two.coded if key[0]] == [(BATCHING, "v2", "lz4")]
+    assert two.coded[BATCHING, "v2", "lz4"].both.plain == two.rebatched[BATCHING, "v2"]
 
 
 def test_uniform_batches_have_only_client_records() -> None:
@@ -146,7 +147,7 @@ def test_a_source_without_batches_gets_assumed_ones() -> None:
         tally(part, QUESTION)
     found = tally(part, replace(QUESTION, assumed=BATCHING))
     assert found.sizes()["v2"] == found.rebatched[BATCHING, "v2"]
-    assert found.coded["v2", "lz4"] == found.recoded[BATCHING, "v2", "lz4"]
+    assert found.coded[None, "v2", "lz4"] == found.coded[BATCHING, "v2", "lz4"]
     [source] = found.sources
     assert (source.records, source.batches, source.unit) == (500, found.rebatched_batches[BATCHING], "row")
     assert (source.first_ms, source.last_ms, source.kinds) == (0, 499 * 20, {})
@@ -162,21 +163,22 @@ def sampled() -> list[Tally]:
 
 def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
     whole, *samples = sampled
-    assert whole.coded["v2", "lz4"].estimate(whole.sizes()["v2"]) == (whole.coded["v2", "lz4"].both.coded, 0)
+    compressed = whole.coded[None, "v2", "lz4"]
+    assert compressed.estimate(whole.sizes()["v2"]) == (compressed.both.coded, 0)
     for each in samples:
         assert each.sizes() == whole.sizes()
-        drawn = each.coded["v2", "lz4"]
+        drawn = each.coded[None, "v2", "lz4"]
         assert 0 < drawn.both.plain < each.sizes()["v2"]
         size_bytes, error_bytes = drawn.estimate(each.sizes()["v2"])
         assert size_bytes is not None and error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
-        assert abs(size_bytes - whole.coded["v2", "lz4"].both.coded) < 5 * error_bytes
+        assert abs(size_bytes - compressed.both.coded) < 5 * error_bytes
     assert samples[0].coded != samples[1].coded
 
 
 def test_one_stretch_has_no_known_error() -> None:
-    assert Drawn.of(100, 60).estimate(1_000) == (600, None)
+    assert Drawn.of([100], [60]).estimate(1_000) == (600, None)
     assert Drawn().estimate(1_000) == (None, None)
-    two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
+    two = Drawn.of([100, 100], [60, 40])
     # 2 of 20 stretches (runs of batches) were drawn, with residuals +10 and -10: 20 * sqrt((1 - 0.1) / 2 * 200)
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
 
@@ -185,7 +187,7 @@ def test_one_part_always_has_a_sample() -> None:
     part = InMemory((chunk(40),))
     nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
     assert not tally(part, nothing).coded
-    assert tally(part, replace(nothing, always=(part.key,))).coded["v2", "lz4"].both.stretches == 1
+    assert tally(part, replace(nothing, always=(part.key,))).coded[None, "v2", "lz4"].both.stretches == 1
     for share in (0, 1.5, float("nan")):
         with pytest.raises(InvalidConfig, match="share"):
             replace(QUESTION, share=share)
@@ -212,8 +214,8 @@ def test_a_format_does_not_win_by_losses() -> None:
 
 def test_a_stretch_that_is_always_drawn_stands_for_itself() -> None:
     """Ten small topics of 10 bytes that halve, and a large one of 1,000 bytes that does not shrink."""
-    small = SampleSums.of(Drawn.of(10, 5), is_certain=True)
-    large = SampleSums.of(Drawn.of(50, 50), is_certain=False).plus(SampleSums.of(Drawn.of(50, 50), is_certain=False))
+    small = SampleSums(certain=Drawn.of([10], [5]))
+    large = SampleSums(drawn=Drawn.of([50, 50], [50, 50]))
     total = large
     for _ in range(10):
         total = total.plus(small)
@@ -231,11 +233,11 @@ def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatc
         monkeypatch.setattr("kfbench.whatif.tally.GROUP_STRETCHES", group_stretches)
         sums.append(tally(part, question))
     alone = sums[0]
-    sample = alone.coded["v3", "lz4"]
+    sample = alone.coded[None, "v3", "lz4"]
     assert sample.certain.stretches == 1
     assert sample.drawn.stretches > 3
     assert sample.both.plain < alone.sizes()["v3"]
-    assert [(each.coded, each.recoded) for each in sums] == [(alone.coded, alone.recoded)] * 3
+    assert [each.coded for each in sums] == [alone.coded] * 3
 
 
 def test_equal_batches_are_those_of_the_first_records_of_each_chunk() -> None:

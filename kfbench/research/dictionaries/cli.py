@@ -52,7 +52,7 @@ def train(
     from kfbench.dictionary_training import samples, trained_or_tail
     from kfbench.formats import FORMATS
     from kfbench.inspection.output import dictionary_line
-    from kfbench.inspection.values import dictionary_values
+    from kfbench.inspection.segment import dictionary_values
     from kfbench.log.dictionaries import dictionary_file
     from kfbench.sources import find
     from kfbench.sources.log import stream_of

@@ -13,7 +13,7 @@ from kfbench.research.dictionaries.saving_tables import dictionary_tables
 from kfbench.sources import find
 from kfbench.whatif.answer import AS_RECORDED, WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.stored_dictionary import without_stored
+from kfbench.whatif.kept_stretches import without_stored
 from kfbench.whatif.summary import best_choice, today_table
 from tests.dictionary_samples import RAW, TRAINED, body, records, segment
 from tests.recorded import FOLDER

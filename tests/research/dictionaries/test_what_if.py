@@ -29,8 +29,8 @@ from kfbench.whatif.kept_stretches import KeptStretch, halves_by_topic
 from kfbench.whatif.more import TopicBytes
 from kfbench.whatif.question import Question
 from kfbench.whatif.sums import Tally
+from kfbench.whatif.tables import SUMMARY_LINES, WIDTH, render_text
 from kfbench.whatif.tally import tally
-from kfbench.whatif.text import SUMMARY_LINES, WIDTH, render_text
 from tests.dictionary_samples import records
 from tests.recorded import FOLDER
 
