@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
 
 import kfbench
 from kfbench.batches import NO_FIELDS, BatchFields
@@ -15,6 +14,7 @@ from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.bytes import compare, measure_size
 from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.kinds.model import Modelled, resident_bytes, verify_model
 from kfbench.measure.verify import Unverified
 from kfbench.records import Records
 from kfbench.workloads.catalogue import WORKLOADS
