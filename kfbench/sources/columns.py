@@ -126,33 +126,22 @@ class RowBatch(NamedTuple):
         return ByteStrings.from_arrow(place, objects(self.names, texts, len(self.numbers)))
 
 
-class Fault(NamedTuple):
-    """Rows that cannot become records, all for the same reason.
-
-    row: the index of the first one, counted from 0. rows: their number. field: the column's name. promise: the rule
-    that the first one breaks.
-    """
-
-    row: int
-    rows: int
-    field: str
-    promise: str
-
-
 class Rows(NamedTuple):
-    """The result of converting rows: their records, and the faults of the rows that cannot become records.
+    """The result of converting rows: their records, and the damage of the rows that cannot become records.
 
     partitions: int32[records]. is_ms: bool[records], False for a timestamp that is a number of unknown unit.
+    size_bytes: the bytes of the records' rows in the file.
     """
 
     records: Records
     partitions: NDArray[np.int32]
     is_ms: NDArray[np.bool_]
-    faults: Sequence[Fault]
+    size_bytes: int
+    damage: tuple[Damage, ...]
 
     @classmethod
-    def none(cls, faults: Sequence[Fault]) -> Self:
-        return cls(Records.from_lists([]), np.zeros(0, np.int32), np.zeros(0, np.bool_), faults)
+    def none(cls, size_bytes: int, *damage: Damage) -> Self:
+        return cls(Records.from_lists([]), np.zeros(0, np.int32), np.zeros(0, np.bool_), size_bytes, damage)
 
 
 def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
@@ -164,12 +153,12 @@ def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
 
 
 def rows_of(batch: RowBatch, columns: Columns) -> Rows:
-    """Convert rows to records. A row whose timestamp, headers or partition cannot be read becomes a fault.
+    """Convert rows to records. A row whose timestamp, headers or partition cannot be read is damage.
 
     Raises InvalidRecords for a column of an unusable type.
     """
     n = len(batch.numbers)
-    is_sound, faults = np.ones(n, np.bool_), []
+    is_sound, damage = np.ones(n, np.bool_), list[Damage]()
     times, is_ms = np.full(n, NO_TIMESTAMP, np.int64), np.ones(n, np.bool_)
     partitions = np.full(n, ONE_PARTITION, np.int64)
 
@@ -187,8 +176,10 @@ def rows_of(batch: RowBatch, columns: Columns) -> Rows:
     def leave_out(is_bad: NDArray[np.bool_], field: str, promise: Callable[[int], str]) -> None:
         is_fresh = is_bad & is_sound
         if is_fresh.any():
-            first = int(np.argmax(is_fresh))
-            faults.append(Fault(first, int(is_fresh.sum()), field, promise(first)))
+            first, count = int(np.argmax(is_fresh)), int(is_fresh.sum())
+            more = f" (and {count - 1:,} more by row {batch.numbers[-1]:,})" if count > 1 else ""
+            number, lost_bytes = int(batch.numbers[first]), share(batch.size_bytes, count, n)
+            damage.append(Damage(position=number, size_bytes=lost_bytes, field=field, promise=promise(first) + more))
             is_sound[is_fresh] = False
 
     def leave_out_cells(name: str, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
@@ -218,7 +209,8 @@ def rows_of(batch: RowBatch, columns: Columns) -> Rows:
     sound = np.flatnonzero(is_sound)
     if len(sound) < n:
         records, partitions, is_ms = records.take(sound), partitions[sound], is_ms[sound]
-    return Rows(records, partitions.astype(np.int32), is_ms, faults)
+    left_bytes = batch.size_bytes - sum(each.size_bytes for each in damage)
+    return Rows(records, partitions.astype(np.int32), is_ms, left_bytes, tuple(damage))
 
 
 def _column(name: str) -> str:
@@ -251,15 +243,9 @@ def chunks(batches: Iterator[RowBatch], columns: Columns) -> Iterator[Chunk]:
     offset = 0
     for batch in batches:
         damage = batch.damage
-        for part, rows in _converted(batch, columns):
-            left_bytes = part.size_bytes
-            for fault in rows.faults:
-                more = f" (and {fault.rows - 1:,} more by row {part.numbers[-1]:,})" if fault.rows > 1 else ""
-                lost_bytes = share(part.size_bytes, fault.rows, len(part.numbers))
-                left_bytes -= lost_bytes
-                number, promise = int(part.numbers[fault.row]), fault.promise + more
-                damage += (Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=promise),)
-            records, n = rows.records, len(rows.records)
+        for rows in _converted(batch, columns):
+            damage += rows.damage
+            records, n, left_bytes = rows.records, len(rows.records), rows.size_bytes
             for first, end in pairwise(group_bounds(_record_bytes(records), CHUNK_BYTES).tolist()):
                 yield Chunk(
                     records=records.part(first, end).at_offsets(np.arange(offset, offset + end - first)),
@@ -271,22 +257,23 @@ def chunks(batches: Iterator[RowBatch], columns: Columns) -> Iterator[Chunk]:
                 offset, damage = offset + end - first, ()
 
 
-def _converted(batch: RowBatch, columns: Columns) -> Iterator[tuple[RowBatch, Rows]]:
+def _converted(batch: RowBatch, columns: Columns) -> Iterator[Rows]:
     """Yield the rows of a batch as records.
 
     Arrow does not say which item it cannot convert. So the rows are halved until that item's row is found.
     """
     if not len(batch.numbers):
-        yield batch, Rows.none([])
+        yield Rows.none(batch.size_bytes)
         return
     try:
-        yield batch, rows_of(batch, columns)
+        yield rows_of(batch, columns)
         return
     except InvalidRecords:
         raise
     except UNDECODED as error:
         if len(batch.numbers) == 1:
-            yield batch, Rows.none([Fault(0, 1, "row", words_of(error))])
+            number, promise = int(batch.numbers[0]), words_of(error)
+            yield Rows.none(0, Damage(position=number, size_bytes=batch.size_bytes, field="row", promise=promise))
             return
     n = len(batch.numbers)
     half_bytes = share(batch.size_bytes, n // 2, n)

@@ -15,7 +15,7 @@ from kfbench.log.damage import Damage
 from kfbench.sources.columns import UNDECODED, UNREADABLE, Columns, RowBatch, damage_only, share, words_of
 from kfbench.sources.header_columns import unquoted
 from kfbench.sources.part import Span
-from kfbench.sources.text_file import TEXT_BYTES, blocks
+from kfbench.sources.text_file import TEXT_BYTES, Block, blocks
 from kfbench.text import printable
 
 
@@ -36,22 +36,16 @@ def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowB
             yield damage_only(Damage(position=number, size_bytes=block.size_bytes, field="line", promise=block.fault))
             number += 1
             continue
-        lines, numbers, number = _split(block.text, number)
-        rows, good, bad = decoder.decode(lines)
-        cells = {name: list(map(get, rows)) for name, get in decoder.getters.items()}
-        if unseen and rows:
+        found = decoder.decode(block, number)
+        number = found.next_number
+        cells = {name: list(map(get, found.rows)) for name, get in decoder.getters.items()}
+        if unseen and found.rows:
             if not all(any(map(bytes, raws)) for raws in cells.values()):
                 _check_seen(path, decoder)
             unseen = False
-        damage = []
-        for i, reason in bad:
-            line_bytes = min(int(lines.lengths[i]) + 1, len(block.text) - int(lines.starts[i]))
-            lost_bytes = share(block.size_bytes, line_bytes, len(block.text))
-            damage.append(Damage(position=int(numbers[i]), size_bytes=lost_bytes, field="JSON", promise=reason))
-        left_bytes = block.size_bytes - sum(each.size_bytes for each in damage)
+        left_bytes = block.size_bytes - sum(each.size_bytes for each in found.damage)
         texts = list(map(unquoted, cells.values()))
-        good_lines = ByteStrings(lines.data, lines.starts[good], lines.lengths[good])
-        yield RowBatch(names, texts, numbers[good], left_bytes, tuple(damage), good_lines)
+        yield RowBatch(names, texts, found.numbers, left_bytes, found.damage, found.lines)
 
 
 def _check_seen(path: str, decoder: "_Decoder") -> None:
@@ -62,9 +56,9 @@ def _check_seen(path: str, decoder: "_Decoder") -> None:
             if block.fault:
                 next_number += 1
                 continue
-            lines, _, next_number = _split(block.text, next_number)
-            rows, _, _ = decoder.decode(lines)
-            absent = [name for name in absent if not any(map(bytes, map(decoder.getters[name], rows)))]
+            found = decoder.decode(block, next_number)
+            next_number = found.next_number
+            absent = [name for name in absent if not any(map(bytes, map(decoder.getters[name], found.rows)))]
             if not absent:
                 return
     except UNREADABLE:  # raised again when these rows are read
@@ -76,45 +70,17 @@ def _lines_end(text: bytes) -> int:
     return text.rfind(b"\n") + 1
 
 
-class _Lines(NamedTuple):
-    """The lines of a text that are not blank.
-
-    numbers: int64[lines], their line numbers. next_number: the number of the line after the text.
-    """
-
-    lines: ByteStrings
-    numbers: Int64
-    next_number: int
-
-
-def _split(text: bytes, number: int) -> _Lines:
-    """Split text into lines. number: the number of the first line."""
-    data = np.frombuffer(text, np.uint8)
-    breaks = np.flatnonzero(data == ord("\n"))
-    if not text.endswith(b"\n"):
-        breaks = np.append(breaks, len(data))
-    starts = np.append(0, breaks[:-1] + 1)
-    lengths = breaks - starts
-    lengths -= (lengths > 0) & (data[breaks - 1] == ord("\r"))
-    filled = np.flatnonzero(lengths)
-    firsts = data[starts[filled]]
-    for i in filled[(firsts == ord(" ")) | (firsts == ord("\t"))].tolist():
-        lengths[i] *= not text[starts[i] : breaks[i]].isspace()
-    filled = np.flatnonzero(lengths)
-    lines = ByteStrings(data, starts[filled], lengths[filled].astype(np.int32))
-    return _Lines(lines, number + filled, number + len(breaks))
-
-
 class _Decoded(NamedTuple):
-    """The result of decoding lines.
+    """The rows of a text: decoded objects, their lines, and the numbers of these lines, int64[rows].
 
-    rows: the decoded objects. good: int64[rows], the indices of their lines. bad: the index of each line that is no
-    row, and the reason.
+    damage: the lines that are no row. next_number: the number of the line after the text.
     """
 
     rows: list[Any]
-    good: Int64
-    bad: list[tuple[int, str]]
+    lines: ByteStrings
+    numbers: Int64
+    damage: tuple[Damage, ...]
+    next_number: int
 
 
 class _Decoder:
@@ -135,22 +101,40 @@ class _Decoder:
             self.getters = {name: methodcaller("get", name, msgspec.Raw(b"")) for name in names}
         self._decoder = msgspec.json.Decoder(row_type)
 
-    def decode(self, lines: ByteStrings) -> _Decoded:
-        text, n = lines.data.data, len(lines.lengths)
+    def decode(self, block: Block, number: int) -> _Decoded:
+        """Decode the lines of a block that are not blank. number: the number of the first line."""
+        data = np.frombuffer(block.text, np.uint8)
+        breaks = np.flatnonzero(data == ord("\n"))
+        if not block.text.endswith(b"\n"):
+            breaks = np.append(breaks, len(data))
+        starts = np.append(0, breaks[:-1] + 1)
+        lengths = breaks - starts
+        lengths -= (lengths > 0) & (data[breaks - 1] == ord("\r"))
+        filled = np.flatnonzero(lengths)
+        firsts = data[starts[filled]]
+        for i in filled[(firsts == ord(" ")) | (firsts == ord("\t"))].tolist():
+            lengths[i] *= not block.text[starts[i] : breaks[i]].isspace()
+        filled = np.flatnonzero(lengths)
+        starts, lengths = starts[filled], lengths[filled].astype(np.int32)
+        numbers, next_number = number + filled, number + len(breaks)
         try:
-            rows = self._decoder.decode_lines(text)
-            if len(rows) == n:
-                return _Decoded(rows, np.arange(n), [])
+            rows = self._decoder.decode_lines(data.data)
+            if len(rows) == len(numbers):
+                return _Decoded(rows, ByteStrings(data, starts, lengths), numbers, (), next_number)
         except UNDECODED:
             pass
-        rows, good, bad = [], [], []
-        for i, (start, length) in enumerate(zip(lines.starts.tolist(), lines.lengths.tolist(), strict=True)):
+        rows, good, damage = [], [], []
+        for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             try:
-                rows.append(self._decoder.decode(text[start : start + length]))
+                rows.append(self._decoder.decode(data.data[start : start + length]))
                 good.append(i)
             except UNDECODED as error:
-                bad.append((i, words_of(error)))
-        return _Decoded(rows, np.array(good, np.int64), bad)
+                lost_bytes = share(block.size_bytes, min(length + 1, len(data) - start), len(data))
+                place = int(numbers[i])
+                damage.append(Damage(position=place, size_bytes=lost_bytes, field="JSON", promise=words_of(error)))
+        chosen = np.array(good, np.int64)
+        lines = ByteStrings(data, starts[chosen], lengths[chosen])
+        return _Decoded(rows, lines, numbers[chosen], tuple(damage), next_number)
 
 
 class _LineStart(NamedTuple):

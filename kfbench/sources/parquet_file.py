@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +30,8 @@ PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
 DICTIONARY_PAGE: Final = 2
 
 
-class GroupShare(NamedTuple):
-    """A share of a file: its row groups (None: all), and the number of bytes that they take in the file."""
-
-    groups: Span | None
-    size_bytes: int
-
-
-def split(path: Path, columns: Columns) -> list[GroupShare]:
-    """Split a file into shares of about SHARE_BYTES each.
+def split(path: Path, columns: Columns) -> dict[Span | None, int]:
+    """Split a file into shares of about SHARE_BYTES each: the row groups of a share (None: all), and their bytes.
 
     Raises KfbenchError for a missing column or a damaged end of the file, OSError.
     """
@@ -46,9 +39,9 @@ def split(path: Path, columns: Columns) -> list[GroupShare]:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
-        return [GroupShare(None, sum(sizes))]
+        return {None: sum(sizes)}
     runs = pairwise(group_bounds(np.array(sizes), SHARE_BYTES).tolist())
-    return [GroupShare(Span(first, end), sum(sizes[first:end])) for first, end in runs]
+    return {Span(first, end): sum(sizes[first:end]) for first, end in runs}
 
 
 @contextmanager

@@ -182,7 +182,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
         shares = parquet_file.split(path, columns)
     except UNREADABLE as error:
         raise InvalidRecords(f"{path}: {words_of(error)}") from error
-    return [replace(whole, span=each.groups, size_bytes=each.size_bytes) for each in shares]
+    return [replace(whole, span=groups, size_bytes=share_bytes) for groups, share_bytes in shares.items()]
 
 
 def _topic(path: Path) -> str:

@@ -22,9 +22,8 @@ def batching(**settings: Any) -> Batching:
 
 
 def sizes(seed: int = 1, block: int = 0, starts: Sizes | None = None, **settings: Any) -> Sizes:
-    planned = plan_batches(batching(**settings), seed, block, starts)
-    assert planned is not None
-    bounds = planned.bounds
+    bounds = plan_batches(batching(**settings), seed, block, starts, np.arange(BLOCK_RECORDS))
+    assert bounds is not None
     assert (bounds[0], bounds[-1]) == (0, BLOCK_RECORDS)
     found: Sizes = np.diff(bounds)
     assert found.min() >= 1
@@ -78,9 +77,10 @@ def test_a_transaction_is_data_and_then_one_marker(most: int) -> None:
 
 def survivors(survival: float, seed: int = 1, block: int = 0) -> tuple[CompactionSurvivors, Sizes, Sizes]:
     model = CompactionSurvivors(of_records=100, survival=survival)
-    planned = plan_batches(model, seed, block, None)
-    assert planned is not None and planned.offsets is not None
-    return model, planned.offsets, planned.bounds
+    offsets = model.offsets(seed, block)
+    bounds = plan_batches(model, seed, block, None, offsets)
+    assert bounds is not None
+    return model, offsets, bounds
 
 
 @pytest.mark.parametrize("survival", [0.02, 0.1, 0.5, 0.9])
@@ -118,8 +118,8 @@ def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
     times_us = np.arange(BLOCK_RECORDS)
     given = shapes(BLOCK_RECORDS, 1024)
     full = linger_batches(Linger(linger_ms=1, batch_size_bytes=131_072), times_us, given)
-    assert set(np.diff(full.bounds)[:-1].tolist()) == {126}
-    assert FORMATS["v2"].size(given, full.bounds).max() <= 131_072
+    assert set(np.diff(full)[:-1].tolist()) == {126}
+    assert FORMATS["v2"].size(given, full).max() <= 131_072
     assert FORMATS["v2"].size(shapes(127, 1024), 127).sum() > 131_072
 
 

@@ -4,14 +4,13 @@ A batch never crosses the end of a block of 65,536 records, so the last batch of
 a block depend only on the seed and the block's number. So every slice of the block has the same batches.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Final
 
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from kfbench.arrays import Int32, Int64
 from kfbench.batches import BatchFields
@@ -162,23 +161,15 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
         drawn *= 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class BatchPlan:
-    """The batches of a block of 65,536 records.
+def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None, offsets: Int64) -> Int64 | None:
+    """Return the batches of a block of 65,536 records: the index of each batch's first record, then 65,536.
 
-    With transactions, every second batch is the commit or abort marker of the transaction before it.
-    """
+    With transactions, every second batch is the commit or abort marker of the transaction before it. Return None for
+    `Linger`, whose batches depend on the records (see `linger_batches`).
 
-    bounds: Int64  # [batches + 1]: the index of the first record of each batch, then 65,536
-    offsets: Int64 | None = None  # [65_536], the offset of each record; None: offsets without holes
-
-
-def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None) -> BatchPlan | None:
-    """Return the batches of a block of 65,536 records.
-
-    Return None for `Linger`, whose batches depend on the records (see `linger_batches`).
-
-    starts: int64[n], the indexes of the records that count for batch sizes (all but tombstones); None: all records.
+    Args:
+        starts: int64[n], the indexes of the records that count for batch sizes (all but tombstones); None: all records.
+        offsets: int64[65_536], the offset of each record, on which the batches of `CompactionSurvivors` depend.
     """
     units = BLOCK_RECORDS if starts is None else len(starts)
     match batching:
@@ -190,31 +181,25 @@ def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None
             ends = np.append(drawn_ends(sizes, seed, block, 1, units - 1), units)  # the last transaction has data too
             inner = np.stack([ends - 1, ends], axis=1).reshape(-1)[:-1]
         case CompactionSurvivors(of_records=size):
-            offsets = batching.offsets(seed, block)
             batch = offsets // size
-            inner = np.flatnonzero(batch[1:] != batch[:-1]) + 1
-            return BatchPlan(bounds=_bounds(inner, None), offsets=offsets)
+            inner, starts = np.flatnonzero(batch[1:] != batch[:-1]) + 1, None
         case _:
             return None
-    return BatchPlan(bounds=_bounds(inner, starts))
-
-
-def _bounds(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
     bounds = np.empty(len(inner) + 2, np.int64)
     bounds[0], bounds[-1] = 0, BLOCK_RECORDS
     bounds[1:-1] = inner if starts is None else starts[inner]
     return bounds
 
 
-def linger_batches(batching: Linger, times_us: Int64, shapes: Shapes) -> BatchPlan:
-    """Return the batches that a producer makes from a block's records.
+def linger_batches(batching: Linger, times_us: Int64, shapes: Shapes) -> Int64:
+    """Return the batches that a producer makes from a block's records, as `plan_batches` does.
 
     times_us: int64[65_536], the arrival time of each record in µs since the workload's start.
     """
     linger_us = round(batching.linger_ms * 1000)
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
-    return BatchPlan(bounds=bounds[: batches + 1])
+    return bounds[: batches + 1]
 
 
 def rebatch(sample: Sample, batch_size: int, start: int) -> Sample:

@@ -34,7 +34,6 @@ from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_M
 from kfbench.workloads.named.arrivals import times_us
 from kfbench.workloads.named.batching import (
     LAST_SEQUENCE,
-    BatchPlan,
     CompactionSurvivors,
     Linger,
     Transactions,
@@ -223,24 +222,24 @@ class Block:
         kinds, starts, batching = columns.kinds, None, self.model.batching
         if kinds is not None:
             starts = self._fill_kinds(kinds)
-        planned = plan_batches(batching, self.seed, self.number, starts)
+        if isinstance(batching, CompactionSurvivors):
+            columns.offsets[:] = batching.offsets(self.seed, self.number)
+        else:
+            np.add(NUMBERS, self.first, out=columns.offsets)
+        bounds = plan_batches(batching, self.seed, self.number, starts, columns.offsets)
         if kinds is not None and isinstance(batching, Transactions):
-            assert planned is not None
-            kinds[planned.bounds[2::2] - 1] = MARKER
+            assert bounds is not None
+            kinds[bounds[2::2] - 1] = MARKER
         arrived_us = times_us(self.model.arrival, self.seed, self.number)
-        self._fill_timestamps(arrived_us, planned, columns.timestamps_ms)
+        self._fill_timestamps(arrived_us, bounds, columns.timestamps_ms)
         self._fill_lengths(KEY, kinds, columns.key_lengths)
         self._fill_lengths(VALUE, kinds, columns.value_lengths)
         if self.model.header:
             self._fill_contents(columns.contents)
-        if planned is None:
+        if bounds is None:
             assert isinstance(batching, Linger)
-            planned = linger_batches(batching, arrived_us, columns.shapes(self.model))
-        if planned.offsets is None:
-            np.add(NUMBERS, self.first, out=columns.offsets)
-        else:
-            columns.offsets[:] = planned.offsets
-        return Batches(planned.bounds, self._header_fields(planned, arrived_us, columns))
+            bounds = linger_batches(batching, arrived_us, columns.shapes(self.model))
+        return Batches(bounds, self._header_fields(bounds, arrived_us, columns))
 
     def _fill_kinds(self, kinds: Kinds) -> Int64 | None:
         """Draw the kind of each record. Return the indexes of records that are not tombstones: int64[any].
@@ -261,14 +260,14 @@ class Block:
         pick_shares(shares, self.seed, KINDS, self.first, drawn)
         return starts[: pairs(drawn, followed, TOMBSTONE, PLAIN, kinds, starts)]
 
-    def _fill_timestamps(self, arrived_us: Int64, planned: BatchPlan | None, out: Int64) -> None:
+    def _fill_timestamps(self, arrived_us: Int64, bounds: Int64 | None, out: Int64) -> None:
         milliseconds(arrived_us, START_OF_2026_MS, out)
         time = self.model.time
-        if planned is not None and time.same_in_batch:
-            out[:] = np.repeat(out[planned.bounds[:-1]], np.diff(planned.bounds))
-        elif planned is not None and time.period_ms:
-            last = planned.bounds[1:] - 1
-            out[:] = np.repeat(out[last] - last * time.period_ms, np.diff(planned.bounds))
+        if bounds is not None and time.same_in_batch:
+            out[:] = np.repeat(out[bounds[:-1]], np.diff(bounds))
+        elif bounds is not None and time.period_ms:
+            last = bounds[1:] - 1
+            out[:] = np.repeat(out[last] - last * time.period_ms, np.diff(bounds))
             out += NUMBERS * time.period_ms
         if time.lag_ms is not None:
             out -= draw(lengths_table(time.lag_ms), self.seed, LAGS, self.first, BLOCK_RECORDS)
@@ -366,9 +365,9 @@ class Block:
             self._known_ids[distribution] = distribution.ids(self.seed, self.first, BLOCK_RECORDS)
         return self._known_ids[distribution]
 
-    def _header_fields(self, planned: BatchPlan, arrived_us: Int64, columns: Columns) -> HeaderFields:
+    def _header_fields(self, bounds: Int64, arrived_us: Int64, columns: Columns) -> HeaderFields:
         """Return the batch header fields that can differ between batches, by name."""
-        model, bounds, found = self.model, planned.bounds, {}
+        model, found = self.model, {}
         batches = len(bounds) - 1
         first = self.first + bounds[:-1]
         if isinstance(model.batching, CompactionSurvivors):
