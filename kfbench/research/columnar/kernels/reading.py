@@ -122,6 +122,16 @@ def _read_only_times(data, p, end, bits):
 
 
 @leaf
+def _read_only_lengths(data, p, end, bits, max_bytes):
+    """Read the lengths of a batch's only record. Return the state, the next position, the key and value length."""
+    state, p, key_length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
+    if state != status.SOUND:
+        return state, p, key_length, ZERO
+    state, p, value_length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
+    return state, p, key_length, value_length
+
+
+@leaf
 def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
     """Read create times and offsets of n >= 1 records. Return the state and the next position.
 
@@ -153,7 +163,7 @@ def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
 
 @leaf
 def _read_lengths(data, p, end, n, has_column, max_bytes, x, lengths, to):
-    """Read the key or value lengths of n >= 1 records into lengths[to:to + n]. Without a column, all are null (-1).
+    """Read the key or value lengths of n >= 2 records into lengths[to:to + n]. Without a column, all are null (-1).
 
     Return the state, the next position and the sum of the lengths.
 
@@ -162,10 +172,6 @@ def _read_lengths(data, p, end, n, has_column, max_bytes, x, lengths, to):
         has_column: whether the batch has this column
         lengths, to: as in `columns.read_lengths`
     """
-    if n == 1:
-        state, p, length = read_length(data, p, end, has_column, max_bytes)
-        lengths[to] = length
-        return state, p, max(length, 0)
     if not has_column:
         put_line(lengths, to, n, np.int64(layout.NULL), ZERO)
         return status.SOUND, p, ZERO
@@ -186,13 +192,17 @@ def _read_columns(data, end, n, header, base_offset, max_bytes, x, columns, r):
     state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
         return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
+    if n == 1:
+        state, p, key_length, value_length = _read_only_lengths(data, p, end, bits, max_bytes)
+        columns.key_lengths[to], columns.value_lengths[to] = key_length, value_length
+        if state == status.SOUND and p > end:
+            state = status.COLUMN
+        return ReadColumns(np.int64(state), np.int64(p), max(key_length, 0), max(value_length, 0))
     has_keys, has_values = bits & layout.KEYS != 0, bits & layout.VALUES != 0
     state, p, key_bytes = _read_lengths(data, p, end, n, has_keys, max_bytes, x, columns.key_lengths, to)
     if state != status.SOUND:
         return ReadColumns(np.int64(state), np.int64(p), ZERO, ZERO)
     state, p, value_bytes = _read_lengths(data, p, end, n, has_values, max_bytes, x, columns.value_lengths, to)
-    if state == status.SOUND and p > end:  # the times of a batch's only record were cut short
-        state = status.COLUMN
     return ReadColumns(np.int64(state), np.int64(p), key_bytes, value_bytes)
 
 
@@ -373,12 +383,9 @@ def _read_record(data, p, end, n, bits, i, max_bytes):
     """
     if n == 1:
         age, delta, p = _read_only_times(data, p, end, bits)
-        state, p, length = read_length(data, p, end, bits & layout.KEYS != 0, max_bytes)
-        key = LengthAround(np.int64(state), p, length, ZERO, max(length, 0))
-        if state != status.SOUND:
-            return Fetched(key.state, age, delta, key, key)
-        state, p, length = read_length(data, p, end, bits & layout.VALUES != 0, max_bytes)
-        return Fetched(np.int64(state), age, delta, key, LengthAround(np.int64(state), p, length, ZERO, ZERO))
+        state, p, key_length, value_length = _read_only_lengths(data, p, end, bits, max_bytes)
+        key = LengthAround(np.int64(state), p, key_length, ZERO, max(key_length, 0))
+        return Fetched(np.int64(state), age, delta, key, LengthAround(np.int64(state), p, value_length, ZERO, ZERO))
     age, delta = ZERO, i
     key = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
     if bits & layout.AGES:

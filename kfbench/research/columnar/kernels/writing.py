@@ -102,7 +102,7 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 @leaf
 def _put_lengths(out, at, field, first, n, bit, x, plans):
-    """Write the column of n >= 1 key or value lengths. Write nothing if all are null. Return the WrittenLengths.
+    """Write the column of n >= 2 key or value lengths. Write nothing if all are null. Return the WrittenLengths.
 
     Args:
         out, at, first, x, plans: see the module docstring; `at` may be FULL
@@ -112,14 +112,6 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
     """
     if at == FULL:
         return WrittenLengths(at, ZERO, ZERO, True)
-    if n == 1:
-        length = np.int64(field.lengths[first])
-        if length < 0:
-            return WrittenLengths(at, ZERO, ZERO, True)
-        code = np.uint64(length + 1)
-        if len(out) - at < 5 and uvarint_bytes(code) > len(out) - at:
-            return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
-        return WrittenLengths(put_uvarint(out, at, code), np.int64(bit), length, True)
     codes, total_bytes = fill_codes(x, field.lengths, first, n)
     if codes.high == 0:
         return WrittenLengths(at, ZERO, ZERO, True)
@@ -129,16 +121,11 @@ def _put_lengths(out, at, field, first, n, bit, x, plans):
 
 @leaf
 def _put_times(out, at, columns, first, batch, x, plans):
-    """Write the columns of ages and offsets of n >= 1 records. Return the next position, or FULL.
+    """Write the columns of ages and offsets of n >= 2 records. Return the next position, or FULL.
 
     Args: see the module docstring.
     """
     n = batch.count
-    if n == 1:  # its age is 0
-        delta = columns[1][first] - batch.base_offset
-        if not batch.has_holes:
-            return at
-        return put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
     if batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
         # If timestamps span more than 2**63, the greatest age wraps to a negative int64, and 0 is not the least age.
@@ -154,11 +141,43 @@ def _put_times(out, at, columns, first, batch, x, plans):
 
 
 @leaf
+def _put_length(out, at, length, bit):
+    """Write the key or value length of a batch's only record, unless it is null. Return the WrittenLengths."""
+    if length < 0:
+        return WrittenLengths(at, ZERO, ZERO, True)
+    code = np.uint64(length + 1)
+    if len(out) - at < 5 and uvarint_bytes(code) > len(out) - at:
+        return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
+    return WrittenLengths(put_uvarint(out, at, code), np.int64(bit), length, True)
+
+
+@leaf
+def _put_only_record(out, at, offsets, keys, values, first, batch):
+    """Write the columns of a batch of one record, whose age is 0. Return the WrittenColumns.
+
+    Args: see the module docstring; offsets int64[]: of all records.
+    """
+    bits = np.int64(layout.OFFSETS if batch.has_holes else 0)
+    if batch.has_holes:
+        delta = offsets[first] - batch.base_offset
+        at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
+    key_column = value_column = WrittenLengths(at, ZERO, ZERO, True)
+    if at != FULL:
+        key_column = _put_length(out, at, np.int64(keys.lengths[first]), layout.KEYS)
+        value_column = key_column
+        if key_column.position != FULL:
+            value_column = _put_length(out, key_column.position, np.int64(values.lengths[first]), layout.VALUES)
+    return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
+
+
+@leaf
 def _put_columns(out, at, columns, keys, values, first, batch, room):
     """Write the columns of a batch with any number of records, except header columns. Return the WrittenColumns.
 
     Args: see the module docstring.
     """
+    if batch.count == 1:
+        return _put_only_record(out, at, columns[1], keys, values, first, batch)
     bits = np.int64((layout.AGES if batch.greatest_age else 0) | (layout.OFFSETS if batch.has_holes else 0))
     if batch.count == 0:
         nothing = WrittenLengths(at, ZERO, ZERO, True)
