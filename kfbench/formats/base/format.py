@@ -1,11 +1,12 @@
 """The interface of a record format, and the rules that each format keeps.
 
-1. `size` is exact: it equals the number of bytes that `encode` writes without a codec, for every batch. 2.
-`decode(encode(x)) == x` for everything that `capabilities` lists. `encode` refuses everything else (`WouldLose`).
-With `lossy=True` it leaves that out and counts it in `EncodedLog.losses`. 3. `breakdown` assigns each byte to a field.
-The fields add up to `size`. 4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the
-decompressed bytes are identical.    The compressed bytes are identical too if the codec's library is Kafka's
-(docs/adr/0002). 5. No input makes a reader crash, hang, read out of bounds, or allocate more memory than its limit.
+1. `size` is exact: it equals the number of bytes that `encode` writes without a codec, for every batch.
+2. `decode(encode(x)) == x` for everything that `capabilities` lists. `encode` refuses everything else (`WouldLose`).
+   With `lossy=True` it leaves that out and counts it in `EncodedLog.losses`.
+3. `breakdown` assigns each byte to a field. The fields add up to `size`.
+4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the decompressed bytes are identical.
+   The compressed bytes are identical too if the codec's library is Kafka's (docs/adr/0002).
+5. No input makes a reader crash, hang, read out of bounds, or allocate more memory than its limit.
 """
 
 from abc import ABC, abstractmethod
