@@ -248,11 +248,6 @@ def test_zstd_levels_do_not_influence_each_other() -> None:
     assert len({len(Zstd().compress(TEXT, level)) for level in set(levels)}) == len(set(levels))
 
 
-def test_zstd_frames_one_after_another() -> None:
-    frames = [bytes(cramjam.zstd.compress(part)) for part in (TEXT[:100], b"", TEXT[100:])]
-    assert CODECS["zstd"].decompress(b"".join(frames)) == TEXT
-
-
 def test_zstd_reads_checksums_content_sizes_and_skippable_frames() -> None:
     whole = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(TEXT)
     skipped = struct.pack("<II", 0x184D2A50, 3) + b"abc"
