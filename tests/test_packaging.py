@@ -133,7 +133,7 @@ def test_a_base_installation_inspects_a_log(base: Base, segment: Path) -> None:
 
 def test_a_base_installation_computes_a_what_if_and_writes_its_page(base: Base, segment: Path) -> None:
     out = base.folder / "pages"
-    chosen = ["--format", "v3", "--codec", "none", "--codec", "zstd", "--out", out]
+    chosen = ["--format", "v3", "--codec", "none", "--codec", "zstd", "--out", str(out)]
     found = json.loads(base.kfbench("what-if", segment, *chosen, "--json"))
     assert found["sizes"] == what_if(segment, ["v3"], ["none", "zstd"]).to_dict()["sizes"]
     assert list(out.rglob("index.html"))

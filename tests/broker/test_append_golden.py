@@ -29,7 +29,7 @@ def is_unnamed(sidecar: Sidecar) -> bool:
     return bool(sidecar.get("refused")) and sidecar["refused"]["error"] == NO_ERROR
 
 
-@pytest.mark.parametrize("sidecar", list(filter(is_unnamed, VECTORS)), ids=lambda sidecar: sidecar["name"])
+@pytest.mark.parametrize("sidecar", [each for each in VECTORS if is_unnamed(each)], ids=lambda sidecar: sidecar["name"])
 def test_where_kafka_has_no_error(sidecar: Sidecar) -> None:
     expected = next(expected for text, expected in OUR_ERRORS.items() if text in sidecar["refused"]["message"])
     source = bytes.fromhex(sidecar["source"])
